@@ -1,0 +1,49 @@
+/**
+ * The words in which the tables of this folder say what C looks like. Types only: nothing here exists at run time.
+ *
+ * What a word means to TypeScript is decided in `src/ffi/`: 64-bit values, pointers and handles travel as bigint, the
+ * one type that both runtimes pass fast and exactly; everything narrower travels as number.
+ *
+ * @module
+ */
+
+/** A C type as an argument, a result or a struct field. `size` is `size_t`; `ptr` is any pointer or opaque handle. */
+export type Scalar =
+  | "i8"
+  | "u8"
+  | "i16"
+  | "u16"
+  | "i32"
+  | "u32"
+  | "i64"
+  | "u64"
+  | "f32"
+  | "f64"
+  | "size"
+  | "ptr";
+
+/** An argument: a scalar, or `buffer`, JavaScript memory that C may use during the call and not after it. */
+export type Argument = Scalar | "buffer";
+
+/** One C function. */
+export interface FunctionDescription {
+  /** Types of the parameters, in order. */
+  readonly args: readonly Argument[];
+  /** Type of the result. */
+  readonly returns: Scalar | "void";
+  /** True if older versions of the library lack it: the bound function is then `null`. */
+  readonly optional?: true;
+}
+
+/** One library's functions, in groups: the first call of any member binds its whole group, and no other. */
+export interface SymbolTable {
+  readonly [group: string]: { readonly [symbol: string]: FunctionDescription };
+}
+
+/** A field of a struct: a scalar, a struct by value, or `[element, count]` for an array by value. */
+export type Field = Scalar | StructDescription | readonly [element: Scalar | StructDescription, count: number];
+
+/** A C struct: its fields in the order of the header. Offsets and size follow from the natural alignment of C. */
+export interface StructDescription {
+  readonly [field: string]: Field;
+}

@@ -1,0 +1,30 @@
+/**
+ * Runs fast-check properties the same way everywhere: every run's seed is printed, and the number of cases scales.
+ *
+ * - `CAUSEWAY_SEED=n` repeats a run.
+ * - `CAUSEWAY_RUNS=k` multiplies the number of cases (`deno task test:deep` sets it).
+ */
+import fc from "fast-check";
+import process from "node:process";
+
+const seed = Number(process.env["CAUSEWAY_SEED"] ?? (Date.now() ^ (process.pid << 12)) >>> 0) | 0;
+const factor = Number(process.env["CAUSEWAY_RUNS"] ?? 1);
+if (!Number.isFinite(factor) || factor <= 0) throw new RangeError(`CAUSEWAY_RUNS is a positive factor, got ${factor}`);
+console.log(`seed ${seed} (repeat with CAUSEWAY_SEED=${seed}), runs x${factor}`);
+
+/**
+ * Asserts a property on `runs` generated cases (times `CAUSEWAY_RUNS`).
+ *
+ * @param property from `fc.property` or `fc.asyncProperty`
+ * @param runs how many cases without `CAUSEWAY_RUNS`
+ */
+export function check<T>(property: fc.IRawProperty<T>, runs = 1000): void | Promise<void> {
+  return fc.assert(property, { seed, numRuns: Math.max(1, Math.round(runs * factor)) });
+}
+
+/** How many cases a hand-written loop should run. */
+export function scaled(runs: number): number {
+  return Math.max(1, Math.round(runs * factor));
+}
+
+export { fc };
