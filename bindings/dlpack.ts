@@ -2,7 +2,7 @@
  * DLPack 1.3: the structs in which tensors are handed over, and the constants in them (dlpack.h).
  *
  * `DLManagedTensor` is the struct from before version 1.0. It has no version and no flags, and is still what some
- * consumers ask for. Minor versions only add constants and the exchange table: the layouts below are those of every 1.x.
+ * consumers ask for. Minor versions only add constants and the exchange table: these layouts are those of every 1.x.
  *
  * @module
  */

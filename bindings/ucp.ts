@@ -3,8 +3,8 @@
  * in `ucp_types.ts`.
  *
  * Written against the headers of UCX 1.13.1 to 1.22. Two types travel in an unusual way. `ucs_status_t` is a packed
- * enum of one byte: the upper bits of the register that returns it are undefined. `ucs_status_ptr_t` is 0 (done at once,
- * no request), a status from -1 to -100 (failed), or the address of a request: as a signed 64-bit integer the three are
+ * enum of one byte: the upper bits of the register that returns it are undefined. `ucs_status_ptr_t` is 0 (done, and no
+ * request), a status from -1 to -100 (failed), or the address of a request: as a signed 64-bit integer the three are
  * told apart by their sign.
  *
  * @module

@@ -2,9 +2,9 @@
  * UCX, structs and constants. The functions are in `ucp.ts`.
  *
  * No field moved between UCX 1.13.1 and 1.22: structs only grew, and a `field_mask` says which fields the caller has
- * set or wants. So every struct is described at its largest known size, and a bit of `field_mask` may be set only if the
- * running library knows it (`UCP_SINCE`). The masks are keyed by the name of the field, so that code can derive them
- * from the fields it was given. Constants that go into a 64-bit field are bigint, as the field itself is.
+ * set or wants. So every struct is described at its largest known size, and a bit of `field_mask` may be set only if
+ * the running library knows it (`UCP_SINCE`). The masks are keyed by the name of the field, so that code can derive
+ * them from the fields it was given. Constants that go into a 64-bit field are bigint, as the field itself is.
  *
  * @module
  */
