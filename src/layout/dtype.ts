@@ -1,0 +1,268 @@
+import type { Scalar, ScalarCodec } from "./element.ts";
+import { type DTypeSpec, specFromDLPack, specFromString } from "./dtype_spec.ts";
+import {
+  SCALAR_TYPES,
+  type ScalarType,
+  type TypedArray,
+  type TypedArrayConstructor,
+  typedArrayFor,
+} from "./scalar_types.ts";
+import { show } from "./shape.ts";
+
+/** A data type as DLPack writes it: DLDataType, and whether the tensor's flag says that sub-byte types are padded. */
+export interface DLPackDType {
+  /** DLDataTypeCode. */
+  readonly code: number;
+  /** Bits of one lane. */
+  readonly bits: number;
+  /** Lanes of one element. */
+  readonly lanes: number;
+  /**
+   * Whether every element of a sub-byte type has a byte of its own (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED). Default:
+   * false, as in DLPack: elements follow each other bit by bit. Says nothing about types of whole bytes.
+   */
+  readonly padded?: boolean;
+}
+
+/** The value of an element in JavaScript: a scalar, or an array of them for a dtype with lanes. */
+export type ElementValue = Scalar | readonly Scalar[];
+
+/** Other conventions in which a dtype may have a name. */
+export type DTypeForm = "typestr" | "arrowFormat" | "typedArray";
+
+/**
+ * Dtypes made before, by name and by every string that was asked for. Only those of few lanes, so that nothing a peer sends
+ * can make it grow without end.
+ */
+const known: Map<string, DType> = new Map();
+const MAX_LANES_KNOWN = 16;
+
+/** Says to the constructor that the call comes from here, where the combination was checked. */
+const CHECKED: unique symbol = Symbol("checked");
+
+/**
+ * What the elements of an array are: the type of a scalar, how many of them make an element, and how they are stored.
+ *
+ * Types of less than a byte are stored in one of three ways:
+ *
+ * | stored | example | bytes per element |
+ * |---|---|---|
+ * | padded, one element per byte, in its low bits (NumPy, ml_dtypes) | `float4_e2m1fn` | 1 |
+ * | packed with lanes, an element of whole bytes (torch's `float4_e2m1fn_x2`) | `float4_e2m1fnx2` | 1 |
+ * | packed without lanes, elements follow each other bit by bit (DLPack's default) | `float4_e2m1fn_packed` | 0.5 |
+ *
+ * Dtypes are values: compare them with {@linkcode DType.equals}.
+ *
+ * @example
+ * ```ts
+ * import { DType } from "@causeway/causeway/layout";
+ *
+ * DType.from("<f4").name; // "float32"
+ * DType.from("bfloat16").dlpack; // { code: 4, bits: 16, lanes: 1, padded: false }
+ * DType.from({ code: 17, bits: 4, lanes: 2 }).name; // "float4_e2m1fnx2"
+ * DType.from("float4_e2m1fn_packed").itemsize; // 0.5
+ *
+ * const view = new DataView(new ArrayBuffer(2));
+ * DType.from("float16").write(view, 0, 0.1);
+ * DType.from("float16").read(view, 0); // 0.0999755859375
+ * ```
+ */
+export class DType {
+  /** Type, `x` and the lanes if there are several, `_packed` if elements are smaller than their bytes: `float32x4`. */
+  readonly name: string;
+  /** Bits of one lane that carry its value. */
+  readonly bits: number;
+  /** Scalars of one element. */
+  readonly lanes: number;
+  /** Bytes of one element; below 1, in eighths, if sub-byte elements are packed without lanes. */
+  readonly itemsize: number;
+  /** Whether sub-byte elements follow each other without padding and without lanes. */
+  readonly isPacked: boolean;
+  /** As DLPack writes it. */
+  readonly dlpack: Required<DLPackDType>;
+  /** NumPy's type string, as in the (CUDA) array interface: `<f4`; null if it has none. */
+  readonly typestr: string | null;
+  /** The format of the Arrow C data interface: `f`; null if it has none. Arrow's booleans are `bool1_packed`. */
+  readonly arrowFormat: string | null;
+  /**
+   * The class of typed array that reads the same memory; null if there is none. Complex numbers are two of its elements,
+   * lanes several, and a boolean is the byte 0 or 1.
+   */
+  readonly typedArray: TypedArrayConstructor | null;
+  readonly #scalar: ScalarType;
+  #codec: ScalarCodec | null = null;
+
+  /** Use {@linkcode DType.from}. */
+  constructor(_checked: typeof CHECKED, { scalar, lanes, isPacked }: DTypeSpec) {
+    const isPlain = lanes === 1 && !isPacked;
+    this.name = `${scalar.name}${lanes === 1 ? "" : `x${lanes}`}${isPacked ? "_packed" : ""}`;
+    this.bits = scalar.bits;
+    this.lanes = lanes;
+    this.isPacked = isPacked;
+    this.itemsize = isPacked ? scalar.bits / 8 : Math.ceil((scalar.bits * lanes) / 8);
+    this.dlpack = { code: scalar.code, bits: scalar.bits, lanes, padded: scalar.bits < 8 && isPlain };
+    this.typestr = isPlain ? scalar.typestr : null;
+    this.arrowFormat = isPlain ? scalar.arrowFormat : this.name === "bool1_packed" ? "b" : null;
+    this.typedArray = typedArrayFor(scalar.name);
+    this.#scalar = scalar;
+  }
+
+  /**
+   * The dtype that a name, a NumPy type string, an Arrow format or a DLPack type stands for.
+   *
+   * @param source `"float32"`, `"<f4"`, `"f"` (single letters are Arrow's), or `{ code, bits, lanes }`
+   * @throws {TypeError} if it is none of these, or cannot be read here: big-endian, objects, text, times, structures
+   */
+  static from(source: string | DLPackDType | DType): DType {
+    if (typeof source === "string") {
+      const before = known.get(source);
+      if (before !== undefined) return before;
+      const dtype = make(specFromString(source));
+      if (dtype.lanes <= MAX_LANES_KNOWN) known.set(source, dtype);
+      return dtype;
+    }
+    if (source instanceof DType) return source;
+    if (typeof source !== "object" || source === null) {
+      throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
+    }
+    return make(specFromDLPack(source.code, source.bits, source.lanes, source.padded ?? false));
+  }
+
+  /**
+   * The dtype of the elements of a typed array.
+   *
+   * @throws {TypeError} if it is not a typed array
+   */
+  static fromTypedArray(array: TypedArray): DType {
+    if (array instanceof Uint8ClampedArray) return DType.from("uint8");
+    // Numbers before truth values and handles: the first type that such an array fits is the plain one.
+    const scalar = SCALAR_TYPES.find(({ name }) => {
+      const constructor = typedArrayFor(name);
+      return constructor !== null && array instanceof constructor;
+    });
+    if (scalar === undefined) throw new TypeError(`Expected a typed array, got ${show(array)}`);
+    return make({ scalar, lanes: 1, isPacked: false });
+  }
+
+  /** Every dtype of one lane, sub-byte types padded and packed. */
+  static all(): DType[] {
+    return SCALAR_TYPES.flatMap((scalar) => {
+      const plain = make({ scalar, lanes: 1, isPacked: false });
+      return scalar.bits < 8 ? [plain, make({ scalar, lanes: 1, isPacked: true })] : [plain];
+    });
+  }
+
+  /**
+   * What another convention calls this dtype.
+   *
+   * @throws {TypeError} if it has no name for it; the message says what to do instead
+   */
+  require<Form extends DTypeForm>(form: Form): NonNullable<DType[Form]> {
+    const value = this[form];
+    if (value === null) throw cannotSay(this, form);
+    return value;
+  }
+
+  /**
+   * Reads one element from host memory.
+   *
+   * @param view the memory
+   * @param byteOffset where the element begins: the element's offset times the itemsize, so a fraction if packed
+   * @returns bigint for 64-bit integers, `{ re, im }` for complex numbers, boolean, otherwise number; an array if there are lanes
+   * @throws {RangeError} if the offset is not where an element can begin, or the element does not lie inside the view
+   */
+  read(view: DataView, byteOffset: number): ElementValue {
+    checkOffset(this, byteOffset);
+    const codec = this.#codec ??= this.#scalar.makeCodec();
+    if (this.lanes === 1) return codec.read(view, byteOffset);
+    const size = this.bits / 8;
+    return Array.from({ length: this.lanes }, (_, lane) => codec.read(view, byteOffset + lane * size));
+  }
+
+  /**
+   * Writes one element to host memory, rounding to the nearest number, ties to even. A padded sub-byte element clears the
+   * unused bits of its byte, a packed one leaves its neighbours alone.
+   *
+   * @param view the memory
+   * @param byteOffset as for {@linkcode DType.read}
+   * @param value of the type that `read` returns; safe integers will do for bigints
+   * @throws {TypeError} if the value is of another type
+   * @throws {RangeError} if an integer is out of range, NaN has no code, or the element does not lie inside the view
+   */
+  write(view: DataView, byteOffset: number, value: ElementValue): void {
+    checkOffset(this, byteOffset);
+    const codec = this.#codec ??= this.#scalar.makeCodec();
+    if (this.lanes === 1) {
+      if (isLanes(value)) throw new TypeError(`Expected one value for ${this.name}, got ${show(value)}`);
+      if (this.bits < 8 && !this.isPacked) {
+        // Written into a byte of its own, in which nobody should find what was there before.
+        scratch.setUint8(0, 0);
+        codec.write(scratch, 0, value);
+        view.setUint8(byteOffset, scratch.getUint8(0));
+      } else codec.write(view, byteOffset, value);
+      return;
+    }
+    if (!isLanes(value) || value.length !== this.lanes) {
+      throw new TypeError(`Expected an array of ${this.lanes} values for ${this.name}, got ${show(value)}`);
+    }
+    const size = this.bits / 8;
+    value.forEach((lane, index) => codec.write(view, byteOffset + index * size, lane));
+  }
+
+  /** Whether the other is the same dtype, stored in the same way. */
+  equals(other: unknown): boolean {
+    return this === other || (other instanceof DType && this.name === other.name);
+  }
+
+  /** The name. */
+  toString(): string {
+    return this.name;
+  }
+}
+
+const scratch = new DataView(new ArrayBuffer(1));
+
+function isLanes(value: ElementValue): value is readonly Scalar[] {
+  return Array.isArray(value);
+}
+
+function checkOffset(dtype: DType, byteOffset: number): void {
+  const unit = dtype.isPacked ? 8 : 1;
+  if (!(Number.isInteger(byteOffset * unit) && byteOffset >= 0)) {
+    throw new RangeError(
+      `Expected the byte offset of a ${dtype.name} to be ${
+        dtype.isPacked ? "a multiple of 1/8" : "an integer"
+      } from 0 on, got ${show(byteOffset)}`,
+    );
+  }
+}
+
+function make(spec: DTypeSpec): DType {
+  const dtype = new DType(CHECKED, spec);
+  if (dtype.lanes > MAX_LANES_KNOWN) return dtype;
+  const before = known.get(dtype.name);
+  if (before !== undefined) return before;
+  known.set(dtype.name, dtype);
+  return dtype;
+}
+
+function cannotSay(dtype: DType, form: DTypeForm): TypeError {
+  const codes = `the codes as uint${dtype.bits <= 8 ? 8 : dtype.bits}`;
+  switch (form) {
+    case "typestr":
+      return new TypeError(
+        `Cannot name ${dtype.name} in the array interface: NumPy has no type string for it. Exchange it by DLPack, or ` +
+          codes,
+      );
+    case "arrowFormat":
+      return new TypeError(
+        dtype.name === "bool"
+          ? "Cannot name bool in Arrow: its booleans are bits. Convert to bool1_packed, or exchange the bytes as uint8"
+          : `Cannot name ${dtype.name} in Arrow: it has no format for it. Convert to float32, or exchange ${codes}`,
+      );
+    case "typedArray":
+      return new TypeError(
+        `Cannot make a typed array of ${dtype.name}: JavaScript has none. Convert to float32, or take ${codes}`,
+      );
+  }
+}

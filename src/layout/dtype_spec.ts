@@ -1,0 +1,120 @@
+/**
+ * What the names of dtypes in the several conventions mean.
+ */
+import { SCALAR_TYPES, type ScalarType } from "./scalar_types.ts";
+import { notInteger, show } from "./shape.ts";
+
+/** What makes a dtype. */
+export interface DTypeSpec {
+  /** The type of one lane. */
+  readonly scalar: ScalarType;
+  /** How many lanes there are. */
+  readonly lanes: number;
+  /** Whether sub-byte elements follow each other bit by bit. */
+  readonly isPacked: boolean;
+}
+
+/** The most lanes that DLPack's 16 bits can count. */
+const MAX_LANES = 0xffff;
+
+const byScalarName: ReadonlyMap<string, ScalarType> = new Map(SCALAR_TYPES.map((scalar) => [scalar.name, scalar]));
+
+function firstWith(key: "typestr" | "arrowFormat", wanted: string): ScalarType | undefined {
+  return SCALAR_TYPES.find((scalar) => scalar[key] === wanted);
+}
+
+/**
+ * Reads the name of a dtype, a NumPy type string or an Arrow format.
+ *
+ * @throws {TypeError} if it is none of them, or one that Causeway does not carry; the message says why
+ */
+export function specFromString(source: string): DTypeSpec {
+  return fromName(source) ?? fromArrowFormat(source) ?? fromTypestr(source) ?? unknown(source);
+}
+
+function fromName(source: string): DTypeSpec | null {
+  const isPacked = source.endsWith("_packed");
+  const unpacked = isPacked ? source.slice(0, -"_packed".length) : source;
+  // The whole name first: "complex64" is no "comple" of 64 lanes.
+  let scalar = byScalarName.get(unpacked);
+  let lanes = 1;
+  if (scalar === undefined) {
+    const [, stem = "", count = ""] = /^(.*)x([1-9]\d{0,4})$/.exec(unpacked) ?? [];
+    scalar = byScalarName.get(stem);
+    lanes = Number(count);
+  }
+  if (scalar === undefined) return null;
+  if (lanes > MAX_LANES) throw new TypeError(`Expected at most ${MAX_LANES} lanes, got ${lanes} in ${show(source)}`);
+  if (isPacked && (lanes !== 1 || scalar.bits >= 8)) {
+    throw new TypeError(`Expected only types of less than a byte and of one lane to be packed, got ${show(source)}`);
+  }
+  return { scalar, lanes, isPacked };
+}
+
+function fromArrowFormat(source: string): DTypeSpec | null {
+  const bits = byScalarName.get("bool1");
+  if (source === "b" && bits !== undefined) return { scalar: bits, lanes: 1, isPacked: true };
+  const scalar = firstWith("arrowFormat", source);
+  return scalar === undefined ? null : { scalar, lanes: 1, isPacked: false };
+}
+
+function fromTypestr(source: string): DTypeSpec | null {
+  const [, order, kind = "", size = ""] = /^([<>|=])([A-Za-z])(\d*)$/.exec(source) ?? [];
+  if (order === undefined) return null;
+  if (kind === "O") {
+    throw new TypeError(`Cannot carry dtype ${show(source)}: its elements are Python objects, not values in memory`);
+  }
+  if (order === ">") {
+    throw new TypeError(
+      `Cannot carry dtype ${show(source)}: it is big-endian. Convert it to little-endian first, as with ` +
+        `array.astype("<${kind}${size}")`,
+    );
+  }
+  if (kind === "V") {
+    throw new TypeError(
+      `Cannot carry dtype ${show(source)}: raw bytes do not say what they mean. Arrays of ml_dtypes have this type ` +
+        'string too: exchange them by DLPack, or give the dtype by name, as in "bfloat16"',
+    );
+  }
+  const isSingleByte = size === "1";
+  // Byte order means nothing for one byte, where NumPy writes "|", and for more bytes "|" means nothing.
+  if (order === "|" && !isSingleByte) return null;
+  const scalar = firstWith("typestr", `${isSingleByte ? "|" : "<"}${source.slice(1)}`);
+  return scalar === undefined ? null : { scalar, lanes: 1, isPacked: false };
+}
+
+function unknown(source: string): never {
+  throw new TypeError(
+    `Expected a dtype such as "float32", "<f4" or the Arrow format "f", got ${show(source)}. ` +
+      `The names are ${SCALAR_TYPES.map(({ name }) => name).join(", ")}`,
+  );
+}
+
+/**
+ * Reads a DLPack type.
+ *
+ * @throws {TypeError | RangeError} if DLPack 1.3 does not define the code, or not with so many bits
+ */
+export function specFromDLPack(code: number, bits: number, lanes: number, isPadded: boolean): DTypeSpec {
+  for (const [name, value, max] of [["code", code, 0xff], ["bits", bits, 0xff], ["lanes", lanes, MAX_LANES]] as const) {
+    if (!(Number.isInteger(value) && value >= 0 && value <= max)) {
+      throw notInteger(`${name} of a DLPack dtype`, `an integer up to ${max}`, value);
+    }
+  }
+  if (lanes === 0) throw new RangeError("Expected at least one lane in a DLPack dtype, got 0");
+  const scalar = SCALAR_TYPES.find((type) => type.code === code && type.bits === bits);
+  if (scalar === undefined) {
+    const widths = SCALAR_TYPES.filter((type) => type.code === code).map((type) => type.bits);
+    throw new TypeError(
+      widths.length === 0
+        ? `Expected a type code of DLPack 1.3 (0 to 17), got ${code}`
+        : `Expected DLPack type code ${code} with ${widths.join(", ")} bits, got ${bits}`,
+    );
+  }
+  if (bits >= 8) return { scalar, lanes, isPacked: false };
+  if (lanes === 1) return { scalar, lanes, isPacked: !isPadded };
+  if (isPadded) {
+    throw new TypeError(`Expected padded ${scalar.name} elements to have one lane, got ${lanes}`);
+  }
+  return { scalar, lanes, isPacked: false };
+}

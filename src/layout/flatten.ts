@@ -1,0 +1,112 @@
+import { at, formatShape, type Shape, show } from "./shape.ts";
+
+/** What the functions of this file look at. */
+export interface FlattenableLayout {
+  /** Extents. */
+  readonly shape: Shape;
+  /** Strides in elements. */
+  readonly strides: readonly number[];
+  /** How many elements there are. */
+  readonly volume: number;
+}
+
+/** Which axes a caller allows to be joined with the one before: bits of axes 0 to 31, and of 32 to 63. */
+export interface AllowedMerges {
+  readonly low: number;
+  readonly high: number;
+}
+
+const ALL: AllowedMerges = { low: -1, high: -1 };
+
+/**
+ * Reads a mask once, into numbers: a bigint operation per axis would cost more than all the rest.
+ *
+ * @throws {TypeError} if the mask is not a bigint
+ * @throws {RangeError} if it has bits for axes that have none before them, or do not exist
+ */
+export function allowedMerges(mask: bigint | undefined, ndim: number): AllowedMerges | null {
+  if (mask === undefined) return null;
+  if (typeof mask !== "bigint") throw new TypeError(`Expected mask to be a bigint, got ${show(mask)}`);
+  if (mask < 0n || mask >> BigInt(ndim) !== 0n || (mask & 1n) !== 0n) {
+    throw new RangeError(
+      `Expected a mask with bits from 1 to ${ndim - 1} only, got 0x${mask.toString(16)} for ${ndim} axes`,
+    );
+  }
+  return { low: Number(mask & 0xffffffffn) | 0, high: Number(mask >> 32n) | 0 };
+}
+
+function isSet({ low, high }: AllowedMerges, axis: number): boolean {
+  return ((axis < 32 ? low >>> axis : high >>> (axis - 32)) & 1) !== 0;
+}
+
+/**
+ * Joins neighbouring axes from left to right.
+ *
+ * @param start first axis that may be joined with the next
+ * @param end last axis that may be joined with the one before
+ * @param mask which joins must be made, or null for all that can be
+ * @param newShape a copy of the extents; the first so many receive the result
+ * @param newStrides a copy of the strides; the first so many receive the result
+ * @returns how many axes are left
+ * @throws {RangeError} if the mask asks for a join that would need elements to move
+ */
+export function flattenInto(
+  { shape, strides, volume }: FlattenableLayout,
+  start: number,
+  end: number,
+  mask: AllowedMerges | null,
+  newShape: number[],
+  newStrides: number[],
+): number {
+  const allowed = mask ?? ALL;
+  let last = -1;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = at(shape, axis);
+    const stride = at(strides, axis);
+    if (axis > start && axis <= end && isSet(allowed, axis)) {
+      const outer = at(newShape, last);
+      if (volume === 0 || extent === 1 || outer === 1 || at(newStrides, last) === stride * extent) {
+        // The joined axis steps like its innermost part that is ever stepped along.
+        if (extent !== 1 || outer === 1) newStrides[last] = stride;
+        newShape[last] = outer * extent;
+        continue;
+      }
+      if (mask !== null) throw cannotJoin(shape, strides, axis);
+    }
+    last++;
+    newShape[last] = extent;
+    newStrides[last] = stride;
+  }
+  if (volume === 0) newStrides.fill(0);
+  return last + 1;
+}
+
+/**
+ * Which axes can be joined with the one before them, as the bits of a mask.
+ *
+ * An axis of extent 1 joins freely, and the axis after it is compared with the last longer one before: so any choice of
+ * these bits can be carried out, which is what makes masks of several layouts combine.
+ */
+export function mergeableAxes({ shape, strides, volume }: FlattenableLayout): bigint {
+  let low = 0;
+  let high = 0;
+  let outerStride: number | null = null;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = at(shape, axis);
+    const stride = at(strides, axis);
+    const joins = volume === 0 || extent === 1 || outerStride === null || outerStride === stride * extent;
+    if (joins && axis > 0) {
+      if (axis < 32) low |= 1 << axis;
+      else high |= 1 << (axis - 32);
+    }
+    if (extent !== 1) outerStride = stride;
+  }
+  return BigInt(low >>> 0) | (BigInt(high >>> 0) << 32n);
+}
+
+function cannotJoin(shape: Shape, strides: readonly number[], axis: number): RangeError {
+  return new RangeError(
+    `Cannot join axis ${axis} of ${formatShape(shape)} with strides ${formatShape(strides)} to the axis before it: ` +
+      "the elements are not evenly spaced. Combine the mask with this layout's flattenedAxisMask() by &",
+  );
+}

@@ -1,0 +1,175 @@
+/**
+ * The small binary floating-point formats: how their codes become numbers, and numbers are rounded to codes.
+ *
+ * Sources: IEEE 754 for float16; the OCP 8-bit floating point specification (OFP8) for e4m3fn and e5m2; the OCP
+ * Microscaling Formats (MX) specification for the 6- and 4-bit formats and e8m0; for the others, and wherever these
+ * leave room, the behaviour of ml_dtypes, against which every code is tested.
+ */
+
+/** How a format uses the codes that are not plain numbers. */
+export type SpecialCodes =
+  /** The largest exponent means infinity and NaN, as in IEEE 754. */
+  | "ieee"
+  /** No infinity; NaN is the code with all bits but the sign set. */
+  | "nan"
+  /** No infinity and no negative zero, whose code is the one NaN. */
+  | "fnuz"
+  /** Neither infinity nor NaN. */
+  | "finite";
+
+/** A sign bit, an exponent and a fraction, in this order from the highest bit down. */
+export interface FloatFormat {
+  /** Width of the exponent in bits. */
+  readonly exponentBits: number;
+  /** Width of the fraction in bits, without the leading one that normal numbers imply. */
+  readonly fractionBits: number;
+  /** What the exponent field holds more than the exponent. */
+  readonly bias: number;
+  /** What the codes at the edges mean. */
+  readonly special: SpecialCodes;
+}
+
+/** Turns codes into numbers and back. */
+export interface FloatCodec {
+  /** The number a code stands for; exact. */
+  decode(code: number): number;
+  /**
+   * The code of the nearest number, ties to the even code.
+   *
+   * Beyond the largest number stands infinity, or NaN in a format without infinity, or the largest number in one with
+   * neither.
+   *
+   * @throws {RangeError} if the number is NaN and the format has no NaN
+   */
+  encode(value: number): number;
+}
+
+/** Adding and taking away this number rounds a small positive one to an integer, ties to even: no fraction fits beside it. */
+const ROUND_TO_INTEGER = 2 ** 52;
+
+const doubleBits = new DataView(new ArrayBuffer(8));
+
+/** The exponent of a positive number, -1023 for one too small to be normal. */
+function exponentOf(value: number): number {
+  doubleBits.setFloat64(0, value);
+  return ((doubleBits.getUint32(0) >>> 20) & 0x7ff) - 1023;
+}
+
+/** The codec of a format with a sign. */
+export class MinifloatCodec implements FloatCodec {
+  readonly #name: string;
+  readonly #format: FloatFormat;
+  /** For every exponent field, the number that one unit of the fraction is worth. */
+  readonly #unit: Float64Array;
+  readonly #sign: number;
+  /** The largest code of a finite positive number. */
+  readonly #max: number;
+  readonly #nan: number | null;
+
+  /**
+   * @param name for errors
+   * @param format of at most 16 bits
+   */
+  constructor(name: string, format: FloatFormat) {
+    const { exponentBits, fractionBits, bias, special } = format;
+    this.#name = name;
+    this.#format = format;
+    this.#sign = 1 << (exponentBits + fractionBits);
+    this.#unit = new Float64Array(1 << exponentBits);
+    // Numbers with exponent field 0 are fractions without the leading one, of the same unit as those with field 1.
+    for (let field = 0; field < this.#unit.length; field++) {
+      this.#unit[field] = powerOfTwo(Math.max(field, 1) - bias - fractionBits);
+    }
+    const largestField = (this.#unit.length - 1) << fractionBits;
+    switch (special) {
+      case "ieee":
+        this.#max = largestField - 1;
+        this.#nan = largestField | (1 << (fractionBits - 1));
+        break;
+      case "nan":
+        this.#max = this.#sign - 2;
+        this.#nan = this.#sign - 1;
+        break;
+      case "fnuz":
+        this.#max = this.#sign - 1;
+        this.#nan = this.#sign;
+        break;
+      case "finite":
+        this.#max = this.#sign - 1;
+        this.#nan = null;
+        break;
+    }
+  }
+
+  decode(code: number): number {
+    const { fractionBits, special } = this.#format;
+    const magnitude = code & (this.#sign - 1);
+    const isNegative = (code & this.#sign) !== 0;
+    if (special === "fnuz" && code === this.#sign) return NaN;
+    if (magnitude > this.#max) {
+      if (special === "ieee" && magnitude === this.#max + 1) return isNegative ? -Infinity : Infinity;
+      return NaN;
+    }
+    const field = magnitude >>> fractionBits;
+    const fraction = magnitude - (Math.max(field - 1, 0) << fractionBits);
+    const value = fraction * (this.#unit[field] ?? NaN);
+    return isNegative ? -value : value;
+  }
+
+  encode(value: number): number {
+    const { fractionBits, bias, special } = this.#format;
+    if (Number.isNaN(value)) {
+      if (this.#nan === null) {
+        throw new RangeError(`Expected a number that ${this.#name} can hold, got NaN: it has none`);
+      }
+      return this.#nan;
+    }
+    const sign = value < 0 || Object.is(value, -0) ? this.#sign : 0;
+    const size = Math.abs(value);
+    const field = Math.max(exponentOf(size) + bias, 1);
+    const unit = this.#unit[field];
+    if (unit !== undefined) {
+      // Exact: the unit is a power of two, and the quotient has at most one bit more than the fraction before the point.
+      const units = size / unit + ROUND_TO_INTEGER - ROUND_TO_INTEGER;
+      // Rounding up past the last fraction carries into the exponent field, which is just the next number.
+      const magnitude = ((field - 1) << fractionBits) + units;
+      if (magnitude <= this.#max) return special === "fnuz" && magnitude === 0 ? 0 : magnitude | sign;
+    }
+    switch (special) {
+      case "ieee":
+        return (this.#max + 1) | sign;
+      case "nan":
+        return (this.#sign - 1) | sign;
+      case "fnuz":
+        return this.#sign;
+      case "finite":
+        return this.#max | sign;
+    }
+  }
+}
+
+/**
+ * The codec of e8m0, the scale of the MX formats: eight bits of exponent and nothing else, so only powers of two from
+ * 2^-127 to 2^127, and NaN, which also stands for zero and everything negative or too large.
+ */
+export class PowerOfTwoCodec implements FloatCodec {
+  decode(code: number): number {
+    return code === 0xff ? NaN : powerOfTwo(code - 127);
+  }
+
+  encode(value: number): number {
+    if (!(value > 0)) return 0xff;
+    const exponent = exponentOf(value);
+    const code = exponent + 127;
+    if (code < 0) return 0xff;
+    return Math.min(code + (value >= powerOfTwo(exponent) * 1.5 ? 1 : 0), 0xff);
+  }
+}
+
+/** 2 to a whole power between -1074 and 1023, exactly; `**` is not required to be exact. */
+function powerOfTwo(exponent: number): number {
+  if (exponent < -1022) return powerOfTwo(exponent + 52) * Number.EPSILON;
+  doubleBits.setUint32(0, (exponent + 1023) << 20);
+  doubleBits.setUint32(4, 0);
+  return doubleBits.getFloat64(0);
+}

@@ -1,0 +1,159 @@
+import { at, formatShape, notInteger, type Shape, show } from "./shape.ts";
+import { gcd } from "./uniqueness.ts";
+
+/**
+ * Throws unless a value can be the size of an element: a positive number of bytes, or of eighths of a byte below one
+ * (a packed sub-byte element: 0.5 for four bits).
+ */
+export function checkItemsize(itemsize: number): void {
+  if (isItemsize(itemsize)) return;
+  throw notInteger("itemsize", "a positive integer, or below 1 a multiple of 1/8", itemsize);
+}
+
+function isItemsize(value: number): boolean {
+  if (Number.isSafeInteger(value)) return value > 0;
+  return value > 0 && value < 1 && Number.isInteger(value * 8);
+}
+
+/** What {@linkcode packInto} and {@linkcode unpackInto} work on. */
+export interface PackableLayout {
+  /** Extents. */
+  readonly shape: Shape;
+  /** Strides in elements. */
+  readonly strides: readonly number[];
+  /** Bytes per element. */
+  readonly itemsize: number;
+  /** Elements before the first one. */
+  readonly sliceOffset: number;
+}
+
+/**
+ * How many old elements make a new one; below 1, how many new elements an old one makes, as 1/n.
+ *
+ * @throws {RangeError} if neither size is a multiple of the other, because then bytes would appear or vanish
+ */
+export function packRatio(itemsize: number, newItemsize: number): number {
+  if (newItemsize % itemsize !== 0 && itemsize % newItemsize !== 0) {
+    throw new RangeError(
+      `Cannot repack elements of ${itemsize} into elements of ${newItemsize} bytes: the number of bytes would change. ` +
+        "Choose a multiple or a divisor; maxCompatibleItemsize() finds the largest",
+    );
+  }
+  return newItemsize / itemsize;
+}
+
+/**
+ * Whether an address is a multiple of an element's size. Counted in bits, so that the question makes sense for a packed
+ * sub-byte element as well.
+ */
+function isAligned(dataPtr: bigint, itemsize: number): boolean {
+  return (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
+}
+
+/**
+ * Joins every `ratio` neighbours along an axis into one element.
+ *
+ * @param ratio how many, an integer above 1
+ * @param dataPtr the address of offset 0, which must be aligned to the new size (0n is aligned to anything)
+ * @param newShape a copy of the extents; changed
+ * @param newStrides a copy of the strides; changed
+ * @throws {RangeError} if the neighbours are not adjacent in memory, or a boundary would fall inside a new element
+ */
+export function packInto(
+  { shape, strides, itemsize, sliceOffset }: PackableLayout,
+  ratio: number,
+  axis: number,
+  dataPtr: bigint,
+  newShape: number[],
+  newStrides: number[],
+): void {
+  checkAdjacent(shape, strides, axis);
+  const because = (reason: string) =>
+    new RangeError(
+      `Cannot pack ${ratio} elements of ${itemsize} bytes along axis ${axis} of ${formatShape(shape)} with strides ${
+        formatShape(strides)
+      }: ${reason}`,
+    );
+  if (at(shape, axis) % ratio !== 0) throw because(`the extent ${at(shape, axis)} is no multiple of ${ratio}`);
+  if (sliceOffset % ratio !== 0) throw because(`the slice offset ${sliceOffset} is no multiple of ${ratio}`);
+  if (!isAligned(dataPtr, itemsize * ratio)) {
+    throw because(`the data pointer ${show(dataPtr)} is not aligned to ${itemsize * ratio} bytes`);
+  }
+  for (let other = 0; other < shape.length; other++) {
+    if (other === axis) continue;
+    const stride = at(strides, other);
+    if (stride % ratio === 0) newStrides[other] = stride / ratio;
+    // Nothing steps over an axis of extent 1: any stride is right.
+    else if (at(shape, other) === 1) newStrides[other] = Math.trunc(stride / ratio) + 0;
+    else throw because(`the stride ${stride} of axis ${other} is no multiple of ${ratio}`);
+  }
+  newShape[axis] = at(shape, axis) / ratio;
+  newStrides[axis] = 1;
+}
+
+/**
+ * Splits every element into `parts` neighbours along an axis.
+ *
+ * @param parts how many, an integer above 1
+ * @param newShape a copy of the extents; changed
+ * @param newStrides a copy of the strides; changed
+ * @throws {RangeError} if the elements along the axis are not adjacent in memory
+ */
+export function unpackInto(
+  { shape, strides }: PackableLayout,
+  parts: number,
+  axis: number,
+  newShape: number[],
+  newStrides: number[],
+): void {
+  checkAdjacent(shape, strides, axis);
+  for (let other = 0; other < shape.length; other++) newStrides[other] = at(strides, other) * parts;
+  newShape[axis] = at(shape, axis) * parts;
+  newStrides[axis] = 1;
+}
+
+/**
+ * The largest number of elements along an axis that {@linkcode packInto} can join, among the divisors of `most`.
+ *
+ * @param most how many there may be, a positive integer
+ * @returns at least 1
+ */
+export function largestPack(
+  { shape, strides, itemsize, sliceOffset }: PackableLayout,
+  most: number,
+  axis: number,
+  dataPtr: bigint,
+): number {
+  const extent = at(shape, axis);
+  if (extent === 0 || (extent > 1 && at(strides, axis) !== 1)) return 1;
+  let ratio = gcd(gcd(most, extent), Math.abs(sliceOffset));
+  for (let other = 0; other < shape.length; other++) {
+    if (other !== axis && at(shape, other) !== 1) ratio = gcd(ratio, Math.abs(at(strides, other)));
+  }
+  if (!isAligned(dataPtr, itemsize)) return 1;
+  if (dataPtr !== 0n) {
+    const elementsBefore = (dataPtr * 8n) / BigInt(itemsize * 8);
+    ratio = gcd(ratio, Number(elementsBefore % BigInt(ratio)));
+  }
+  // Several packed sub-byte elements make an element only if they fill whole bytes, or less than one.
+  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);
+  return ratio;
+}
+
+/** The largest divisor of a number below the number itself. */
+function nextDivisor(value: number): number {
+  let factor = 2;
+  while (value % factor !== 0) factor++;
+  return value / factor;
+}
+
+function checkAdjacent(shape: Shape, strides: readonly number[], axis: number): void {
+  const extent = at(shape, axis);
+  if (extent === 0) throw new RangeError(`Cannot repack along axis ${axis} of ${formatShape(shape)}: its extent is 0`);
+  if (extent > 1 && at(strides, axis) !== 1) {
+    throw new RangeError(
+      `Cannot repack along axis ${axis} of ${formatShape(shape)} with strides ${formatShape(strides)}: ` +
+        "its stride must be 1. Choose another axis, or copy first with toDense()",
+    );
+  }
+}

@@ -1,0 +1,95 @@
+import { at, badExtent, checkArray, checkNdim, formatShape, type Shape, zeros } from "./shape.ts";
+
+/**
+ * The shape a reshape asks for, with the extent it left open filled in.
+ *
+ * @param requested the wanted extents; at most one is -1, which stands for whatever the others leave
+ * @param shape the shape now, for the error
+ * @param volume how many elements that is
+ * @returns a copy that the caller owns
+ * @throws {TypeError | RangeError} if an extent is none, more than one is open, or the number of elements differs
+ */
+export function completeShape(requested: Shape, shape: Shape, volume: number): number[] {
+  checkArray("shape", requested);
+  checkNdim(requested.length);
+  const extents = requested.slice();
+  let open = -1;
+  let product = 1;
+  let isEmpty = false;
+  for (let axis = 0; axis < extents.length; axis++) {
+    const extent = at(extents, axis);
+    if (extent === -1) {
+      if (open >= 0) throw cannotReshape(shape, requested, "at most one extent may be -1");
+      open = axis;
+      continue;
+    }
+    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
+    if (extent === 0) {
+      isEmpty = true;
+      extents[axis] = 0; // not -0
+    }
+    product *= extent;
+  }
+  if (isEmpty) product = 0;
+  if (open >= 0) {
+    if (product === 0) throw cannotReshape(shape, requested, "next to an extent of 0, any value would do for -1");
+    if (volume % product !== 0) {
+      throw cannotReshape(shape, requested, `${volume} elements do not divide by ${product}`);
+    }
+    extents[open] = volume / product;
+  } else if (product !== volume) {
+    throw cannotReshape(shape, requested, `it has ${volume} elements, not ${isEmpty ? 0 : product}`);
+  }
+  return extents;
+}
+
+/**
+ * Strides that show the same elements, in the same order, in another shape.
+ *
+ * Walks both shapes from the last axis on. Old axes that follow each other evenly, whatever their number, form one run
+ * of equal steps; every new axis has to take its extent out of the run that is open, so a new axis that would
+ * have to step from one run into the next, with another step, is what makes a reshape impossible.
+ *
+ * @param target the new extents, with the same number of elements, none of them 0
+ * @returns the new strides, or null if the elements are not evenly enough spaced
+ */
+export function stridesForShape(shape: Shape, strides: readonly number[], target: Shape): number[] | null {
+  const result = zeros(target.length);
+  let axis = shape.length - 1;
+  let step = 1;
+  let room = 1; // elements of the open run that no new axis has taken yet
+  for (let made = target.length - 1; made >= 0; made--) {
+    const extent = at(target, made);
+    if (room === 1 && extent !== 1) {
+      // The volumes are equal, so there is an old axis left that is longer than 1.
+      while (at(shape, axis) === 1) axis--;
+      room = at(shape, axis);
+      step = at(strides, axis);
+      axis--;
+      for (let reach = step * room; axis >= 0; axis--) {
+        const outer = at(shape, axis);
+        if (outer === 1) continue;
+        if (at(strides, axis) !== reach) break;
+        room *= outer;
+        reach *= outer;
+      }
+    }
+    result[made] = step;
+    if (room % extent !== 0) return null;
+    room /= extent;
+    step *= extent;
+  }
+  return result;
+}
+
+/** The error for a reshape that would have to move elements. */
+export function notEvenlySpaced(shape: Shape, strides: readonly number[], target: Shape): RangeError {
+  return new RangeError(
+    `Cannot reshape ${formatShape(shape)} with strides ${formatShape(strides)} to ${formatShape(target)}: ` +
+      "the elements are not evenly spaced. Copy first with toDense().",
+  );
+}
+
+function cannotReshape(shape: Shape, requested: Shape, reason: string): RangeError {
+  return new RangeError(`Cannot reshape ${formatShape(shape)} to ${formatShape(requested)}: ${reason}`);
+}

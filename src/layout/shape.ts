@@ -1,0 +1,182 @@
+/**
+ * What every operation on shapes and strides shares: the type, the limits, the checks and how an error prints them.
+ */
+
+/** The extents of an array, outermost axis first; `[]` is a scalar. */
+export type Shape = readonly number[];
+
+/** The most axes a layout may have, as in cuda.core and NumPy. */
+export const MAX_NDIM = 64;
+
+/**
+ * The most bytes a layout may span (4 PiB). Half of what a number holds exactly, so that no operation on a valid layout
+ * can leave the exact range: the last stride of a slice with a step, for one, may reach twice as far as its extent.
+ */
+export const MAX_SPAN_IN_BYTES: number = 2 ** 52;
+
+/**
+ * Reads an array at an index that the surrounding loop keeps in range.
+ *
+ * The compiler cannot see that the index is in range, and a default value would hide a mistake behind a wrong layout:
+ * this is the one place that says so instead of a `!` or a `?? 0` at every access.
+ */
+export function at(values: readonly number[], index: number): number {
+  return values[index] as number;
+}
+
+/** `count` zeros in an array of exactly that size, which the caller fills. */
+export function zeros(count: number): number[] {
+  // Literals are the cheapest arrays of exact size in both engines, and unlike `new Array(count)` they have no holes.
+  switch (count) {
+    case 0:
+      return [];
+    case 1:
+      return [0];
+    case 2:
+      return [0, 0];
+    case 3:
+      return [0, 0, 0];
+    case 4:
+      return [0, 0, 0, 0];
+    case 5:
+      return [0, 0, 0, 0, 0];
+    case 6:
+      return [0, 0, 0, 0, 0, 0];
+    default:
+      return ZEROS.slice(0, count);
+  }
+}
+
+// deno-fmt-ignore
+const ZEROS: readonly number[] = [
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+];
+
+/** Writes extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
+export function formatShape(values: readonly unknown[]): string {
+  return values.length === 1 ? `(${show(values[0])},)` : `(${values.map(show).join(", ")})`;
+}
+
+/** Writes any value for an error message: strings quoted, bigints with their n. */
+export function show(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (Array.isArray(value)) return formatShape(value);
+  if (typeof value === "object" && value !== null && Object.hasOwn(value, "toString") === false) {
+    const name = Object.getPrototypeOf(value)?.constructor?.name;
+    return typeof name === "string" && name !== "" ? `an instance of ${name}` : "an object";
+  }
+  return String(value);
+}
+
+/**
+ * The error for a value that is not the whole number it should be.
+ *
+ * @param what the value's name and, if it has one, its place: `extent of axis 2`
+ * @param rule what it should be: `a non-negative integer`
+ * @returns a TypeError if the value is not a number at all, otherwise a RangeError
+ */
+export function notInteger(what: string, rule: string, value: unknown): Error {
+  const message = `Expected ${what} to be ${rule}, got ${show(value)}`;
+  return typeof value === "number" ? new RangeError(message) : new TypeError(message);
+}
+
+/** Throws a TypeError unless the value is an array. */
+export function checkArray(what: string, value: unknown): void {
+  if (!Array.isArray(value)) throw new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
+}
+
+/** Throws a RangeError if an array has more axes than a layout may have. */
+export function checkNdim(ndim: number): void {
+  if (ndim > MAX_NDIM) throw new RangeError(`Expected at most ${MAX_NDIM} dimensions, got ${ndim}`);
+}
+
+/**
+ * Throws unless every entry is an extent.
+ *
+ * @throws {TypeError} if it is not an array, or an entry is not a number
+ * @throws {RangeError} if there are more than 64 entries, or one is negative, fractional, NaN or beyond 2^53 - 1
+ */
+export function checkExtents(shape: Shape): void {
+  checkArray("shape", shape);
+  checkNdim(shape.length);
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = at(shape, axis);
+    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(shape, axis);
+  }
+}
+
+/** The error for an extent that is none. */
+export function badExtent(shape: Shape, axis: number): Error {
+  return notInteger(`extent of axis ${axis}`, "a non-negative integer", shape[axis]);
+}
+
+/**
+ * The number of elements.
+ *
+ * @returns 0 as soon as one extent is 0, however large the others are and wherever it stands
+ * @throws {RangeError} if it is beyond 2^53 - 1
+ */
+export function volumeOf(shape: Shape): number {
+  let volume = 1;
+  let isEmpty = false;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = at(shape, axis);
+    if (extent === 0) isEmpty = true;
+    volume *= extent;
+  }
+  // A zero settles it, even where the others overflow to infinity (and infinity times zero is NaN).
+  if (isEmpty) return 0;
+  if (volume > Number.MAX_SAFE_INTEGER) throw tooManyElements(shape);
+  return volume;
+}
+
+/** The error for a shape with more elements than a number counts exactly. */
+export function tooManyElements(shape: Shape): RangeError {
+  return new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
+}
+
+/**
+ * An axis counted from either end, as an index from the front.
+ *
+ * @throws {TypeError | RangeError} if it is no integer in [-ndim, ndim)
+ */
+export function normalizeAxis(axis: number, ndim: number): number {
+  if (!Number.isSafeInteger(axis)) throw notInteger("axis", "an integer", axis);
+  const fromFront = axis < 0 ? axis + ndim : axis;
+  if (fromFront < 0 || fromFront >= ndim) {
+    throw new RangeError(
+      ndim === 0
+        ? `Expected an axis of the layout, got ${axis}, but it has no axes`
+        : `Expected an axis from ${-ndim} to ${ndim - 1}, got ${axis}`,
+    );
+  }
+  return fromFront;
+}
+
+/**
+ * A copy of a permutation of `ndim` axes with every axis counted from the front.
+ *
+ * @throws {TypeError | RangeError} if it is no array, has another length, or an axis is out of range or there twice
+ */
+export function normalizePermutation(axes: readonly number[], ndim: number): number[] {
+  checkArray("axes", axes);
+  if (axes.length !== ndim) {
+    throw new RangeError(`Expected a permutation of ${ndim} axes, got ${axes.length}: ${formatShape(axes)}`);
+  }
+  const order = axes.slice();
+  for (let position = 0; position < ndim; position++) {
+    const axis = normalizeAxis(at(order, position), ndim);
+    order[position] = axis;
+    // Quadratic, and for the few axes arrays have still faster than anything that allocates.
+    for (let earlier = 0; earlier < position; earlier++) {
+      if (at(order, earlier) === axis) {
+        throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
+      }
+    }
+  }
+  return order;
+}

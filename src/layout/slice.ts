@@ -1,0 +1,65 @@
+import { show } from "./shape.ts";
+
+/**
+ * A part of one axis, from `start` up to but without `stop`, every `step`-th element. Made by {@linkcode slice}.
+ *
+ * `null` means "from the end this step starts at" and "to the end it runs to". Negative positions count from the back,
+ * and positions beyond the axis are clamped to it, as in Python.
+ */
+export class Slice {
+  /** First position, or null. */
+  readonly start: number | null;
+  /** The position to stop before, or null. */
+  readonly stop: number | null;
+  /** Distance from one element to the next; negative walks backwards, never zero. */
+  readonly step: number;
+
+  /** Use {@linkcode slice}. */
+  constructor(start: number | null, stop: number | null, step: number) {
+    if (start !== null && !Number.isSafeInteger(start)) throw badBound("start", start);
+    if (stop !== null && !Number.isSafeInteger(stop)) throw badBound("stop", stop);
+    if (!Number.isSafeInteger(step)) throw badBound("step", step);
+    if (step === 0) throw new RangeError("Expected the step of a slice to be a non-zero integer, got 0");
+    this.start = start;
+    this.stop = stop;
+    this.step = step;
+  }
+
+  /** As Python writes it: `1:10:2`. */
+  toString(): string {
+    const { start, stop, step } = this;
+    return `${start ?? ""}:${stop ?? ""}${step === 1 ? "" : `:${step}`}`;
+  }
+}
+
+/**
+ * A slice of one axis, with Python's meaning of `start:stop:step`.
+ *
+ * With one argument it is `start:`, as `Array.prototype.slice` has it (Python's `slice(n)` would be `:n`).
+ *
+ * @param start first position; null or nothing: the end the step starts at
+ * @param stop position to stop before; null or nothing: through to the other end
+ * @param step distance between elements, 1 if null or nothing; negative walks backwards
+ * @throws {TypeError} if an argument is neither a number nor null
+ * @throws {RangeError} if a position is no safe integer, or the step is 0
+ *
+ * @example
+ * ```ts
+ * import { slice, StridedLayout } from "@causeway/causeway/layout";
+ *
+ * const layout = StridedLayout.dense([10], 4);
+ * layout.sliced(slice(2)); //                 2:       shape (8,)
+ * layout.sliced(slice(null, -1)); //          :-1      shape (9,)
+ * layout.sliced(slice(null, null, -2)); //    ::-2     shape (5,), strides (-2,), offset 9
+ * ```
+ */
+export function slice(start?: number | null, stop?: number | null, step?: number | null): Slice {
+  return new Slice(start ?? null, stop ?? null, step ?? 1);
+}
+
+function badBound(name: string, value: unknown): Error {
+  const message = `Expected the ${name} of a slice to be ${
+    name === "step" ? "a non-zero" : "an"
+  } integer or null, got ${show(value)}`;
+  return typeof value === "number" ? new RangeError(message) : new TypeError(message);
+}

@@ -1,0 +1,861 @@
+import {
+  at,
+  badExtent,
+  checkArray,
+  checkExtents,
+  checkNdim,
+  formatShape,
+  MAX_SPAN_IN_BYTES,
+  normalizeAxis,
+  normalizePermutation,
+  notInteger,
+  type Shape,
+  show,
+  tooManyElements,
+  volumeOf,
+  zeros,
+} from "./shape.ts";
+import { allowedMerges, flattenInto, mergeableAxes } from "./flatten.ts";
+import { checkItemsize, largestPack, packInto, packRatio, unpackInto } from "./repack.ts";
+import { completeShape, notEvenlySpaced, stridesForShape } from "./reshape.ts";
+import { NEW_AXIS, placeNewAxes, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
+import {
+  type DenseOrder,
+  denseStrides,
+  isColumnMajor,
+  isDenseInOrder,
+  isRowMajor,
+  rowMajorStrides,
+  sortedAxes,
+  stridesInOrder,
+} from "./stride_order.ts";
+import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
+
+/** Options of the constructor of {@linkcode StridedLayout}. */
+export interface StridedLayoutOptions {
+  /** Whether the strides are given in bytes, to be divided by the itemsize without a remainder. Default: false. */
+  divideStrides?: boolean;
+}
+
+/** Options of {@linkcode StridedLayout.flattened}. */
+export interface FlattenOptions {
+  /** First axis that may be joined with the one after it. Negative counts from the back. Default: 0. */
+  start?: number;
+  /** Last axis that may be joined with the one before it. Negative counts from the back. Default: -1. */
+  end?: number;
+  /** Bit i allows joining axis i with axis i-1; see {@linkcode StridedLayout.flattenedAxisMask}. Default: all. */
+  mask?: bigint;
+}
+
+/** Options of {@linkcode StridedLayout.repacked}. */
+export interface RepackOptions {
+  /** Address of offset 0; larger elements must be aligned there. Default: 0n, which is aligned to anything. */
+  dataPtr?: bigint;
+  /** The axis along which elements are joined or split. Default: -1, the last. */
+  axis?: number;
+  /** Whether to keep an axis that joining leaves with extent 1. Default: true. */
+  keepDim?: boolean;
+}
+
+/** Options of {@linkcode StridedLayout.maxCompatibleItemsize}. */
+export interface CompatibleItemsizeOptions {
+  /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
+  max?: number;
+  /** Address of offset 0; the answer divides it. Default: 0n, which is aligned to anything. */
+  dataPtr?: bigint;
+  /** The axis along which elements would be joined. Default: -1, the last. */
+  axis?: number;
+}
+
+/** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
+const DERIVED: unique symbol = Symbol("derived");
+
+// What is known of a layout is kept in the bits of one number: a layout is small, and most of them are never asked.
+const KNOWS_CONTIGUOUS_C = 1;
+const IS_CONTIGUOUS_C = 2;
+const KNOWS_CONTIGUOUS_F = 4;
+const IS_CONTIGUOUS_F = 8;
+const KNOWS_CONTIGUOUS_ANY = 16;
+const IS_CONTIGUOUS_ANY = 32;
+const KNOWS_UNIQUE = 64;
+const IS_UNIQUE = 128;
+
+/** Arrays that describe a layout, made when first asked for. */
+interface Description {
+  strideOrder: readonly number[] | null;
+  stridesInBytes: readonly number[] | null;
+  offsetBounds: readonly [min: number, max: number] | null;
+}
+
+/**
+ * Where the elements of an array lie: shape, strides, size of an element and offset of the first one. It knows nothing of
+ * memory or of what the elements mean, and moves nothing.
+ *
+ * Element `[i, j, ...]` lies `sliceOffset + i * strides[0] + j * strides[1] + ...` elements from offset 0, the place that a
+ * data pointer points to. Strides may be negative or 0. A layout that exists is valid: extents are whole and not
+ * negative, there are at most 64 of them, at most 2^53 - 1 elements, and at most 2^52 bytes from end to end; so no
+ * operation on it overflows.
+ *
+ * Layouts never change. Their arrays belong to them: do not write into `shape` or `strides` (they are not frozen, because
+ * freezing costs more than making a layout).
+ *
+ * @example
+ * ```ts
+ * import { slice, StridedLayout } from "@causeway/causeway/layout";
+ *
+ * const image = StridedLayout.dense([480, 640, 3], 1); // rows, columns, channels of one byte
+ * const red = image.sliced("...", 0).sliced(slice(), slice(null, null, -1)); // mirrored red channel
+ * red.shape; // [480, 640]
+ * red.strides; // [1920, -3]
+ * red.sliceOffset; // 1917
+ * red.isContiguousC; // false
+ * red.toDense().strides; // [640, 1]
+ * ```
+ */
+export class StridedLayout {
+  /** Extents, outermost first. */
+  readonly shape: Shape;
+  /** Distance from one element to the next along each axis, in elements. */
+  readonly strides: readonly number[];
+  /** Size of an element in bytes. Below 1, in eighths, for a packed sub-byte element: 0.5 for four bits. */
+  readonly itemsize: number;
+  /** Elements from offset 0 to the first element. */
+  readonly sliceOffset: number;
+  /** How many elements there are: the product of the extents, 1 for a scalar. */
+  readonly volume: number;
+  /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
+  readonly minOffset: number;
+  /** The largest offset of an element, in elements from offset 0; -1 if there are none. */
+  readonly maxOffset: number;
+  private known: number;
+  private description: Description | null;
+
+  /**
+   * A layout with the given extents and strides, whose first element lies at offset 0.
+   *
+   * @param shape extents, copied
+   * @param strides elements from one index to the next along each axis, copied; null for C order without gaps
+   * @param itemsize bytes per element; a multiple of 1/8 below 1 for packed sub-byte elements
+   * @throws {TypeError} if shape or strides are not arrays of numbers
+   * @throws {RangeError} if an extent is negative, a number is not a safe integer, the lengths differ, there are more than
+   * 64 axes, the itemsize is not positive, strides in bytes do not divide by it, or the layout spans more than 2^52 bytes
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * new StridedLayout([2, 3], null, 4).strides; // [3, 1]
+   * new StridedLayout([2, 3], [1, 2], 4).isContiguousF; // true
+   * new StridedLayout([2, 3], [24, 8], 8, { divideStrides: true }).strides; // [3, 1]
+   * ```
+   */
+  constructor(shape: Shape, strides: readonly number[] | null, itemsize: number, options?: StridedLayoutOptions);
+  /** @ignore */
+  constructor(
+    shape: number[],
+    strides: number[],
+    itemsize: number,
+    derived: typeof DERIVED,
+    sliceOffset: number,
+    volume: number,
+    minOffset: number,
+    maxOffset: number,
+  );
+  constructor(
+    shape: Shape,
+    strides: readonly number[] | null,
+    itemsize: number,
+    options?: StridedLayoutOptions | typeof DERIVED,
+    sliceOffset = 0,
+    volume = 0,
+    minOffset = 0,
+    maxOffset = 0,
+  ) {
+    this.known = 0;
+    this.description = null;
+    this.itemsize = itemsize;
+    this.sliceOffset = sliceOffset;
+    if (options === DERIVED) {
+      this.shape = shape;
+      this.strides = strides === null ? [] : strides; // never null here, which the overload says but the type cannot
+      this.volume = volume;
+      this.minOffset = minOffset;
+      this.maxOffset = maxOffset;
+      return;
+    }
+    checkItemsize(itemsize);
+    checkArray("shape", shape);
+    checkNdim(shape.length);
+    const extents = shape.slice();
+    this.shape = extents;
+    if (strides === null) {
+      for (let axis = 0; axis < extents.length; axis++) {
+        const extent = at(extents, axis);
+        if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
+        if (extent === 0) extents[axis] = 0; // not -0
+      }
+      this.volume = volumeOf(extents);
+      checkDenseSpan(extents, this.volume, itemsize);
+      this.strides = rowMajorStrides(extents, this.volume);
+      this.minOffset = 0;
+      this.maxOffset = this.volume - 1;
+      return;
+    }
+    checkArray("strides", strides);
+    if (strides.length !== extents.length) {
+      throw new RangeError(
+        `Expected one stride per axis of ${formatShape(shape)}, got ${strides.length}: ${formatShape(strides)}`,
+      );
+    }
+    const steps = strides.slice();
+    this.strides = steps;
+    const isInBytes = options?.divideStrides === true;
+    const limit = Math.min(MAX_SPAN_IN_BYTES / itemsize, MAX_SPAN_IN_BYTES);
+    let elements = 1;
+    let isEmpty = false;
+    let min = 0;
+    let max = 0;
+    for (let axis = 0; axis < extents.length; axis++) {
+      const extent = at(extents, axis);
+      if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
+      let stride = at(steps, axis);
+      if (!Number.isSafeInteger(stride)) throw notInteger(`stride of axis ${axis}`, "an integer", stride);
+      if (isInBytes) {
+        if (stride % itemsize !== 0) {
+          throw new RangeError(
+            `Expected strides in bytes that divide by the itemsize ${itemsize}, got ${stride} for axis ${axis}`,
+          );
+        }
+        stride = stride / itemsize;
+        steps[axis] = stride;
+      }
+      if (stride === 0) steps[axis] = 0; // not -0
+      elements *= extent;
+      const reach = stride * extent;
+      if (extent === 0) {
+        isEmpty = true;
+        extents[axis] = 0; // not -0
+      } else if (reach > limit || reach < -limit) throw spansTooFar(extents, steps, itemsize);
+      else if (stride < 0) min += reach - stride;
+      else max += reach - stride;
+      if (stride > limit || stride < -limit) throw spansTooFar(extents, steps, itemsize);
+    }
+    if (isEmpty) {
+      this.volume = 0;
+      this.minOffset = 0;
+      this.maxOffset = -1;
+      return;
+    }
+    if (elements > Number.MAX_SAFE_INTEGER) throw tooManyElements(extents);
+    if (max - min >= limit) throw spansTooFar(extents, steps, itemsize);
+    this.volume = elements;
+    this.minOffset = min;
+    this.maxOffset = max;
+  }
+
+  /**
+   * A layout without gaps.
+   *
+   * @param shape extents, copied
+   * @param itemsize bytes per element
+   * @param order "C" (default): last axis fastest; "F": first axis fastest; or the axes from slowest to fastest
+   * @throws {TypeError | RangeError} as the constructor does, and if the order is no permutation of the axes
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([2, 3, 4], 8).strides; // [12, 4, 1]
+   * StridedLayout.dense([2, 3, 4], 8, "F").strides; // [1, 2, 6]
+   * StridedLayout.dense([2, 3, 4], 8, [1, 0, 2]).strides; // [4, 8, 1]
+   * ```
+   */
+  static dense(shape: Shape, itemsize: number, order: DenseOrder = "C"): StridedLayout {
+    checkItemsize(itemsize);
+    checkExtents(shape);
+    // Adding 0 turns -0 into 0; almost no shape has one, so it costs a look.
+    const extents = shape.includes(0) ? shape.map((extent) => extent + 0) : shape.slice();
+    const volume = volumeOf(extents);
+    checkDenseSpan(extents, volume, itemsize);
+    const strides = stridesInOrder(extents, order, volume);
+    return new StridedLayout(extents, strides, itemsize, DERIVED, 0, volume, 0, volume - 1);
+  }
+
+  /**
+   * A layout without gaps, with the shape and itemsize of another.
+   *
+   * @param other the layout to resemble
+   * @param order as in {@linkcode StridedLayout.toDense}
+   * @returns `other` itself if it is dense in that order already
+   */
+  static denseLike(other: StridedLayout, order: DenseOrder | "K" = "K"): StridedLayout {
+    return other.toDense(order);
+  }
+
+  /** How many axes there are. */
+  get ndim(): number {
+    return this.shape.length;
+  }
+
+  /** The strides in bytes. Fractions where packed sub-byte elements follow each other within a byte. */
+  get stridesInBytes(): readonly number[] {
+    const description = this.described();
+    if (description.stridesInBytes === null) {
+      const bytes = this.strides.slice();
+      for (let axis = 0; axis < bytes.length; axis++) bytes[axis] = at(bytes, axis) * this.itemsize;
+      description.stridesInBytes = bytes;
+    }
+    return description.stridesInBytes;
+  }
+
+  /** Bytes from offset 0 to the first element; always whole, also for packed sub-byte elements. */
+  get sliceOffsetInBytes(): number {
+    return this.sliceOffset * this.itemsize;
+  }
+
+  /** The axes from the largest stride to the smallest, signs aside; equal strides by falling extent, then by axis. */
+  get strideOrder(): readonly number[] {
+    const description = this.described();
+    return description.strideOrder ??= sortedAxes(this.shape, this.strides);
+  }
+
+  /** The smallest and the largest offset of an element, in elements from offset 0; [0, -1] if there are none. */
+  get offsetBounds(): readonly [min: number, max: number] {
+    const description = this.described();
+    return description.offsetBounds ??= [this.minOffset, this.maxOffset];
+  }
+
+  /**
+   * Whether no two indices lead to the same element. True without elements.
+   *
+   * Exact, but for layouts of three or more interleaved axes where finding out would take long: those count as not
+   * unique. It is never true where two indices do meet.
+   */
+  get isUnique(): boolean {
+    if ((this.known & KNOWS_UNIQUE) === 0) {
+      this.known |= this.computeUnique() ? KNOWS_UNIQUE | IS_UNIQUE : KNOWS_UNIQUE;
+    }
+    return (this.known & IS_UNIQUE) !== 0;
+  }
+
+  private computeUnique(): boolean {
+    if (this.volume <= 1 || isNestedRowMajor(this.shape, this.strides)) return true;
+    const order = this.strideOrder;
+    return isNested(this.shape, this.strides, order) ||
+      hasNoCollision(this.shape, this.strides, order, this.volume, this.maxOffset - this.minOffset + 1);
+  }
+
+  /** Whether the elements, last axis fastest, follow each other without a gap, wherever the first one lies. */
+  get isContiguousC(): boolean {
+    if ((this.known & KNOWS_CONTIGUOUS_C) === 0) {
+      const isSo = this.volume === 0 || isRowMajor(this.shape, this.strides);
+      this.known |= isSo ? KNOWS_CONTIGUOUS_C | IS_CONTIGUOUS_C : KNOWS_CONTIGUOUS_C;
+    }
+    return (this.known & IS_CONTIGUOUS_C) !== 0;
+  }
+
+  /** Whether the elements, first axis fastest, follow each other without a gap, wherever the first one lies. */
+  get isContiguousF(): boolean {
+    if ((this.known & KNOWS_CONTIGUOUS_F) === 0) {
+      const isSo = this.volume === 0 || isColumnMajor(this.shape, this.strides);
+      this.known |= isSo ? KNOWS_CONTIGUOUS_F | IS_CONTIGUOUS_F : KNOWS_CONTIGUOUS_F;
+    }
+    return (this.known & IS_CONTIGUOUS_F) !== 0;
+  }
+
+  /** Whether the elements, with the axes nested in some order, follow each other without a gap. */
+  get isContiguousAny(): boolean {
+    if ((this.known & KNOWS_CONTIGUOUS_ANY) === 0) {
+      const isSo = this.isContiguousC || this.isContiguousF ||
+        isDenseInOrder(this.shape, this.strides, this.strideOrder);
+      this.known |= isSo ? KNOWS_CONTIGUOUS_ANY | IS_CONTIGUOUS_ANY : KNOWS_CONTIGUOUS_ANY;
+    }
+    return (this.known & IS_CONTIGUOUS_ANY) !== 0;
+  }
+
+  /** Whether the elements fill the memory from offset 0 on without a gap, in some order of the axes. */
+  get isDense(): boolean {
+    return this.sliceOffset === 0 && this.isContiguousAny;
+  }
+
+  /**
+   * The smallest size of a buffer in which every element of this layout lies, if offset 0 is its beginning.
+   *
+   * @returns bytes from offset 0 (not from the first element) to the end of the last element, 0 without elements
+   * @throws {RangeError} if elements lie before offset 0: no size of a buffer that begins there would do
+   */
+  requiredSizeInBytes(): number {
+    if (this.minOffset < 0) {
+      throw new RangeError(
+        `Expected a layout without elements before offset 0, but ${this} begins at offset ${this.minOffset}`,
+      );
+    }
+    return Math.ceil((this.maxOffset + 1) * this.itemsize);
+  }
+
+  /**
+   * The offset of one element.
+   *
+   * @param indices one per axis; negative counts from the back
+   * @returns elements from offset 0
+   * @throws {TypeError | RangeError} if there is not one integer per axis, or one is out of range
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([3, 4], 8).offsetOf(2, -1); // 11
+   * ```
+   */
+  offsetOf(...indices: readonly number[]): number {
+    if (indices.length !== this.ndim) {
+      throw new RangeError(`Expected ${this.ndim} indices for shape ${formatShape(this.shape)}, got ${indices.length}`);
+    }
+    let offset = this.sliceOffset;
+    for (let axis = 0; axis < indices.length; axis++) {
+      offset += position(at(indices, axis), axis, at(this.shape, axis)) * at(this.strides, axis);
+    }
+    return offset;
+  }
+
+  /**
+   * The layout without gaps that a copy of the elements would have.
+   *
+   * @param order "K" (default): the axes nested as they are now; "C", "F" or a permutation as in {@linkcode StridedLayout.dense}
+   * @returns this very layout if it is dense in that order already; otherwise one from offset 0 on, all strides positive
+   * @throws {TypeError | RangeError} if the order is no permutation of the axes, or the copy would exceed 2^52 bytes
+   */
+  toDense(order: DenseOrder | "K" = "K"): StridedLayout {
+    const { shape, volume, itemsize } = this;
+    if (this.sliceOffset === 0) {
+      if (
+        order === "K" ? this.isContiguousAny : order === "C" ? this.isContiguousC : this.isContiguousF && order === "F"
+      ) {
+        return this;
+      }
+    }
+    checkDenseSpan(shape, volume, itemsize);
+    let strides: number[];
+    if (order === "K") strides = denseStrides(shape, this.strideOrder, volume);
+    else strides = stridesInOrder(shape, order, volume);
+    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume, 0, volume - 1);
+    return this.equals(dense) ? this : dense;
+  }
+
+  /**
+   * The same elements in the same order in another shape, without moving any.
+   *
+   * @param shape the new extents; one may be -1, which stands for what the others leave
+   * @throws {TypeError} if the shape is not an array of numbers
+   * @throws {RangeError} if it has another number of elements, or the elements are not evenly enough spaced
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([4, 6], 4).reshaped([2, 2, -1]).shape; // [2, 2, 6]
+   * StridedLayout.dense([4, 6], 4).transposed().reshaped([6, 2, 2]).strides; // [1, 12, 6]
+   * ```
+   */
+  reshaped(shape: Shape): StridedLayout {
+    const { volume } = this;
+    const extents = completeShape(shape, this.shape, volume);
+    const strides = volume === 0 ? zeros(extents.length) : stridesForShape(this.shape, this.strides, extents);
+    if (strides === null) throw notEvenlySpaced(this.shape, this.strides, extents);
+    return this.withSameElements(extents, strides);
+  }
+
+  /**
+   * The same elements with the axes in another order.
+   *
+   * @param axes for every axis of the result the axis it is now; negative counts from the back
+   * @throws {TypeError | RangeError} if it is not a permutation of the axes
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([2, 3, 4], 4).permuted([2, 0, 1]).shape; // [4, 2, 3]
+   * ```
+   */
+  permuted(axes: readonly number[]): StridedLayout {
+    const shape = normalizePermutation(axes, this.ndim);
+    const strides = shape.slice();
+    for (let axis = 0; axis < shape.length; axis++) {
+      const from = at(shape, axis);
+      shape[axis] = at(this.shape, from);
+      strides[axis] = at(this.strides, from);
+    }
+    return this.withSameElements(shape, strides);
+  }
+
+  /** The same elements with the axes in reverse order. */
+  transposed(): StridedLayout {
+    return this.withSameElements(this.shape.toReversed(), this.strides.toReversed());
+  }
+
+  /**
+   * The same elements with as many neighbouring axes joined as can be without moving any. Axes of extent 1 join freely.
+   *
+   * @param options which axes may be joined; default: all of them
+   * @returns a scalar becomes an array of one element
+   * @throws {RangeError} if an axis is out of range, or the mask asks for axes that cannot be joined
+   *
+   * @example
+   * ```ts
+   * import { slice, StridedLayout } from "@causeway/causeway/layout";
+   *
+   * const layout = StridedLayout.dense([2, 3, 4], 4);
+   * layout.flattened().shape; // [24]
+   * layout.flattened({ start: 1 }).shape; // [2, 12]
+   * layout.sliced(slice(), slice(0, 2)).flattened().shape; // [2, 8]
+   *
+   * // Two layouts of one shape, flattened alike for a kernel that walks both:
+   * const other = StridedLayout.dense([2, 3, 4], 4, [1, 2, 0]);
+   * const mask = layout.flattenedAxisMask() & other.flattenedAxisMask();
+   * layout.flattened({ mask }).shape; // [2, 12]
+   * other.flattened({ mask }).strides; // [1, 2]
+   * ```
+   */
+  flattened(options: FlattenOptions = {}): StridedLayout {
+    const { ndim } = this;
+    if (ndim === 0) {
+      const { start = 0, end = -1 } = options;
+      // A scalar becomes one axis, so these are the axes one may name.
+      normalizeAxis(start, 1);
+      normalizeAxis(end, 1);
+      allowedMerges(options.mask, 0);
+      return this.withSameElements([1], [1]);
+    }
+    const start = normalizeAxis(options.start ?? 0, ndim);
+    const end = normalizeAxis(options.end ?? -1, ndim);
+    const allowed = allowedMerges(options.mask, ndim);
+    const shape = this.shape.slice();
+    const strides = this.strides.slice();
+    const made = flattenInto(this, start, end, allowed, shape, strides);
+    if (made === ndim) return this;
+    shape.length = made;
+    strides.length = made;
+    return this.withSameElements(shape, strides);
+  }
+
+  /**
+   * Which axes can be joined with the one before them. Masks of several layouts of one shape combine with `&`, and the
+   * result flattens all of them alike.
+   *
+   * @returns bit i stands for joining axis i with axis i-1; bit 0 is never set
+   */
+  flattenedAxisMask(): bigint {
+    return mergeableAxes(this);
+  }
+
+  /** The same elements without the axes of extent 1. Without elements the result has the shape (0,). */
+  squeezed(): StridedLayout {
+    const { ndim } = this;
+    if (this.volume === 0) return this.withSameElements([0], [0]);
+    let kept = 0;
+    for (let axis = 0; axis < ndim; axis++) if (at(this.shape, axis) !== 1) kept++;
+    if (kept === ndim) return this;
+    const shape = zeros(kept);
+    const strides = zeros(kept);
+    let made = 0;
+    for (let axis = 0; axis < ndim; axis++) {
+      if (at(this.shape, axis) === 1) continue;
+      shape[made] = at(this.shape, axis);
+      strides[made] = at(this.strides, axis);
+      made++;
+    }
+    return this.withSameElements(shape, strides);
+  }
+
+  /**
+   * The same elements with new axes of extent 1.
+   *
+   * @param axes where the new axes are in the result; negative counts from its back
+   * @throws {TypeError | RangeError} if an axis is out of range or given twice, or there would be more than 64
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([2, 3], 4).unsqueezed(0).shape; // [1, 2, 3]
+   * StridedLayout.dense([2, 3], 4).unsqueezed([1, -1]).shape; // [2, 1, 3, 1]
+   * ```
+   */
+  unsqueezed(axes: number | readonly number[]): StridedLayout {
+    const added = typeof axes === "number" ? [axes] : axes;
+    checkArray("axes", added);
+    if (added.length === 0) return this;
+    const ndim = this.ndim + added.length;
+    checkNdim(ndim);
+    const shape = zeros(ndim);
+    const strides = zeros(ndim);
+    for (let place = 0; place < added.length; place++) {
+      const axis = normalizeAxis(at(added, place), ndim);
+      if (at(shape, axis) === NEW_AXIS) {
+        throw new RangeError(`Expected every new axis once, got axis ${axis} twice in ${formatShape(added)}`);
+      }
+      shape[axis] = NEW_AXIS;
+    }
+    let from = 0;
+    for (let axis = 0; axis < ndim; axis++) {
+      if (at(shape, axis) === NEW_AXIS) continue;
+      shape[axis] = at(this.shape, from);
+      strides[axis] = at(this.strides, from);
+      from++;
+    }
+    placeNewAxes(shape, strides);
+    return this.withSameElements(shape, strides);
+  }
+
+  /**
+   * The elements repeated, without copying any, to fill a larger shape by NumPy's rules: new axes come in front, and axes
+   * of extent 1 stretch, with stride 0.
+   *
+   * @param shape extents of the result
+   * @throws {TypeError | RangeError} if the shape is none, has fewer axes, or differs where an extent is not 1
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([3, 1], 4).broadcastTo([2, 3, 4]).strides; // [0, 1, 0]
+   * ```
+   */
+  broadcastTo(shape: Shape): StridedLayout {
+    checkExtents(shape);
+    const added = shape.length - this.ndim;
+    if (added < 0) throw cannotBroadcast(this.shape, shape, `it has ${this.ndim} axes, which is more`);
+    const extents = shape.slice();
+    const strides = zeros(shape.length);
+    for (let axis = 0; axis < added; axis++) if (at(extents, axis) === 0) extents[axis] = 0; // not -0
+    for (let axis = added; axis < extents.length; axis++) {
+      const extent = at(this.shape, axis - added);
+      const wanted = at(extents, axis);
+      if (wanted === extent) strides[axis] = at(this.strides, axis - added);
+      else if (extent !== 1) throw cannotBroadcast(this.shape, shape, `extent ${extent} is neither ${wanted} nor 1`);
+      if (wanted === 0) extents[axis] = 0; // not -0
+    }
+    const volume = volumeOf(extents);
+    // Repeating elements moves none, so the bounds stay; with nothing left there are none.
+    if (volume === 0) return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, 0, 0, -1);
+    return new StridedLayout(
+      extents,
+      strides,
+      this.itemsize,
+      DERIVED,
+      this.sliceOffset,
+      volume,
+      this.minOffset,
+      this.maxOffset,
+    );
+  }
+
+  /**
+   * A part of the elements, chosen axis by axis: a number picks one index and drops the axis, {@linkcode slice} a range,
+   * `null` adds an axis of extent 1, `"..."` stands for all the axes that nothing else speaks of.
+   *
+   * @param items what to take along each axis; axes without an item are taken whole
+   * @throws {TypeError} if an item is of another kind
+   * @throws {RangeError} if an index is out of range, there are more items than axes, or a packed sub-byte layout would
+   * begin inside a byte
+   *
+   * @example
+   * ```ts
+   * import { slice, StridedLayout } from "@causeway/causeway/layout";
+   *
+   * const layout = StridedLayout.dense([4, 5, 6], 4);
+   * layout.sliced(0).shape; // [5, 6]
+   * layout.sliced(slice(1, 3), "...", -1).shape; // [2, 5]
+   * layout.sliced(slice(null, null, -1)).strides; // [-30, 6, 1]
+   * layout.sliced(null).shape; // [1, 4, 5, 6]
+   * ```
+   */
+  sliced(...items: readonly SliceItem[]): StridedLayout {
+    const ndim = slicedNdim(this.shape, items);
+    checkNdim(ndim);
+    const shape = zeros(ndim);
+    const strides = zeros(ndim);
+    const moved = sliceInto(this.shape, this.strides, items, shape, strides);
+    let volume = 1;
+    let hasNewAxes = false;
+    for (let axis = 0; axis < ndim; axis++) {
+      const extent = at(shape, axis);
+      if (extent === NEW_AXIS) hasNewAxes = true;
+      else volume *= extent;
+    }
+    if (volume === 0) strides.fill(0);
+    if (hasNewAxes) placeNewAxes(shape, strides);
+    let offset = this.sliceOffset + moved;
+    if (this.itemsize < 1 && !Number.isInteger(offset * this.itemsize)) {
+      if (volume !== 0) throw beginsInsideByte(this, offset);
+      offset = this.sliceOffset;
+    }
+    return derive(shape, strides, this.itemsize, offset, volume);
+  }
+
+  /**
+   * The same bytes as elements of another size, as if neighbours along one axis were joined into one, or each were split.
+   * A copy moves larger elements faster, and packed sub-byte elements become bytes this way.
+   *
+   * @param itemsize bytes of the new elements: a multiple or a divisor of the itemsize now
+   * @returns this very layout if the size stays the same
+   * @throws {TypeError | RangeError} if the number of bytes would change, the elements along the axis are not adjacent, or
+   * the extent, an offset, another stride or the data pointer does not divide
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * const layout = StridedLayout.dense([5, 12], 2);
+   * layout.repacked(8).shape; // [5, 3]
+   * layout.repacked(8).repacked(2).equals(layout); // true
+   * StridedLayout.dense([5, 12], 0.5).repacked(1).shape; // [5, 6]: bytes of two four-bit elements
+   * ```
+   */
+  repacked(itemsize: number, options: RepackOptions = {}): StridedLayout {
+    const { dataPtr = 0n, axis: anyAxis = -1, keepDim = true } = options;
+    checkItemsize(itemsize);
+    checkDataPtr(dataPtr);
+    const axis = normalizeAxis(anyAxis, this.ndim);
+    if (itemsize === this.itemsize) return this;
+    const ratio = packRatio(this.itemsize, itemsize);
+    const shape = this.shape.slice();
+    const strides = this.strides.slice();
+    if (ratio > 1) packInto(this, ratio, axis, dataPtr, shape, strides);
+    else unpackInto(this, Math.round(1 / ratio), axis, shape, strides);
+    if (!keepDim && ratio > 1 && shape[axis] === 1) {
+      shape.splice(axis, 1);
+      strides.splice(axis, 1);
+    }
+    return derive(shape, strides, itemsize, this.sliceOffset / ratio, this.volume / ratio);
+  }
+
+  /**
+   * The largest size of element that {@linkcode StridedLayout.repacked} takes for this layout, among the divisors of
+   * `max` that are multiples of the itemsize.
+   *
+   * @returns bytes; the itemsize itself if nothing larger can be used
+   * @throws {TypeError | RangeError} if max is less than the itemsize, or the axis is out of range
+   *
+   * @example
+   * ```ts
+   * import { StridedLayout } from "@causeway/causeway/layout";
+   *
+   * StridedLayout.dense([3, 6], 2).maxCompatibleItemsize(); // 4: six elements of two bytes make three of four
+   * StridedLayout.dense([3, 8], 2).maxCompatibleItemsize({ dataPtr: 0x1008n }); // 8
+   * ```
+   */
+  maxCompatibleItemsize(options: CompatibleItemsizeOptions = {}): number {
+    const { max = 16, dataPtr = 0n, axis = -1 } = options;
+    checkItemsize(max);
+    checkDataPtr(dataPtr);
+    if (max < this.itemsize) {
+      throw new RangeError(`Expected max to be at least the itemsize ${this.itemsize}, got ${max}`);
+    }
+    const along = normalizeAxis(axis, this.ndim);
+    if (max % this.itemsize !== 0) return this.itemsize;
+    return this.itemsize * largestPack(this, max / this.itemsize, along, dataPtr);
+  }
+
+  /**
+   * Whether the other is a layout with the same shape, strides, itemsize and offset. For a map key use
+   * {@linkcode StridedLayout.toString}, which is the same text for equal layouts and only for those.
+   */
+  equals(other: unknown): boolean {
+    if (this === other) return true;
+    if (!(other instanceof StridedLayout)) return false;
+    if (this.itemsize !== other.itemsize || this.sliceOffset !== other.sliceOffset || this.ndim !== other.ndim) {
+      return false;
+    }
+    for (let axis = 0; axis < this.shape.length; axis++) {
+      if (at(this.shape, axis) !== at(other.shape, axis) || at(this.strides, axis) !== at(other.strides, axis)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** As in `StridedLayout(shape=(3, 4), strides=(4, 1), itemsize=8)`, with the slice offset if it is not 0. */
+  toString(): string {
+    const offset = this.sliceOffset === 0 ? "" : `, sliceOffset=${this.sliceOffset}`;
+    return `StridedLayout(shape=${formatShape(this.shape)}, strides=${
+      formatShape(this.strides)
+    }, itemsize=${this.itemsize}${offset})`;
+  }
+
+  private described(): Description {
+    return this.description ??= { strideOrder: null, stridesInBytes: null, offsetBounds: null };
+  }
+
+  /** A layout of these elements, all of them and no others, in another shape. */
+  private withSameElements(shape: number[], strides: number[]): StridedLayout {
+    return new StridedLayout(
+      shape,
+      strides,
+      this.itemsize,
+      DERIVED,
+      this.sliceOffset,
+      this.volume,
+      this.minOffset,
+      this.maxOffset,
+    );
+  }
+}
+
+/** A layout of some elements of a valid one: works out the bounds, and checks nothing. */
+function derive(
+  shape: number[],
+  strides: number[],
+  itemsize: number,
+  sliceOffset: number,
+  volume: number,
+): StridedLayout {
+  if (volume === 0) return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset, 0, 0, -1);
+  let min = sliceOffset;
+  let max = sliceOffset;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const stride = at(strides, axis);
+    const reach = stride * (at(shape, axis) - 1);
+    if (stride < 0) min += reach;
+    else max += reach;
+  }
+  return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset, volume, min, max);
+}
+
+/** The error for a layout that would reach beyond what a number counts exactly. */
+function spansTooFar(shape: Shape, strides: readonly number[], itemsize: number): RangeError {
+  return new RangeError(
+    `Expected a layout that spans at most 2^52 bytes, got shape ${formatShape(shape)} with strides ${
+      formatShape(strides)
+    } and itemsize ${itemsize}`,
+  );
+}
+
+/** Throws a RangeError if so many elements without gaps would not fit. */
+function checkDenseSpan(shape: Shape, volume: number, itemsize: number): void {
+  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {
+    throw new RangeError(
+      `Expected a layout that spans at most 2^52 bytes, got shape ${formatShape(shape)} with itemsize ${itemsize}`,
+    );
+  }
+}
+
+function checkDataPtr(dataPtr: bigint): void {
+  if (typeof dataPtr !== "bigint") throw new TypeError(`Expected dataPtr to be a bigint, got ${show(dataPtr)}`);
+  if (dataPtr < 0n) throw new RangeError(`Expected dataPtr to be an address, got ${show(dataPtr)}`);
+}
+
+function cannotBroadcast(shape: Shape, wanted: Shape, reason: string): RangeError {
+  return new RangeError(`Cannot broadcast ${formatShape(shape)} to ${formatShape(wanted)}: ${reason}`);
+}
+
+function beginsInsideByte(layout: StridedLayout, offset: number): RangeError {
+  const bits = layout.itemsize * 8;
+  let perByte = 1;
+  while ((perByte * bits) % 8 !== 0) perByte++;
+  return new RangeError(
+    `Cannot slice a packed layout of ${bits}-bit elements at element ${offset}: it lies inside a byte. ` +
+      `Slice at a multiple of ${perByte}, or unpack to one element per byte first`,
+  );
+}
