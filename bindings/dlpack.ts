@@ -8,8 +8,11 @@
  */
 import type { StructDescription } from "./abi.ts";
 
-/** Version that these tables speak. A tensor of another major version must be released unread. */
-export const DLPACK_VERSION = { MAJOR: 1, MINOR: 3 } as const;
+/** Major version that these tables speak. A tensor of another one must be released unread. */
+export const DLPACK_MAJOR_VERSION = 1;
+
+/** Minor version that these tables speak. */
+export const DLPACK_MINOR_VERSION = 3;
 
 /** A version, at the start of every struct that may change. */
 export const DLPackVersion = {
