@@ -150,7 +150,8 @@ export class MinifloatCodec implements FloatCodec {
 
 /**
  * The codec of e8m0, the scale of the MX formats: eight bits of exponent and nothing else, so only powers of two from
- * 2^-127 to 2^127, and NaN, which also stands for zero and everything negative or too large.
+ * 2^-127 to 2^127, and NaN. It has no zero: what is positive and smaller rounds up, and zero itself, like everything
+ * negative or too large, is NaN.
  */
 export class PowerOfTwoCodec implements FloatCodec {
   decode(code: number): number {
@@ -160,9 +161,9 @@ export class PowerOfTwoCodec implements FloatCodec {
   encode(value: number): number {
     if (!(value > 0)) return 0xff;
     const exponent = exponentOf(value);
-    const code = exponent + 127;
-    if (code < 0) return 0xff;
-    return Math.min(code + (value >= powerOfTwo(exponent) * 1.5 ? 1 : 0), 0xff);
+    // Halfway between two powers, the larger one: with no fraction, neither code is more even than the other.
+    const isUpperHalf = exponent === 1024 || value >= powerOfTwo(exponent) * 1.5;
+    return Math.min(Math.max(exponent + 127 + (isUpperHalf ? 1 : 0), 0), 0xff);
   }
 }
 
