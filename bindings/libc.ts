@@ -32,8 +32,8 @@ export const libc = {
     malloc: { args: ["size"], returns: "ptr" },
     // void *calloc(size_t nmemb, size_t size);
     calloc: { args: ["size", "size"], returns: "ptr" },
-    // int posix_memalign(void **memptr, size_t alignment, size_t size);
-    posix_memalign: { args: ["ptr", "size", "size"], returns: "i32" },
+    // void *aligned_alloc(size_t alignment, size_t size);
+    aligned_alloc: { args: ["size", "size"], returns: "ptr" },
     // void free(void *ptr);
     free: { args: ["ptr"], returns: "void" },
   },

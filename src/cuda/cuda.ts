@@ -1,0 +1,125 @@
+/**
+ * The root of CUDA: a driver, and the devices that it offers.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { LibraryNotFoundError } from "../ffi/errors.ts";
+import { openLibrary } from "../ffi/library.ts";
+import { CudaDevice } from "./device.ts";
+import { checkCuda, CudaError, libcuda } from "./driver.ts";
+import type { CudaDriver } from "./driver.ts";
+
+/** What {@linkcode Cuda.probe} found. */
+export interface CudaProbe {
+  /** Whether `Cuda.open()` would succeed. */
+  readonly available: boolean;
+  /** Why not; empty if it would. */
+  readonly reason: string;
+  /** Where libcuda was looked for without success; empty if it was found. */
+  readonly searched: string[];
+}
+
+/**
+ * CUDA, opened: a driver and its devices.
+ *
+ * @example
+ * ```ts ignore
+ * using cuda = Cuda.open();
+ * for (const device of cuda.devices) console.log(device.name);
+ * ```
+ */
+export class Cuda {
+  /** The driver's functions. */
+  readonly driver: CudaDriver;
+  /** Path of the driver's library. */
+  readonly path: string;
+  /** The devices, by ordinal. */
+  readonly devices: readonly CudaDevice[];
+  /** The newest CUDA version that the driver supports: `[13, 0]`. */
+  readonly driverVersion: [major: number, minor: number];
+  #closed = false;
+
+  private constructor(driver: CudaDriver, path: string) {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    this.driver = driver;
+    this.path = path;
+    const { cuInit, cuDriverGetVersion, cuDeviceGetCount } = driver.opening;
+    checkCuda(driver, "cuInit", cuInit(0));
+    checkCuda(driver, "cuDriverGetVersion", cuDriverGetVersion(out.$address));
+    this.driverVersion = decodeVersion(out.value);
+    checkCuda(driver, "cuDeviceGetCount", cuDeviceGetCount(out.$address));
+    this.devices = Array.from({ length: out.value }, (_, ordinal) => new CudaDevice(driver, ordinal));
+  }
+
+  /**
+   * Opens libcuda and initialises it.
+   *
+   * @throws {LibraryNotFoundError} if there is no libcuda
+   * @throws {CudaError} if the driver does not start: CUDA_ERROR_NO_DEVICE without a GPU
+   */
+  static open(): Cuda {
+    const { path, functions } = openLibrary(libcuda);
+    return new Cuda(functions, path);
+  }
+
+  /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */
+  static probe(): CudaProbe {
+    try {
+      using cuda = Cuda.open();
+      return cuda.devices.length > 0
+        ? { available: true, reason: "", searched: [] }
+        : { available: false, reason: "The driver reports no device", searched: [] };
+    } catch (error) {
+      if (error instanceof LibraryNotFoundError) {
+        const searched = error.attempts.map(({ path }) => path);
+        return { available: false, reason: `${error.library} was not found. ${error.remedy}`, searched };
+      }
+      if (error instanceof CudaError) return { available: false, reason: explain(error), searched: [] };
+      throw error;
+    }
+  }
+
+  /**
+   * The device with this ordinal.
+   *
+   * @throws {RangeError} if there is none
+   */
+  device(ordinal: number): CudaDevice {
+    const device = this.devices[ordinal];
+    if (device === undefined) {
+      throw new RangeError(`Cannot use device ${ordinal}: expected 0 to ${this.devices.length - 1}`);
+    }
+    return device;
+  }
+
+  /** Gives the devices' primary contexts back. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const device of this.devices) device.close();
+  }
+
+  /** Gives the devices' primary contexts back. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** CUDA writes 13.0 as 13000. */
+export function decodeVersion(version: number): [major: number, minor: number] {
+  return [Math.floor(version / 1000), Math.floor((version % 1000) / 10)];
+}
+
+function explain(error: CudaError): string {
+  switch (error.code) {
+    case CUresult.CUDA_ERROR_NO_DEVICE:
+      return "The driver is installed but finds no GPU (CUDA_ERROR_NO_DEVICE). Check nvidia-smi and CUDA_VISIBLE_DEVICES.";
+    case CUresult.CUDA_ERROR_STUB_LIBRARY:
+      return "The libcuda found is the toolkit's stub, which is for linking only. Install NVIDIA's driver.";
+    default:
+      return error.message;
+  }
+}

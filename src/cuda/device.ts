@@ -1,0 +1,175 @@
+/**
+ * A GPU: what it is, and its primary context.
+ *
+ * @module
+ */
+import { CU_DEVICE_ATTRIBUTE, CU_EVENT, CU_STREAM, CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { readField } from "../ffi/text.ts";
+import { checkCuda, type CudaDriver } from "./driver.ts";
+import { CudaEvent } from "./event.ts";
+import { CudaStream } from "./stream.ts";
+
+/** Options of {@linkcode CudaDevice.createStream}. */
+export interface StreamOptions {
+  /** Whether the stream ignores the legacy default stream. Default true. */
+  readonly nonBlocking?: boolean;
+}
+
+/** Options of {@linkcode CudaDevice.createEvent}. */
+export interface EventOptions {
+  /** Whether the event measures time. Default false: ordering is cheaper without. */
+  readonly timing?: boolean;
+}
+
+/** Which way a copy goes, as the driver's functions are named. */
+export type CopyDirection = "HtoD" | "DtoH" | "DtoD";
+
+/**
+ * A GPU.
+ *
+ * Its primary context is the one that every other library in the process uses too (torch, CuPy, the CUDA runtime). It
+ * is retained at first need, made current for the length of a call only, and given back by `Cuda.close()`: whatever
+ * context was current before a call is current after it.
+ */
+export class CudaDevice {
+  /** The driver that the device belongs to. */
+  readonly driver: CudaDriver;
+  /** Its number, from 0. */
+  readonly ordinal: number;
+  readonly #arena = new NativeArena();
+  readonly #out = this.#arena.out("ptr");
+  readonly #int = this.#arena.out("i32");
+  readonly #handle: number;
+  #context = 0n;
+  #defaultStream: CudaStream | undefined;
+  #closed = false;
+
+  /** Use `Cuda.open().devices`. */
+  constructor(driver: CudaDriver, ordinal: number) {
+    this.driver = driver;
+    this.ordinal = ordinal;
+    checkCuda(driver, "cuDeviceGet", driver.opening.cuDeviceGet(this.#int.$address, ordinal));
+    this.#handle = this.#int.value;
+  }
+
+  /** The name, for example `NVIDIA H200`. */
+  get name(): string {
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(256);
+    this.#check("cuDeviceGetName", this.driver.device.cuDeviceGetName(address, bytes.length, this.#handle));
+    return readField(bytes);
+  }
+
+  /** The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`. */
+  get uuid(): string {
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(16);
+    this.#check("cuDeviceGetUuid_v2", this.driver.device.cuDeviceGetUuid_v2(address, this.#handle));
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return `GPU-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  /** The PCI bus id: `0000:1b:00.0`. */
+  get pciBusId(): string {
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(32);
+    this.#check("cuDeviceGetPCIBusId", this.driver.device.cuDeviceGetPCIBusId(address, bytes.length, this.#handle));
+    return readField(bytes);
+  }
+
+  /** The compute capability: `[9, 0]`. */
+  get computeCapability(): [major: number, minor: number] {
+    return [this.attribute("COMPUTE_CAPABILITY_MAJOR"), this.attribute("COMPUTE_CAPABILITY_MINOR")];
+  }
+
+  /** Bytes of memory on the device. */
+  get totalMemory(): number {
+    this.#check("cuDeviceTotalMem_v2", this.driver.device.cuDeviceTotalMem_v2(this.#out.$address, this.#handle));
+    return Number(this.#out.value);
+  }
+
+  /** A device attribute by its name in the header, without the prefix `CU_DEVICE_ATTRIBUTE_`. */
+  attribute(name: keyof typeof CU_DEVICE_ATTRIBUTE): number {
+    const code = this.driver.device.cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.#handle);
+    this.#check("cuDeviceGetAttribute", code);
+    return this.#int.value;
+  }
+
+  /** Whether this device can read and write the memory of another one directly. */
+  canAccessPeer(peer: CudaDevice): boolean {
+    const { cuDeviceCanAccessPeer } = this.driver.device;
+    this.#check("cuDeviceCanAccessPeer", cuDeviceCanAccessPeer(this.#int.$address, this.#handle, peer.#handle));
+    return this.#int.value !== 0;
+  }
+
+  /** Handle of the primary context, which is retained at the first use. */
+  get context(): bigint {
+    if (this.#closed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    if (this.#context === 0n) {
+      const { cuDevicePrimaryCtxRetain } = this.driver.context;
+      this.#check("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(this.#out.$address, this.#handle));
+      this.#context = this.#out.value;
+    }
+    return this.#context;
+  }
+
+  /** Calls a function while the primary context is current, and then restores the context that was. */
+  within<T>(work: () => T): T {
+    const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
+    this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));
+    try {
+      return work();
+    } finally {
+      cuCtxPopCurrent_v2(this.#out.$address);
+    }
+  }
+
+  /** The legacy default stream, which waits for and holds up every blocking stream of the context. */
+  get defaultStream(): CudaStream {
+    this.#defaultStream ??= CudaStream.fromHandle(this, CU_STREAM_LEGACY);
+    return this.#defaultStream;
+  }
+
+  /** Creates a stream. */
+  createStream(options: StreamOptions = {}): CudaStream {
+    const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
+    return this.within(() => {
+      this.#check("cuStreamCreate", this.driver.stream.cuStreamCreate(this.#out.$address, flags));
+      return CudaStream.adopt(this, this.#out.value);
+    });
+  }
+
+  /** Creates an event. */
+  createEvent(options: EventOptions = {}): CudaEvent {
+    const flags = options.timing ?? false ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING;
+    return this.within(() => {
+      this.#check("cuEventCreate", this.driver.event.cuEventCreate(this.#out.$address, flags));
+      return new CudaEvent(this, this.#out.value);
+    });
+  }
+
+  /** Blocks until everything enqueued in the primary context is done. */
+  synchronize(): void {
+    this.within(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
+  }
+
+  /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */
+  copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
+    const { copy } = this.driver;
+    const call = `cuMemcpy${direction}Async_v2` as const;
+    this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
+  }
+
+  /** Gives the primary context back. Called by `Cuda.close()`. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
+    this.#arena.close();
+  }
+
+  #check(call: string, code: number): void {
+    checkCuda(this.driver, call, code);
+  }
+}

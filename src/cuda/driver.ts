@@ -1,0 +1,68 @@
+/**
+ * The CUDA driver as a value: its functions, where its library is found, and its error codes.
+ *
+ * @module
+ */
+import { cuda } from "../../bindings/cuda.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import type { LibraryDescription } from "../ffi/library.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { readCString } from "../ffi/text.ts";
+import type { Functions } from "../ffi/types.ts";
+
+/** An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions. */
+export type CudaDriver = Functions<typeof cuda>;
+
+/** How libcuda is found. It comes with NVIDIA's driver and nothing else. */
+export const libcuda: LibraryDescription<typeof cuda> = {
+  name: "libcuda",
+  symbols: cuda,
+  override: "CAUSEWAY_LIBCUDA",
+  sonames: ["libcuda.so.1"],
+  homes: ["CUDA_HOME", "CUDA_PATH"],
+  folders: ["/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/cuda/compat"],
+  remedy: "Install NVIDIA's driver (libcuda.so.1 is part of it), or run in a container started with --gpus all.",
+};
+
+/** A call into the CUDA driver failed. */
+export class CudaError extends Error {
+  override readonly name: string = "CudaError";
+  /** The driver's own code, a `CUresult`. */
+  readonly code: number;
+  /** Its name in the header, for example `CUDA_ERROR_OUT_OF_MEMORY`. */
+  readonly codeName: string;
+  /** The function that returned it. */
+  readonly call: string;
+
+  constructor(call: string, code: number, codeName: string, explanation: string) {
+    super(`${call} failed with ${codeName} (${code})${explanation === "" ? "" : `: ${explanation}`}`);
+    this.code = code;
+    this.codeName = codeName;
+    this.call = call;
+  }
+}
+
+const names = new Map<number, string>(Object.entries(CUresult).map(([name, code]) => [code, name]));
+
+/** The name of a `CUresult`. */
+export function resultName(code: number): string {
+  return names.get(code) ?? `CUresult(${code})`;
+}
+
+/**
+ * Throws unless a call has succeeded.
+ *
+ * @param call the function's name
+ * @param code what it returned
+ * @throws {CudaError}
+ */
+export function checkCuda(driver: CudaDriver, call: string, code: number): void {
+  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code);
+}
+
+function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
+  using arena = new NativeArena();
+  const text = arena.out("ptr");
+  driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
+  return new CudaError(call, code, resultName(code), readCString(text.value));
+}

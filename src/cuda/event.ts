@@ -1,0 +1,61 @@
+/**
+ * An event: a point in a stream's order.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda } from "./driver.ts";
+
+/** A CUDA event. */
+export class CudaEvent {
+  /** `CUevent`, the same as `cudaEvent_t`. */
+  readonly handle: bigint;
+  /** The device whose context it belongs to. */
+  readonly device: CudaDevice;
+  #closed = false;
+
+  /** Use {@linkcode CudaDevice.createEvent}. */
+  constructor(device: CudaDevice, handle: bigint) {
+    this.device = device;
+    this.handle = handle;
+  }
+
+  /** Blocks until the work before the event is done. */
+  synchronize(): void {
+    const { driver } = this.device;
+    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.handle));
+  }
+
+  /** Whether the work before the event is done. */
+  get isDone(): boolean {
+    const { driver } = this.device;
+    const code = driver.event.cuEventQuery(this.handle);
+    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
+    return code === CUresult.CUDA_SUCCESS;
+  }
+
+  /** Milliseconds between two events made with `timing: true`, both done. */
+  millisecondsSince(start: CudaEvent): number {
+    using arena = new NativeArena();
+    const out = arena.out("f32");
+    const { driver } = this.device;
+    const code = driver.event.cuEventElapsedTime(out.$address, start.handle, this.handle);
+    checkCuda(driver, "cuEventElapsedTime", code);
+    return out.value;
+  }
+
+  /** Destroys the event; waits for it that are enqueued already are kept. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { driver } = this.device;
+    checkCuda(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.handle));
+  }
+
+  /** Destroys the event. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

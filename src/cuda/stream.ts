@@ -1,0 +1,90 @@
+/**
+ * A stream: work that the GPU does in order.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda } from "./driver.ts";
+import type { CudaEvent } from "./event.ts";
+
+/** A CUDA stream. */
+export class CudaStream {
+  /** `CUstream`, the same as `cudaStream_t`. */
+  readonly handle: bigint;
+  /** The device whose context it belongs to. */
+  readonly device: CudaDevice;
+  /** What keeps a foreign stream alive. */
+  readonly owner: unknown;
+  readonly #owned: boolean;
+  #closed = false;
+
+  private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
+    this.device = device;
+    this.handle = handle;
+    this.owner = owner;
+    this.#owned = owned;
+  }
+
+  /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
+  static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
+    return new CudaStream(device, handle, false, owner);
+  }
+
+  /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
+  static adopt(device: CudaDevice, handle: bigint): CudaStream {
+    return new CudaStream(device, handle, true, undefined);
+  }
+
+  /** Marks the present end of the stream with an event: a new one, or the given one. */
+  record(event: CudaEvent = this.device.createEvent()): CudaEvent {
+    const { driver } = this.device;
+    this.device.within(() => checkCuda(driver, "cuEventRecord", driver.event.cuEventRecord(event.handle, this.handle)));
+    return event;
+  }
+
+  /** Makes all later work of this stream wait for an event, or for everything enqueued so far in another stream. */
+  wait(other: CudaEvent | CudaStream): void {
+    if (other instanceof CudaStream) {
+      if (other.handle === this.handle && other.device === this.device) return;
+      using event = other.record();
+      this.wait(event); // the driver keeps an event that is waited for until the wait is over
+      return;
+    }
+    const { driver } = this.device;
+    this.device.within(() => {
+      checkCuda(driver, "cuStreamWaitEvent", driver.stream.cuStreamWaitEvent(this.handle, other.handle, 0));
+    });
+  }
+
+  /** Blocks until everything enqueued so far is done. */
+  synchronize(): void {
+    const { driver } = this.device;
+    this.device.within(() => {
+      checkCuda(driver, "cuStreamSynchronize", driver.stream.cuStreamSynchronize(this.handle));
+    });
+  }
+
+  /** Whether everything enqueued so far is done. */
+  get isDone(): boolean {
+    const { driver } = this.device;
+    const code = this.device.within(() => driver.stream.cuStreamQuery(this.handle));
+    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", code);
+    return code === CUresult.CUDA_SUCCESS;
+  }
+
+  /** Destroys the stream once its work is done, without waiting for that. A foreign stream is left alone. */
+  close(): void {
+    if (this.#closed || !this.#owned) return;
+    this.#closed = true;
+    const { driver } = this.device;
+    this.device.within(() => {
+      checkCuda(driver, "cuStreamDestroy_v2", driver.stream.cuStreamDestroy_v2(this.handle));
+    });
+  }
+
+  /** Destroys the stream once its work is done. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

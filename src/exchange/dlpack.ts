@@ -1,0 +1,131 @@
+/**
+ * DLPack: what an export is, and the protocol's vocabulary. The two directions are in `dlpack_export.ts` and
+ * `dlpack_import.ts`.
+ *
+ * @module
+ */
+import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { struct } from "../ffi/struct.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ExchangeError } from "./error.ts";
+
+/** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */
+export interface ToDlpackOptions {
+  /**
+   * The stream on which the consumer will use the memory: it is made to wait for what the producer has enqueued. A
+   * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted. Default:
+   * the legacy default stream, as DLPack says. Host memory takes none.
+   */
+  readonly stream?: CudaStream | bigint | null;
+  /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. Default 1.3. */
+  readonly maxVersion?: readonly [major: number, minor: number];
+  /** `true`: always copy; `false` and `null` (the default): never. */
+  readonly copy?: boolean | null;
+}
+
+/** Options of {@linkcode StridedMemoryView.fromDlpack}. */
+export interface ImportOptions {
+  /** The stream on which the array will be used; the producer's work comes before it. `null`: no order is wanted. */
+  readonly stream?: CudaStream | null;
+  /** The device of the array, where no stream says it. */
+  readonly device?: CudaDevice;
+}
+
+/** Any object that can hand itself over by DLPack. */
+export interface DlpackSource {
+  __dlpack__(options?: ToDlpackOptions): DlpackTensor;
+}
+
+/** Whether an object speaks DLPack. */
+export function isDlpackSource(source: unknown): source is DlpackSource {
+  return typeof source === "object" && source !== null && "__dlpack__" in source &&
+    typeof source.__dlpack__ === "function";
+}
+
+/** Who is responsible for a tensor, and what its producer wants to know. */
+export interface TensorHolder {
+  /** Whether the consumer has called the deleter. */
+  isReleased(): boolean;
+}
+
+/**
+ * An exported tensor: a `DLManagedTensorVersioned *`, or the older `DLManagedTensor *`, on its way to a consumer. The
+ * counterpart of Python's capsule: exactly one consumer may take it over, and must then call its deleter once.
+ */
+export class DlpackTensor {
+  /** Version of the struct, `null` for the old struct that has none. */
+  readonly version: [major: number, minor: number] | null;
+  readonly #ptr: bigint;
+  readonly #holder: TensorHolder;
+  #taken = false;
+
+  /** Wraps a tensor that a producer has made. `holder` knows when it has been released. */
+  constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: TensorHolder) {
+    this.#ptr = ptr;
+    this.version = version;
+    this.#holder = holder;
+    untaken.register(this, { ptr, versioned: version !== null }, this);
+  }
+
+  /** Address of the struct, to look at. To pass it on to a consumer use {@linkcode DlpackTensor.take}. */
+  get ptr(): bigint {
+    if (this.#taken) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
+    return this.#ptr;
+  }
+
+  /** Whether the consumer has called the deleter; the memory is then the producer's again. */
+  get released(): boolean {
+    return this.#holder.isReleased();
+  }
+
+  /**
+   * Gives the tensor to a consumer, which must call its deleter once.
+   *
+   * @returns address of the struct
+   * @throws {ExchangeError} if it was given away before
+   */
+  take(): bigint {
+    const { ptr } = this;
+    this.#taken = true;
+    untaken.unregister(this);
+    return ptr;
+  }
+
+  /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
+  close(): void {
+    if (!this.#taken) callDeleter(this.take(), this.version !== null);
+  }
+
+  /** Releases the tensor if no consumer has taken it over. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Tensors that were dropped before anybody took them over are released all the same. */
+const untaken = new FinalizationRegistry<{ readonly ptr: bigint; readonly versioned: boolean }>(
+  ({ ptr, versioned }) => callDeleter(ptr, versioned),
+);
+
+/** Calls the deleter in a tensor's struct, if it has one. */
+export function callDeleter(ptr: bigint, versioned: boolean): void {
+  const { deleter } = versioned ? struct(DLManagedTensorVersioned).at(ptr) : struct(DLManagedTensor).at(ptr);
+  if (deleter === 0n) return;
+  let call = deleters.get(deleter);
+  if (call === undefined) {
+    call = ffiPort().functionAt(deleter, { args: ["ptr"], returns: "void" });
+    deleters.set(deleter, call);
+  }
+  call(ptr);
+}
+
+/** Deleters by address. A library has one or two, and its code is never unloaded. */
+const deleters = new Map<bigint, (tensor: bigint) => void>();
+
+/** DLPack's device of a view. */
+export function dlpackDevice(view: StridedMemoryView): [type: number, id: number] {
+  return view.device === null ? [DLDeviceType.kDLCPU, 0] : [DLDeviceType.kDLCUDA, view.device.ordinal];
+}

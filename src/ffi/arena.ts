@@ -1,0 +1,129 @@
+/**
+ * Native memory for out-parameters, structs and strings that C reads or writes: allocated in chunks, seen through one
+ * ArrayBuffer per chunk, freed together.
+ *
+ * @module
+ */
+import type { Scalar, StructDescription } from "../../bindings/abi.ts";
+import { FfiError } from "./errors.ts";
+import { libc } from "./libc.ts";
+import { ffiPort } from "./port.ts";
+import { roundUp, struct, type StructView } from "./struct.ts";
+import { cString } from "./text.ts";
+
+/** One value in native memory: pass `$address` to C, read `value` afterwards. */
+export type Out<S extends Scalar> = StructView<{ readonly value: S }>;
+
+interface Chunk {
+  readonly address: bigint;
+  readonly buffer: ArrayBuffer;
+  used: number;
+}
+
+const chunkBytes = 4096;
+
+/** One description per scalar, so that every slot of a kind shares one class. */
+const slots: { readonly [S in Scalar]: { readonly value: S } } = {
+  i8: { value: "i8" },
+  u8: { value: "u8" },
+  i16: { value: "i16" },
+  u16: { value: "u16" },
+  i32: { value: "i32" },
+  u32: { value: "u32" },
+  i64: { value: "i64" },
+  u64: { value: "u64" },
+  f32: { value: "f32" },
+  f64: { value: "f64" },
+  size: { value: "size" },
+  ptr: { value: "ptr" },
+};
+
+/**
+ * A growing piece of zeroed native memory. C may keep pointers into it until it is closed; views into it must not be
+ * used afterwards.
+ *
+ * @example
+ * ```ts ignore
+ * using arena = new NativeArena();
+ * const count = arena.out("i32");
+ * check(driver.device.cuDeviceGetCount(count.$address));
+ * console.log(count.value);
+ * ```
+ */
+export class NativeArena {
+  #chunks: Chunk[] = [];
+  #closed = false;
+
+  /** Bytes taken from the C allocator so far. */
+  get allocated(): number {
+    return this.#chunks.reduce((sum, chunk) => sum + chunk.buffer.byteLength, 0);
+  }
+
+  /** A slot for one value. */
+  out<S extends Scalar>(type: S): Out<S> {
+    const slot: StructDescription = slots[type];
+    return this.struct(slot) as unknown as Out<S>; // slots[type] describes exactly this
+  }
+
+  /** A zeroed struct. */
+  struct<const D extends StructDescription>(description: D): StructView<D> {
+    const { size, alignment, over } = struct(description);
+    const [chunk, offset] = this.#take(size, alignment);
+    return over(chunk.buffer, chunk.address, offset);
+  }
+
+  /** Zeroed bytes. Their address is `address`. */
+  bytes(length: number, alignment = 8): { readonly address: bigint; readonly bytes: Uint8Array<ArrayBuffer> } {
+    const [chunk, offset] = this.#take(length, alignment);
+    return { address: chunk.address + BigInt(offset), bytes: new Uint8Array(chunk.buffer, offset, length) };
+  }
+
+  /** A NUL-terminated copy of a string; C may keep the address until the arena is closed. */
+  cString(text: string): bigint {
+    const encoded = cString(text);
+    const { address, bytes } = this.bytes(encoded.length, 1);
+    bytes.set(encoded);
+    return address;
+  }
+
+  /** Frees everything. Closing twice is harmless. */
+  close(): void {
+    this.#closed = true;
+    for (const { address } of this.#chunks.splice(0)) libc().loading.free(address);
+  }
+
+  /** Frees everything. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #take(size: number, alignment: number): [Chunk, number] {
+    if (this.#closed) throw new FfiError("Cannot allocate from a closed arena");
+    const last = this.#chunks.at(-1);
+    const start = last === undefined ? 0 : roundUp(last.used, alignment);
+    const chunk = last !== undefined && start + size <= last.buffer.byteLength ? last : this.#grow(size);
+    const offset = chunk === last ? start : 0;
+    chunk.used = offset + size;
+    return [chunk, offset];
+  }
+
+  #grow(size: number): Chunk {
+    const length = Math.max(chunkBytes, size);
+    const address = allocate(length);
+    const chunk = { address, buffer: ffiPort().memory(address, length), used: 0 };
+    this.#chunks.push(chunk);
+    return chunk;
+  }
+}
+
+/**
+ * Zeroed memory of the C allocator, aligned for any scalar. Free it with libc's `free`.
+ *
+ * @param length bytes
+ * @throws {FfiError} if there is not enough
+ */
+export function allocate(length: number): bigint {
+  const address = libc().loading.calloc(1n, BigInt(length));
+  if (address === 0n) throw new FfiError(`Cannot allocate ${length} bytes of host memory: calloc returned NULL`);
+  return address;
+}

@@ -1,0 +1,109 @@
+/**
+ * The port on Bun: `bun:ffi`, with symbols resolved by `dlsym`, because Bun knows no optional symbols.
+ *
+ * @module
+ */
+import process from "node:process";
+import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
+import { FfiError, resizableBufferError } from "./errors.ts";
+import type { FfiPort, NativeCallback } from "./port.ts";
+import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
+
+/** The part of `bun:ffi` that is used here, typed by hand so that no ambient types are needed in either runtime. */
+interface BunFfi {
+  dlopen(path: string, symbols: Record<string, BunSymbol>): { readonly symbols: object };
+  linkSymbols(symbols: Record<string, BunSymbol & { readonly ptr: number }>): { readonly symbols: object };
+  toArrayBuffer(address: number, byteOffset: number, byteLength: number): ArrayBuffer;
+  ptr(view: Uint8Array): number;
+  readonly JSCallback: new (
+    fn: (...args: never[]) => unknown,
+    definition: BunSymbol,
+  ) => { readonly ptr: number | null; close(): void };
+}
+
+interface BunSymbol {
+  readonly args: readonly string[];
+  readonly returns: string;
+}
+
+/** Bun's word for a type of the tables. `ptr` would want a number, which not every version of Bun passes safely. */
+function bunType(type: Argument | "void"): string {
+  if (type === "ptr" || type === "size") return "u64";
+  return type === "buffer" ? "ptr" : type; // Bun's `ptr` takes a typed array or null
+}
+
+/** The port, or null where this is not Bun. */
+export function bunPort(): FfiPort | null {
+  const version = process.versions["bun"];
+  // The one synchronous way to a module that a static import would make unloadable in Deno.
+  return version === undefined ? null : new BunPort(version, process.getBuiltinModule("bun:ffi") as unknown as BunFfi);
+}
+
+class BunPort implements FfiPort {
+  readonly runtime: FfiPort["runtime"];
+  readonly platform: FfiPort["platform"];
+  readonly #ffi: BunFfi;
+  #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
+
+  constructor(version: string, ffi: BunFfi) {
+    const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
+    this.#ffi = ffi;
+    this.runtime = { name: "bun", version };
+    this.platform = { os: process.platform, arch };
+  }
+
+  bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
+    if (handle === 0n) return this.#open(path, group);
+    this.#dlsym ??= this.#open("libc.so.6", { dlsym: { args: ["ptr", "buffer"], returns: "ptr" } }).dlsym;
+    const found: Record<string, BunSymbol & { readonly ptr: number }> = {};
+    const absent: Record<string, null> = {};
+    for (const [name, { args, returns, optional }] of Object.entries(group)) {
+      const address = this.#dlsym(handle, new TextEncoder().encode(`${name}\0`));
+      if (address !== 0n) found[name] = { args: args.map(bunType), returns: bunType(returns), ptr: Number(address) };
+      else if (optional) absent[name] = null;
+      else throw new FfiError(`Cannot bind ${path}: it has no symbol ${name}`);
+    }
+    // linkSymbols refuses an empty table.
+    const symbols = Object.keys(found).length === 0 ? {} : this.#ffi.linkSymbols(found).symbols;
+    return Object.assign(symbols, absent) as FunctionGroup<G>;
+  }
+
+  #open<G extends SymbolTable[string]>(path: string, group: G): FunctionGroup<G> {
+    const symbols: Record<string, BunSymbol> = {};
+    for (const [name, { args, returns }] of Object.entries(group)) {
+      symbols[name] = { args: args.map(bunType), returns: bunType(returns) };
+    }
+    try {
+      return this.#ffi.dlopen(path, symbols).symbols as FunctionGroup<G>;
+    } catch (error) {
+      throw new FfiError(`Cannot bind ${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
+    }
+  }
+
+  memory(address: bigint, length: number): ArrayBuffer {
+    return length === 0 ? new ArrayBuffer(0) : this.#ffi.toArrayBuffer(Number(address), 0, length);
+  }
+
+  addressOf(buffer: ArrayBuffer): bigint {
+    if (buffer.resizable) throw resizableBufferError();
+    if (buffer.byteLength === 0) return 0n;
+    return BigInt(this.#ffi.ptr(new Uint8Array(buffer)));
+  }
+
+  functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
+    const symbol = { args: args.map(bunType), returns: bunType(returns), ptr: Number(address) };
+    const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
+    return f;
+  }
+
+  callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
+    const definition = { args: description.args.map(bunType), returns: bunType(description.returns) };
+    const callback = new this.#ffi.JSCallback(fn, definition);
+    if (callback.ptr === null) throw new FfiError("Cannot make a callback: Bun returned no address");
+    return { address: BigInt(callback.ptr), close: () => callback.close() };
+  }
+
+  env(name: string): string | undefined {
+    return process.env[name];
+  }
+}

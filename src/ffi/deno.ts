@@ -1,0 +1,129 @@
+/**
+ * The port on Deno: `Deno.dlopen` with every pointer as `u64`, which is the form that Deno compiles to a direct call.
+ *
+ * @module
+ */
+import type { Argument, FunctionDescription, Scalar, SymbolTable } from "../../bindings/abi.ts";
+import { FfiError, resizableBufferError } from "./errors.ts";
+import type { FfiPort, NativeCallback } from "./port.ts";
+import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
+
+/** Deno's opaque pointer. Never kept: 64-bit integers are faster, and survive `postMessage`. */
+type DenoPointer = { readonly __denoPointer: unique symbol } | null;
+
+/** The part of Deno that is used here, typed by hand so that no ambient types are needed in either runtime. */
+interface DenoApi {
+  readonly version: { readonly deno: string };
+  readonly build: { readonly os: string; readonly arch: string };
+  readonly env: { get(name: string): string | undefined };
+  readonly errors: { readonly NotCapable: abstract new (...args: never[]) => Error };
+  dlopen(path: string, symbols: Record<string, DenoSymbol>): { readonly symbols: object };
+  readonly UnsafePointer: {
+    create(value: bigint): DenoPointer;
+    value(pointer: DenoPointer): bigint;
+    of(buffer: Uint8Array): DenoPointer;
+  };
+  readonly UnsafePointerView: { getArrayBuffer(pointer: DenoPointer, length: number): ArrayBuffer };
+  readonly UnsafeFnPointer: new (
+    pointer: DenoPointer,
+    definition: { parameters: string[]; result: string },
+  ) => { call(...args: unknown[]): unknown };
+  readonly UnsafeCallback: new (
+    definition: { parameters: string[]; result: string },
+    fn: (...args: never[]) => unknown,
+  ) => { readonly pointer: DenoPointer; close(): void };
+}
+
+interface DenoSymbol {
+  readonly parameters: string[];
+  readonly result: string;
+  readonly optional: boolean;
+}
+
+/** Deno's word for a type of the tables. */
+function denoType(type: Argument | "void"): string {
+  return type === "ptr" || type === "size" ? "u64" : type;
+}
+
+/** The port, or null where this is not Deno. */
+export function denoPort(): FfiPort | null {
+  const api = Reflect.get(globalThis, "Deno") as unknown as DenoApi | undefined;
+  return api?.dlopen === undefined ? null : new DenoPort(api);
+}
+
+class DenoPort implements FfiPort {
+  readonly runtime: FfiPort["runtime"];
+  readonly platform: FfiPort["platform"];
+  readonly #deno: DenoApi;
+  #getenv: ((name: string) => string | undefined) | undefined;
+
+  constructor(deno: DenoApi) {
+    const { os, arch } = deno.build;
+    this.#deno = deno;
+    this.runtime = { name: "deno", version: deno.version.deno };
+    this.platform = { os, arch: arch === "x86_64" || arch === "aarch64" ? arch : "other" };
+  }
+
+  bind<G extends SymbolTable[string]>(path: string, _handle: bigint, group: G): FunctionGroup<G> {
+    const symbols: Record<string, DenoSymbol> = {};
+    for (const [name, { args, returns, optional }] of Object.entries(group)) {
+      symbols[name] = { parameters: args.map(denoType), result: denoType(returns), optional: optional ?? false };
+    }
+    try {
+      // Deno checks the values at each call; that they have these types is what the table says, once.
+      return this.#deno.dlopen(path, symbols).symbols as FunctionGroup<G>;
+    } catch (error) {
+      throw this.#explain(error, `bind ${path}`);
+    }
+  }
+
+  memory(address: bigint, length: number): ArrayBuffer {
+    if (length === 0) return new ArrayBuffer(0);
+    return this.#deno.UnsafePointerView.getArrayBuffer(this.#deno.UnsafePointer.create(address), length);
+  }
+
+  addressOf(buffer: ArrayBuffer): bigint {
+    if (buffer.resizable) throw resizableBufferError();
+    if (buffer.byteLength === 0) return 0n;
+    return this.#deno.UnsafePointer.value(this.#deno.UnsafePointer.of(new Uint8Array(buffer)));
+  }
+
+  functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
+    const definition = { parameters: args.map(denoType), result: denoType(returns) };
+    const pointer = new this.#deno.UnsafeFnPointer(this.#deno.UnsafePointer.create(address), definition);
+    return ((...values: unknown[]) => pointer.call(...values)) as NativeFunction<D>; // of these types, says the caller
+  }
+
+  callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
+    const parameters = description.args.map((type: Scalar) => denoType(type));
+    const callback = new this.#deno.UnsafeCallback({ parameters, result: denoType(description.returns) }, fn);
+    return {
+      address: this.#deno.UnsafePointer.value(callback.pointer),
+      close: () => callback.close(),
+    };
+  }
+
+  env(name: string): string | undefined {
+    // Deno.env asks for --allow-env; libc's getenv sees the same environment and needs no more than --allow-ffi.
+    this.#getenv ??= this.#bindGetenv();
+    return this.#getenv(name);
+  }
+
+  #bindGetenv(): (name: string) => string | undefined {
+    const { getenv, strlen } = this.bind("libc.so.6", 0n, {
+      getenv: { args: ["buffer"], returns: "ptr" },
+      strlen: { args: ["ptr"], returns: "size" },
+    });
+    return (name) => {
+      const value = getenv(new TextEncoder().encode(`${name}\0`));
+      return value === 0n ? undefined : new TextDecoder().decode(this.memory(value, Number(strlen(value))));
+    };
+  }
+
+  #explain(error: unknown, doing: string): Error {
+    if (error instanceof this.#deno.errors.NotCapable) {
+      return new FfiError(`Cannot ${doing}: Deno did not grant FFI. Run with --allow-ffi (or -A).`, { cause: error });
+    }
+    return new FfiError(`Cannot ${doing}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * The C library, which every process has open: the loader, the allocator and the environment.
+ *
+ * @module
+ */
+import { libc as table } from "../../bindings/libc.ts";
+import { FfiError } from "./errors.ts";
+import { bindGroups } from "./groups.ts";
+import { ffiPort } from "./port.ts";
+import type { Functions } from "./types.ts";
+
+/** The C library's functions. */
+export type Libc = Functions<typeof table>;
+
+let opened: Libc | undefined;
+
+/**
+ * The C library of this process: glibc, by the soname that is part of its ABI.
+ *
+ * @throws {FfiError} on another operating system, and on an architecture whose calling convention nobody here knows
+ */
+export function libc(): Libc {
+  opened ??= open();
+  return opened;
+}
+
+function open(): Libc {
+  const { os, arch } = ffiPort().platform;
+  if (os !== "linux" || arch === "other") {
+    throw new FfiError(
+      `Cannot call native code on ${os} (${arch}): Causeway needs Linux on x86-64 or arm64 with glibc.`,
+    );
+  }
+  return bindGroups(table, "libc.so.6", 0n);
+}

@@ -1,0 +1,41 @@
+/**
+ * Strings across the border: NUL-terminated UTF-8.
+ *
+ * @module
+ */
+import { libc } from "./libc.ts";
+import { ffiPort } from "./port.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/**
+ * A NUL-terminated copy of a string, for a `buffer` argument.
+ *
+ * @throws {TypeError} if the string itself contains NUL, at which C would cut it
+ */
+export function cString(text: string): Uint8Array<ArrayBuffer> {
+  if (text.includes("\0")) throw new TypeError(`Cannot pass ${JSON.stringify(text)} to C: it contains NUL`);
+  return encoder.encode(`${text}\0`);
+}
+
+/**
+ * Reads a NUL-terminated string.
+ *
+ * @returns an empty string for a null pointer
+ */
+export function readCString(address: bigint): string {
+  if (address === 0n) return "";
+  return readString(address, Number(libc().loading.strlen(address)));
+}
+
+/** Reads a string of a known length in bytes. */
+export function readString(address: bigint, length: number): string {
+  return decoder.decode(ffiPort().memory(address, length));
+}
+
+/** Reads the characters before the first NUL of a fixed-size field. */
+export function readField(bytes: Uint8Array): string {
+  const end = bytes.indexOf(0);
+  return decoder.decode(end < 0 ? bytes : bytes.subarray(0, end));
+}

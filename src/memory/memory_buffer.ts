@@ -1,0 +1,227 @@
+/**
+ * Bytes with an owner: where they are, who frees them, and on which stream.
+ *
+ * @module
+ */
+import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+
+/** Options of {@linkcode MemoryBuffer.fromPointer}. */
+export interface FromPointerOptions {
+  /** What keeps the memory alive; the buffer holds on to it until it is closed. */
+  readonly owner?: unknown;
+  /** The device whose memory it is. Default: host memory. */
+  readonly device?: CudaDevice;
+}
+
+/** Where copies are enqueued. */
+export interface CopyOptions {
+  /** The stream that the copy is ordered on. Needed if either side is device memory. */
+  readonly stream?: CudaStream;
+}
+
+/** What a memory resource hands to a new buffer. */
+export interface Allocation {
+  readonly ptr: bigint;
+  readonly size: number;
+  readonly device: CudaDevice | null;
+  readonly stream: CudaStream | null;
+  /** What keeps foreign memory alive. */
+  readonly owner?: unknown;
+  /**
+   * Gives the memory back. Called once, when the buffer is closed and no export uses it any more.
+   *
+   * @param stream the home stream at that time
+   */
+  readonly free: (ptr: bigint, stream: CudaStream | null) => void;
+}
+
+/** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
+interface Holding {
+  readonly ptr: bigint;
+  readonly size: number;
+  readonly free: Allocation["free"];
+  stream: CudaStream | null;
+  /** What keeps foreign memory alive, until the end. */
+  owner: unknown;
+  /** Exports that still use the memory. */
+  pins: number;
+  closed: boolean;
+  freed: boolean;
+}
+
+/** Buffers that were collected without being closed are freed all the same, on their home stream. */
+const forgotten = new FinalizationRegistry<Holding>((holding) => {
+  if (ffiPort().env("CAUSEWAY_LEAKS") === "1" && !holding.closed) {
+    console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
+  }
+  holding.closed = true;
+  freeIfUnused(holding);
+});
+
+function freeIfUnused(holding: Holding): void {
+  if (!holding.closed || holding.pins > 0 || holding.freed) return;
+  holding.freed = true;
+  holding.owner = undefined;
+  holding.free(holding.ptr, holding.stream);
+}
+
+/**
+ * A range of host or device memory.
+ *
+ * @example
+ * ```ts ignore
+ * using buffer = new HostMemoryResource().allocate(1024);
+ * buffer.bytes().fill(7);
+ * ```
+ */
+export class MemoryBuffer {
+  /** Bytes. */
+  readonly size: number;
+  /** The device whose memory this is, or null for host memory. */
+  readonly device: CudaDevice | null;
+  readonly #holding: Holding;
+  #bytes: Uint8Array<ArrayBuffer> | undefined;
+
+  private constructor({ ptr, size, device, stream, owner, free }: Allocation) {
+    this.size = size;
+    this.device = device;
+    this.#holding = { ptr, size, free, stream, owner, pins: 0, closed: false, freed: false };
+    forgotten.register(this, this.#holding, this);
+  }
+
+  /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
+  static fromAllocation(allocation: Allocation): MemoryBuffer {
+    return new MemoryBuffer(allocation);
+  }
+
+  /**
+   * A buffer over memory that someone else frees.
+   *
+   * @param ptr address of the first byte
+   * @param size bytes
+   * @throws {RangeError} if the address or size is negative, or a size above 0 comes with a null pointer
+   */
+  static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
+    if (!Number.isSafeInteger(size) || size < 0) {
+      throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
+    }
+    if (ptr < 0n || ptr >= 1n << 64n || (ptr === 0n && size > 0)) {
+      throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
+    }
+    const free = () => {}; // letting go of the owner is all that closing borrowed memory means
+    return new MemoryBuffer({ ptr, size, device: options.device ?? null, stream: null, owner: options.owner, free });
+  }
+
+  /**
+   * Address of the first byte; 0n if there are no bytes.
+   *
+   * @throws {TypeError} if the buffer is closed: a closed buffer has no address to give
+   */
+  get ptr(): bigint {
+    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    return this.#holding.ptr;
+  }
+
+  /** The home stream, on which the buffer is freed; null for host memory. */
+  get stream(): CudaStream | null {
+    return this.#holding.stream;
+  }
+
+  /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
+  get owner(): unknown {
+    return this.#holding.owner;
+  }
+
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#holding.closed;
+  }
+
+  /**
+   * The bytes of host memory, without a copy. The array must not be used after the buffer is closed.
+   *
+   * @throws {TypeError} for device memory, which the host cannot read
+   */
+  bytes(): Uint8Array<ArrayBuffer> {
+    const { ptr } = this;
+    if (this.device !== null) {
+      throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
+    }
+    this.#bytes ??= new Uint8Array(ffiPort().memory(ptr, this.size));
+    return this.#bytes;
+  }
+
+  /**
+   * Copies all bytes of another buffer of the same size into this one.
+   *
+   * Between host buffers the copy is done on return. With device memory it is enqueued on the stream: the host side
+   * must not change, or be read, before the stream has passed it.
+   *
+   * @throws {RangeError} if the sizes differ
+   * @throws {TypeError} if device memory is involved and no stream is given
+   */
+  copyFrom(source: MemoryBuffer, options: CopyOptions = {}): void {
+    if (source.size !== this.size) {
+      throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
+    }
+    const { ptr } = this;
+    if (this.size === 0) return;
+    const device = this.device ?? source.device;
+    if (device === null) {
+      libc().memory.memmove(ptr, source.ptr, BigInt(this.size));
+      return;
+    }
+    const { stream } = options;
+    if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
+    device.copy(ptr, source.ptr, this.size, directionOf(source, this), stream);
+  }
+
+  /** Copies all bytes into another buffer of the same size. See {@linkcode MemoryBuffer.copyFrom}. */
+  copyTo(destination: MemoryBuffer, options: CopyOptions = {}): void {
+    destination.copyFrom(this, options);
+  }
+
+  /**
+   * Keeps the memory allocated until the returned function is called, even if the buffer is closed meanwhile. What an
+   * export does for its consumer.
+   *
+   * @returns the end of it; calling it again does nothing
+   */
+  pin(): () => void {
+    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    const holding = this.#holding;
+    let pinned = true;
+    holding.pins++;
+    return () => {
+      if (!pinned) return;
+      pinned = false;
+      holding.pins--;
+      freeIfUnused(holding);
+    };
+  }
+
+  /**
+   * Gives the memory back: on its home stream, or on the given stream, which becomes the home stream. If an export
+   * still uses the memory that happens when its consumer releases it. Closing twice is harmless.
+   */
+  close(stream?: CudaStream): void {
+    if (this.#holding.closed) return;
+    if (stream !== undefined) this.#holding.stream = stream;
+    this.#holding.closed = true;
+    forgotten.unregister(this);
+    freeIfUnused(this.#holding);
+  }
+
+  /** Gives the memory back. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {
+  if (source.device === null) return "HtoD";
+  return destination.device === null ? "DtoH" : "DtoD";
+}

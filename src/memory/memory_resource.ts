@@ -1,0 +1,36 @@
+/**
+ * What allocates memory.
+ *
+ * @module
+ */
+import type { CudaStream } from "../cuda/stream.ts";
+import type { MemoryBuffer } from "./memory_buffer.ts";
+
+/** Options of {@linkcode MemoryResource.allocate}. */
+export interface AllocateOptions {
+  /** The stream on which the memory is allocated and freed: its home stream. Host resources need none. */
+  readonly stream?: CudaStream;
+}
+
+/** A source of memory. Subclass it to bring your own allocator. */
+export abstract class MemoryResource {
+  /** Whether kernels can use the memory. */
+  abstract readonly isDeviceAccessible: boolean;
+  /** Whether the host can use the memory. */
+  abstract readonly isHostAccessible: boolean;
+
+  /**
+   * Allocates memory. Its contents are undefined. 0 bytes are valid and have address 0n.
+   *
+   * @param bytes how many
+   * @throws {RangeError} if `bytes` is no safe integer of at least 0
+   */
+  abstract allocate(bytes: number, options?: AllocateOptions): MemoryBuffer;
+}
+
+/** Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}. */
+export function checkSize(bytes: number): void {
+  if (!Number.isSafeInteger(bytes) || bytes < 0) {
+    throw new RangeError(`Cannot allocate ${bytes} bytes: expected a safe integer of at least 0`);
+  }
+}

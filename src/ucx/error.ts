@@ -1,0 +1,36 @@
+/**
+ * Errors of UCX.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../bindings/ucp_types.ts";
+
+const names = new Map<number, string>(Object.entries(ucs_status_t).map(([name, status]) => [status, name]));
+
+/** The name of a `ucs_status_t`, for example `UCS_ERR_UNREACHABLE`. */
+export function statusName(status: number): string {
+  return names.get(status) ?? `ucs_status_t(${status})`;
+}
+
+/** A call into UCX failed, or an operation that it started ended badly. */
+export class UcxError extends Error {
+  override readonly name: string = "UcxError";
+  /** The library's own code, a `ucs_status_t`. */
+  readonly status: number;
+  /** Its name in the header. */
+  readonly statusName: string;
+  /** The function of libucp that answered so, or whose operation ended so. */
+  readonly call: string;
+
+  constructor(call: string, status: number, hint?: string) {
+    super(`${call} failed with ${statusName(status)} (${status})${hint === undefined ? "" : `. ${hint}`}`);
+    this.status = status;
+    this.statusName = statusName(status);
+    this.call = call;
+  }
+}
+
+/** Throws unless the status is UCS_OK. */
+export function checkStatus(call: string, status: number, hint?: string): void {
+  if (status !== ucs_status_t.UCS_OK) throw new UcxError(call, status, hint);
+}

@@ -1,0 +1,30 @@
+/**
+ * Where libucp is found, and the functions of it and of libucs, which it brings with it.
+ *
+ * @module
+ */
+import { ucp, ucs } from "../../bindings/ucp.ts";
+import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
+import type { Functions } from "../ffi/types.ts";
+
+const symbols = { ...ucp, ...ucs } as const;
+
+/** The functions of libucp, and `ucs_status_string`. */
+export type UcpFunctions = Functions<typeof symbols>;
+
+/** How libucp is found: as Debian and Ubuntu package it, or in NVIDIA's wheels, which know about CUDA. */
+export const libucp: LibraryDescription<typeof symbols> = {
+  name: "libucp",
+  symbols,
+  override: "CAUSEWAY_LIBUCP",
+  sonames: ["libucp.so.0"],
+  wheels: ["libucx/lib"],
+  folders: ["/opt/ucx/lib", "/usr/local/ucx/lib"],
+  remedy: "Install UCX 1.13 or newer: `apt-get install libucx0` on Debian or Ubuntu, or `pip install libucx-cu13` in " +
+    "an active virtualenv for a UCX that knows CUDA.",
+};
+
+/** Opens libucp. */
+export function openUcp(): { readonly path: string; readonly functions: UcpFunctions } {
+  return openLibrary(libucp);
+}

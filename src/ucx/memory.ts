@@ -1,0 +1,69 @@
+/**
+ * What can be sent and received: contiguous memory.
+ *
+ * @module
+ */
+import { ffiPort } from "../ffi/port.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+
+/** What can be sent: a contiguous view, a buffer, or bytes. */
+export type Sendable = StridedMemoryView | MemoryBuffer | Uint8Array;
+/** What can be received into: the same, if writable. */
+export type Receivable = StridedMemoryView | MemoryBuffer | Uint8Array;
+
+/** Memory as UCX wants it. */
+export interface Memory {
+  readonly address: bigint;
+  /** Bytes. */
+  readonly length: number;
+  /** Whether it is a GPU's. */
+  readonly cuda: boolean;
+  /** What keeps it alive. */
+  readonly keep: unknown;
+}
+
+/**
+ * The memory to send from. Work on it that is still enqueued on its home stream is waited for, because UCX knows no
+ * streams.
+ *
+ * @throws {TypeError} if it is not contiguous, or a GPU's and this UCX was built without CUDA
+ */
+export function sendMemory(what: Sendable, hasCuda: boolean): Memory {
+  const memory = memoryOf(what, "send", hasCuda);
+  if (!(what instanceof Uint8Array)) what.stream?.synchronize();
+  return memory;
+}
+
+/**
+ * The memory to receive into.
+ *
+ * @throws {TypeError} if it is read-only, not contiguous, or a GPU's and this UCX was built without CUDA
+ */
+export function receiveMemory(into: Receivable, hasCuda: boolean): Memory {
+  if (into instanceof StridedMemoryView && into.readonly) throw new TypeError("Cannot receive into a read-only view");
+  return sendMemory(into, hasCuda);
+}
+
+function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
+  if (what instanceof Uint8Array) {
+    const { buffer, byteOffset, byteLength: length } = what;
+    if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
+    const address = length === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
+    return { address, length, cuda: false, keep: buffer };
+  }
+  const cuda = what.device !== null;
+  if (cuda && !hasCuda) {
+    throw new TypeError(
+      `Cannot ${doing} GPU memory: this UCX was built without CUDA. Copy it to the host, or install libucx-cu13.`,
+    );
+  }
+  if (what instanceof MemoryBuffer) return { address: what.ptr, length: what.size, cuda, keep: what };
+  if (!what.layout.isContiguousC) {
+    throw new TypeError(
+      `Cannot ${doing} a view of shape (${what.shape.join(", ")}) with strides (${what.strides.join(", ")}): ` +
+        "expected contiguous memory in C order. Copy it first.",
+    );
+  }
+  return { address: what.ptr, length: what.nbytes, cuda, keep: what };
+}

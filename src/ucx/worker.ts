@@ -1,0 +1,203 @@
+/**
+ * A worker: where UCX makes progress, where messages arrive, and from which endpoints lead to other workers.
+ *
+ * @module
+ */
+import {
+  UCP_EP_PARAMS_FIELD,
+  ucp_ep_params_t,
+  UCP_ERR_HANDLING_MODE,
+  UCP_REQUEST_PARAM_FIELD,
+  ucp_request_param_t,
+  ucp_tag_recv_info_t,
+  UCP_WORKER_PARAMS_FIELD,
+  ucp_worker_params_t,
+  UCS_MEMORY_TYPE,
+  UCS_THREAD_MODE,
+} from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort, type NativeCallback } from "../ffi/port.ts";
+import type { StructView } from "../ffi/struct.ts";
+import { UcxEndpoint } from "./endpoint.ts";
+import { checkStatus, UcxError } from "./error.ts";
+import type { UcpFunctions } from "./library.ts";
+import { type Receivable, receiveMemory } from "./memory.ts";
+import { writeParams } from "./params.ts";
+import { Progress } from "./progress.ts";
+import { advice } from "./request.ts";
+
+/** What has been received. */
+export interface Received {
+  /** Bytes that arrived, at most as many as there was room for. */
+  readonly length: number;
+  /** The sender's tag. */
+  readonly tag: bigint;
+}
+
+/** Options of {@linkcode UcxWorker.recv}. */
+export interface ReceiveOptions {
+  /** The tag to match. Default 0. */
+  readonly tag?: bigint;
+  /** The bits of the tag that count. Default all. */
+  readonly mask?: bigint;
+  /** Cancels the receive; the promise is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a worker needs of its context. */
+export interface WorkerHome {
+  readonly ucp: UcpFunctions;
+  readonly context: bigint;
+  readonly hasCuda: boolean;
+  /** Called once, when the worker is gone. */
+  forget(): void;
+}
+
+const everyBit = 0xffff_ffff_ffff_ffffn;
+
+/** A UCX worker. All of it happens on the JavaScript thread. */
+export class UcxWorker {
+  readonly #home: WorkerHome;
+  readonly #arena = new NativeArena();
+  readonly #parameters: StructView<typeof ucp_request_param_t>;
+  readonly #received: StructView<typeof ucp_tag_recv_info_t>;
+  readonly #endpoints = new Map<bigint, UcxEndpoint>();
+  readonly #onError: NativeCallback;
+  readonly #progress: Progress;
+  #handle: bigint;
+  #address: Uint8Array<ArrayBuffer> | undefined;
+
+  /** Use {@linkcode Ucx.createWorker}. */
+  constructor(home: WorkerHome) {
+    this.#home = home;
+    this.#parameters = this.#arena.struct(ucp_request_param_t);
+    this.#received = this.#arena.struct(ucp_tag_recv_info_t);
+    const parameters = this.#arena.struct(ucp_worker_params_t);
+    writeParams(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
+    const worker = this.#arena.out("ptr");
+    const status = home.ucp.opening.ucp_worker_create(home.context, parameters.$address, worker.$address);
+    if (status !== 0) this.#arena.close();
+    checkStatus("ucp_worker_create", status);
+    this.#handle = worker.value;
+    this.#progress = new Progress(home.ucp, this.#handle);
+    // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
+    this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
+      this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
+    });
+  }
+
+  /** What another worker needs to connect to this one. It can be sent by any means, and holds no secret. */
+  get address(): Uint8Array<ArrayBuffer> {
+    if (this.#address === undefined) {
+      const { worker } = this.#home.ucp;
+      const handle = this.#open("read the address");
+      const at = this.#arena.out("ptr");
+      const length = this.#arena.out("size");
+      checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
+      this.#address = new Uint8Array(ffiPort().memory(at.value, length.value)).slice();
+      worker.ucp_worker_release_address(handle, at.value);
+    }
+    return this.#address;
+  }
+
+  /**
+   * Connects to the worker with the given address. The promise settles before the other side has been reached: whether
+   * it can be is known when the first message has arrived.
+   *
+   * @throws {UcxError} if no transport reaches it
+   * @throws {TypeError} if the address is empty
+   */
+  // deno-lint-ignore require-await -- a listener's answer, in the same method, will take time
+  async connect(to: Uint8Array): Promise<UcxEndpoint> {
+    const handle = this.#open("connect");
+    if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
+    using arena = new NativeArena();
+    const address = arena.bytes(to.length);
+    address.bytes.set(to);
+    const parameters = arena.struct(ucp_ep_params_t);
+    writeParams(parameters, UCP_EP_PARAMS_FIELD, {
+      address: address.address,
+      err_mode: UCP_ERR_HANDLING_MODE.PEER,
+      err_handler: { cb: this.#onError.address, arg: 0n },
+    });
+    const made = arena.out("ptr");
+    const { ucp, hasCuda } = this.#home;
+    const status = ucp.endpoint.ucp_ep_create(handle, parameters.$address, made.$address);
+    checkStatus("ucp_ep_create", status, advice(status));
+    const endpoint = new UcxEndpoint({
+      ucp,
+      hasCuda,
+      progress: this.#progress,
+      parameters: this.#parameters,
+      forget: (gone) => this.#forget(gone),
+    }, made.value);
+    this.#endpoints.set(made.value, endpoint);
+    this.#progress.watch(true);
+    return endpoint;
+  }
+
+  /**
+   * Receives the next message with a matching tag from any endpoint. The memory belongs to UCX until the promise is
+   * settled.
+   *
+   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
+   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
+   */
+  async recv(into: Receivable, options: ReceiveOptions = {}): Promise<Received> {
+    const handle = this.#open("receive");
+    const { tag = 0n, mask = everyBit, signal } = options;
+    signal?.throwIfAborted();
+    const { address, length, cuda, keep } = receiveMemory(into, this.#home.hasCuda);
+    const parameters = this.#parameters;
+    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_REQUEST_PARAM_FIELD.recv_info;
+    parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
+    parameters.recv_info = this.#received.$address; // written if the message is already here
+    const { ucp } = this.#home;
+    const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
+    const read = (): Received => ({ length: this.#received.length, tag: this.#received.sender_tag });
+    return await this.#progress.follow(begun, {
+      call: "ucp_tag_recv_nbx",
+      keep,
+      immediate: read,
+      result: (request) => {
+        ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
+        return read();
+      },
+      signal,
+    });
+  }
+
+  /** Closes every endpoint after what was sent has arrived, then the worker. Closing twice is harmless. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
+    this.abort();
+  }
+
+  /** Closes the worker at once: what is under way is cancelled, what was sent may not arrive. */
+  abort(): void {
+    if (this.#handle === 0n) return;
+    for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
+    this.#progress.stop(new TypeError("The worker was closed"));
+    this.#home.ucp.worker.ucp_worker_destroy(this.#handle);
+    this.#handle = 0n;
+    this.#onError.close();
+    this.#arena.close();
+    this.#home.forget();
+  }
+
+  /** Closes the worker after what was sent has arrived. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #forget(endpoint: bigint): void {
+    this.#endpoints.delete(endpoint);
+    if (this.#endpoints.size === 0) this.#progress.watch(false);
+  }
+
+  #open(doing: string): bigint {
+    if (this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the worker is closed`);
+    return this.#handle;
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Copies between two layouts in host memory.
+ *
+ * @module
+ */
+import type { StridedLayout } from "../layout/mod.ts";
+
+/** An array in host memory. */
+export interface HostArray {
+  readonly bytes: Uint8Array;
+  /** Where in `bytes` offset 0 of the layout lies. */
+  readonly offset: number;
+  readonly layout: StridedLayout;
+}
+
+/**
+ * Copies every element of a source to the element with the same index of a destination of the same shape.
+ *
+ * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is dense
+ * on both sides, and a loop over elements where it is not.
+ *
+ * @throws {RangeError} for packed elements smaller than a byte
+ */
+export function copyHost(source: HostArray, destination: HostArray): void {
+  if (source.layout.volume === 0) return;
+  const { bytes: from } = source;
+  const { bytes: to } = destination;
+  const { itemsize } = source.layout;
+  if (!Number.isInteger(itemsize)) {
+    throw new RangeError(`Cannot copy packed elements of ${itemsize * 8} bits one by one`);
+  }
+  const mask = source.layout.flattenedAxisMask() & destination.layout.flattenedAxisMask();
+  const s = source.layout.flattened({ mask });
+  const d = destination.layout.flattened({ mask });
+  const { shape } = d;
+  const inner = shape.length - 1;
+  const count = shape[inner] ?? 1;
+  const sStep = (s.strides[inner] ?? 1) * itemsize;
+  const dStep = (d.strides[inner] ?? 1) * itemsize;
+  const dense = sStep === itemsize && dStep === itemsize;
+
+  const walk = (axis: number, sAt: number, dAt: number): void => {
+    if (axis < inner) {
+      const sStride = (s.strides[axis] ?? 0) * itemsize;
+      const dStride = (d.strides[axis] ?? 0) * itemsize;
+      for (let i = 0, n = shape[axis] ?? 0; i < n; i++) walk(axis + 1, sAt + i * sStride, dAt + i * dStride);
+    } else if (dense) {
+      copyRun(from, sAt, to, dAt, count * itemsize);
+    } else {
+      for (let i = 0; i < count; i++) copyRun(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
+    }
+  };
+  walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
+}
+
+/** Below this many bytes a loop is faster than `TypedArray.set`, which makes a view first. */
+const shortRun = 64;
+
+function copyRun(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
+  if (length >= shortRun) to.set(from.subarray(sAt, sAt + length), dAt);
+  else for (let i = 0; i < length; i++) to[dAt + i] = from[sAt + i] ?? 0;
+}

@@ -1,0 +1,318 @@
+/**
+ * A view: memory, seen through a layout and an element type.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
+import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { copyHost, type HostArray } from "./host_copy.ts";
+import { protocols } from "./protocols.ts";
+
+/** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
+export interface FromBufferOptions {
+  /** Extents. */
+  readonly shape: Shape;
+  /** Strides in elements. Default: C order without gaps. */
+  readonly strides?: readonly number[] | null;
+  /** Element type, or its name. */
+  readonly dtype: DType | string;
+  /** Bytes from the start of the buffer to offset 0 of the layout. Default 0. */
+  readonly offset?: number;
+  /** Whether writing through the view is refused. Default false. */
+  readonly readonly?: boolean;
+}
+
+/** What a view consists of. */
+interface Parts {
+  readonly buffer: MemoryBuffer;
+  readonly offset: number;
+  readonly layout: StridedLayout;
+  readonly dtype: DType;
+  readonly readonly: boolean;
+  /** Called by `close`: gives an import back. */
+  readonly onClose?: () => void;
+}
+
+/**
+ * Memory seen as an n-dimensional array. Making one moves no data; views of a view share its memory.
+ *
+ * A view does not own its buffer: whoever allocated the buffer closes it. A view made by importing from another library
+ * owns the import: closing it gives the memory back.
+ *
+ * @example
+ * ```ts ignore
+ * const view = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] });
+ * view.sliced(slice(null, null, -1), 2).shape; // [3]
+ * ```
+ */
+export class StridedMemoryView {
+  /** Where the elements lie. */
+  readonly layout: StridedLayout;
+  /** What they are. */
+  readonly dtype: DType;
+  /** Whether writing through this view is refused. Consumers of an export are told. */
+  readonly readonly: boolean;
+  /** The memory. */
+  readonly buffer: MemoryBuffer;
+  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  readonly offset: number;
+  readonly #onClose: (() => void) | undefined;
+
+  private constructor({ buffer, offset, layout, dtype, readonly, onClose }: Parts) {
+    if (layout.itemsize !== dtype.itemsize) {
+      throw new RangeError(
+        `Cannot see elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
+      );
+    }
+    checkBounds(buffer, offset, layout);
+    this.layout = layout;
+    this.dtype = dtype;
+    this.readonly = readonly;
+    this.buffer = buffer;
+    this.offset = offset;
+    this.#onClose = onClose;
+  }
+
+  /**
+   * Sees an array of whatever kind without copying it: a typed array, or an object with a method `__dlpack__`.
+   *
+   * @throws {TypeError} for anything else
+   */
+  static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+    if (source instanceof StridedMemoryView) return source;
+    if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
+      return StridedMemoryView.fromTypedArray(source as TypedArray); // a view that is no DataView is a typed array
+    }
+    if (protocols().isDlpackSource(source)) return StridedMemoryView.fromDlpack(source, options);
+    throw new TypeError(`Cannot view ${describe(source)}: expected a typed array or an object with __dlpack__()`);
+  }
+
+  /**
+   * Sees a typed array without copying it. The array's memory stays alive as long as the view's buffer.
+   *
+   * @param array any typed array; BigInt64Array and Float16Array too
+   * @param options `shape`: extents whose product is the array's length. Default: one axis
+   * @throws {TypeError} if the array lies in shared or resizable memory
+   * @throws {RangeError} if the shape does not have as many elements as the array
+   */
+  static fromTypedArray(array: TypedArray, options: { readonly shape?: Shape } = {}): StridedMemoryView {
+    const dtype = DType.fromTypedArray(array);
+    const layout = StridedLayout.dense(options.shape ?? [array.length], dtype.itemsize);
+    if (layout.volume !== array.length) {
+      throw new RangeError(`Cannot see ${array.length} elements as shape (${layout.shape.join(", ")})`);
+    }
+    const { buffer: owner, byteOffset } = array;
+    if (!(owner instanceof ArrayBuffer)) {
+      throw new TypeError("Cannot take the address of shared memory. Copy the array first.");
+    }
+    const start = ffiPort().addressOf(owner);
+    const ptr = array.byteLength === 0 ? 0n : start + BigInt(byteOffset);
+    const buffer = MemoryBuffer.fromPointer(ptr, array.byteLength, { owner });
+    return new StridedMemoryView({ buffer, offset: 0, layout, dtype, readonly: false });
+  }
+
+  /**
+   * Sees a buffer's bytes.
+   *
+   * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
+   */
+  static fromBuffer(buffer: MemoryBuffer, options: FromBufferOptions): StridedMemoryView {
+    const dtype = DType.from(options.dtype);
+    const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
+    const { offset = 0, readonly = false } = options;
+    return new StridedMemoryView({ buffer, offset, layout, dtype, readonly });
+  }
+
+  /**
+   * Takes an array over by DLPack: from an object with `__dlpack__()`, or a tensor that an export has returned.
+   *
+   * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
+   */
+  static fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+    return protocols().fromDlpack(source, options);
+  }
+
+  /** A view over foreign memory that `onClose` gives back. For the exchange protocols. */
+  static fromImport(parts: Parts): StridedMemoryView {
+    return new StridedMemoryView(parts);
+  }
+
+  /** Address of the first element; 0n if there are none. */
+  get ptr(): bigint {
+    const { ptr } = this.buffer;
+    return this.layout.volume === 0 ? 0n : ptr + BigInt(this.offset + this.layout.sliceOffsetInBytes);
+  }
+
+  /** Extents. */
+  get shape(): Shape {
+    return this.layout.shape;
+  }
+
+  /** Strides in elements. */
+  get strides(): readonly number[] {
+    return this.layout.strides;
+  }
+
+  /** Bytes that the elements take without gaps. */
+  get nbytes(): number {
+    return Math.ceil(this.layout.volume * this.dtype.itemsize);
+  }
+
+  /** The device whose memory this is, or null for host memory. */
+  get device(): CudaDevice | null {
+    return this.buffer.device;
+  }
+
+  /** The stream that the memory is ordered on, or null for host memory. */
+  get stream(): CudaStream | null {
+    return this.buffer.stream;
+  }
+
+  /** What keeps the memory alive. */
+  get owner(): unknown {
+    return this.buffer.owner;
+  }
+
+  /**
+   * Sees the same memory with another layout or element type.
+   *
+   * @throws {RangeError} if the layout reaches outside the buffer, or its itemsize is not that of the element type
+   */
+  view(options: { readonly layout?: StridedLayout; readonly dtype?: DType | string }): StridedMemoryView {
+    const { layout = this.layout, dtype = this.dtype } = options;
+    return this.#with(layout, DType.from(dtype));
+  }
+
+  /** Selects by numbers, slices, `null` (a new axis) and `"..."`. Moves nothing. */
+  sliced(...items: SliceItem[]): StridedMemoryView {
+    return this.#with(this.layout.sliced(...items));
+  }
+
+  /** Sees the elements, in C order, in another shape. Moves nothing. @throws {RangeError} where only a copy could */
+  reshaped(shape: Shape): StridedMemoryView {
+    return this.#with(this.layout.reshaped(shape));
+  }
+
+  /** Reorders the axes. Moves nothing. */
+  permuted(axes: readonly number[]): StridedMemoryView {
+    return this.#with(this.layout.permuted(axes));
+  }
+
+  /**
+   * Copies the elements of another host view or a typed array of the same shape and type into this one, whatever their
+   * layouts.
+   *
+   * @throws {TypeError} if this view is read-only, the types differ, or device memory is involved
+   * @throws {RangeError} if the shapes differ
+   */
+  copyFrom(source: StridedMemoryView | TypedArray): void {
+    const from = StridedMemoryView.from(source);
+    if (this.readonly) throw new TypeError("Cannot copy into a read-only view");
+    if (!from.dtype.equals(this.dtype)) {
+      throw new TypeError(`Cannot copy ${from.dtype.name} into ${this.dtype.name}: expected equal element types`);
+    }
+    if (from.shape.length !== this.shape.length || from.shape.some((extent, axis) => extent !== this.shape[axis])) {
+      throw new RangeError(
+        `Cannot copy shape (${from.shape.join(", ")}) into (${this.shape.join(", ")}): expected equal shapes`,
+      );
+    }
+    copyHost(from.#host("copy from"), this.#host("copy to"));
+  }
+
+  /** Copies the elements into another host view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
+  copyTo(destination: StridedMemoryView | TypedArray): void {
+    StridedMemoryView.from(destination).copyFrom(this);
+  }
+
+  /**
+   * A copy of the elements, in C order, in the typed array that `dtype.typedArray` names. Device memory is read on its home stream, which
+   * is waited for.
+   *
+   * @throws {TypeError} if no typed array has elements of this type
+   */
+  // deno-lint-ignore require-await -- a promise, so that waiting for a stream need not block
+  async toTypedArray(): Promise<TypedArray> {
+    const copy = new (this.dtype.require("typedArray"))(new ArrayBuffer(this.nbytes));
+    if (this.layout.volume === 0) return copy;
+    const { device, stream, dtype } = this;
+    const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);
+    const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
+    if (device === null) {
+      copyHost(this.#host("read"), target);
+      return copy;
+    }
+    using staging = new HostMemoryResource().allocate(this.buffer.size);
+    const order = stream ?? device.defaultStream;
+    staging.copyFrom(this.buffer, { stream: order });
+    order.synchronize();
+    copyHost({ bytes: staging.bytes(), offset: this.offset, layout: this.layout }, target);
+    return copy;
+  }
+
+  /**
+   * Hands the array over by DLPack, without copying it. The memory stays allocated until the consumer releases it.
+   *
+   * @throws {ExchangeError} if DLPack cannot say what this view is
+   */
+  toDlpack(options: ToDlpackOptions = {}): DlpackTensor {
+    return protocols().toDlpack(this, options);
+  }
+
+  /** The DLPack protocol, as other libraries call it. */
+  __dlpack__(options: ToDlpackOptions = {}): DlpackTensor {
+    return this.toDlpack(options);
+  }
+
+  /** DLPack's device type and number: `[1, 0]` for host memory, `[2, n]` for CUDA device n. */
+  __dlpack_device__(): [type: number, id: number] {
+    return protocols().dlpackDevice(this);
+  }
+
+  /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */
+  close(): void {
+    this.#onClose?.();
+  }
+
+  /** Gives an import back. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #with(layout: StridedLayout, dtype: DType = this.dtype): StridedMemoryView {
+    const { buffer, offset, readonly } = this;
+    return new StridedMemoryView({ buffer, offset, layout, dtype, readonly });
+  }
+
+  #host(doing: string): HostArray {
+    if (this.device !== null) {
+      throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
+    }
+    return { bytes: this.buffer.bytes(), offset: this.offset, layout: this.layout };
+  }
+}
+
+function checkBounds(buffer: MemoryBuffer, offset: number, layout: StridedLayout): void {
+  if (!Number.isSafeInteger(offset) || offset < 0) {
+    throw new RangeError(`Cannot start ${offset} bytes into a buffer: expected a safe integer of at least 0`);
+  }
+  if (layout.volume === 0) return;
+  const [min, max] = layout.offsetBounds;
+  const start = offset + min * layout.itemsize;
+  const end = offset + (max + 1) * layout.itemsize;
+  if (start < 0 || end > buffer.size) {
+    throw new RangeError(
+      `Cannot see bytes ${start} to ${end} of a buffer of ${buffer.size}: the layout reaches outside it. ` +
+        `Expected at least ${Math.ceil(end)} bytes${start < 0 ? ` and an offset of at least ${offset - start}` : ""}.`,
+    );
+  }
+}
+
+function describe(value: unknown): string {
+  if (value === null || typeof value !== "object") return `${typeof value} ${String(value)}`;
+  return value.constructor?.name ?? "an object";
+}
