@@ -312,18 +312,23 @@ export const ucp_dt_remote_sgl_t = {
   rkeys: "ptr", // ucp_rkey_h const *
 } as const satisfies StructDescription;
 
-/** IPv4 address (netinet/in.h). Port and address are in network byte order. */
+/** The number of an IPv4 address (netinet/in.h), in network byte order. */
+export const in_addr = {
+  s_addr: "u32",
+} as const satisfies StructDescription;
+
+/** IPv4 address and port (netinet/in.h), both in network byte order. */
 export const sockaddr_in = {
-  sin_family: "u16",
-  sin_port: ["u8", 2],
-  sin_addr: ["u8", 4],
+  sin_family: "u16", // AF
+  sin_port: "u16",
+  sin_addr: in_addr,
   sin_zero: ["u8", 8],
 } as const satisfies StructDescription;
 
-/** IPv6 address (netinet/in.h). Port and address are in network byte order. */
+/** IPv6 address and port (netinet/in.h), both in network byte order. */
 export const sockaddr_in6 = {
-  sin6_family: "u16",
-  sin6_port: ["u8", 2],
+  sin6_family: "u16", // AF
+  sin6_port: "u16",
   sin6_flowinfo: "u32",
   sin6_addr: ["u8", 16],
   sin6_scope_id: "u32",

@@ -1,0 +1,42 @@
+/** The layout of C structs, worked out here a second time: what `src/ffi/struct.ts` is compared with. */
+import type { Field, Scalar, StructDescription } from "../../bindings/abi.ts";
+
+/** Where a struct's fields lie, in bytes. */
+export interface Layout {
+  readonly size: number;
+  readonly alignment: number;
+  readonly fields: { readonly [field: string]: { readonly offset: number; readonly size: number } };
+}
+
+/** Bytes of a scalar; its alignment is the same. The width is in the name, and the two without one are 64-bit. */
+function widthOf(scalar: Scalar): number {
+  const bits = scalar.slice(1);
+  return /^\d+$/.test(bits) ? Number(bits) / 8 : 8;
+}
+
+/** All scalars of a field, one after the other, each with the field path that leads to it. */
+function extentOf(field: Field): { size: number; alignment: number } {
+  if (typeof field === "string") return { size: widthOf(field), alignment: widthOf(field) };
+  if (Symbol.iterator in field) {
+    const [element, count] = field as readonly [Scalar | StructDescription, number];
+    const { size, alignment } = extentOf(element);
+    return { size: size * count, alignment };
+  }
+  return cLayout(field);
+}
+
+/** Lays a struct out: every field goes where its own alignment allows, and so does the next struct of an array. */
+export function cLayout(description: StructDescription): Layout {
+  const fields: Record<string, { offset: number; size: number }> = {};
+  let size = 0;
+  let alignment = 1;
+  for (const [name, field] of Object.entries(description)) {
+    const extent = extentOf(field);
+    while (size % extent.alignment !== 0) size++;
+    fields[name] = { offset: size, size: extent.size };
+    size += extent.size;
+    if (extent.alignment > alignment) alignment = extent.alignment;
+  }
+  while (size % alignment !== 0) size++;
+  return { size, alignment, fields };
+}
