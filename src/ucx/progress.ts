@@ -13,7 +13,7 @@ import { advice, type Operation, readStatusPointer } from "./request.ts";
 const spins = 64;
 /** How long to poll at every turn of the event loop before sleeping between polls, in milliseconds. */
 const busyFor = 20;
-/** How often to look after open endpoints while nothing is under way, in milliseconds. */
+/** How often to look after connections while nothing is under way, in milliseconds. */
 const heartbeat = 10;
 
 /** How an operation is to be followed. */
@@ -32,8 +32,8 @@ export interface Begun<T> {
 
 /**
  * Polls a worker while operations are under way: at each turn of the event loop at first, once a millisecond after
- * 20 ms without news. With nothing under way it only keeps a heartbeat for open endpoints, which does not keep the
- * process alive.
+ * 20 ms without news. With nothing under way it only keeps a heartbeat, in which UCX answers its peers; it does not keep
+ * the process alive.
  */
 export class Progress {
   readonly #ucp: UcpFunctions;
@@ -100,11 +100,10 @@ export class Progress {
     }
   }
 
-  /** Keeps (or stops) the heartbeat. */
-  watch(on: boolean): void {
-    this.#watching = on;
-    if (!on) clearTimeout(this.#pulse);
-    else if (!this.#polling) this.#beat();
+  /** Keeps a heartbeat from now on. */
+  watch(): void {
+    this.#watching = true;
+    if (!this.#polling) this.#beat();
   }
 
   /** Cancels everything, drives the worker until it is quiet or `patience` milliseconds have passed, and stops. */
@@ -113,7 +112,7 @@ export class Progress {
     const deadline = performance.now() + patience;
     while (this.#operations.size > 0 && performance.now() < deadline) this.turn();
     this.#stopped = true;
-    this.watch(false);
+    clearTimeout(this.#pulse);
     // What UCX would not give back keeps its memory: UCX may still write to it. Its promise is settled all the same.
     for (const operation of this.#operations) operation.reject(reason);
   }

@@ -30,13 +30,21 @@ export interface UcxOptions {
   readonly config?: Readonly<Record<string, string>>;
 }
 
+/** Names in UCX_TLS that enable shared memory. */
+const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "posix", "sysv", "xpmem"]);
+
 /**
  * What Causeway sets unless the environment or the caller says otherwise.
  *
  * MM_ERROR_HANDLING: endpoints that notice a dead peer are refused shared memory by default, so that two processes of
- * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1).
+ * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where no shared memory is enabled UCX
+ * would warn that the setting is of no use.
  */
-const defaults: Readonly<Record<string, string>> = { MM_ERROR_HANDLING: "y" };
+function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const transports = settings["TLS"] ?? settings["UCX_TLS"] ?? ffiPort().env("UCX_TLS") ?? "all";
+  const enabled = transports.startsWith("^") || transports.split(",").some((name) => sharedMemory.has(name));
+  return enabled && ffiPort().env("UCX_MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {};
+}
 
 /**
  * UCX, opened: the library and one context of it.
@@ -119,8 +127,7 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
   const config = arena.out("ptr");
   checkStatus("ucp_config_read", opening.ucp_config_read(0n, 0n, config.$address));
   try {
-    for (const [name, value] of Object.entries(defaults)) {
-      if (ffiPort().env(`UCX_${name}`) !== undefined) continue;
+    for (const [name, value] of Object.entries(defaults(settings))) {
       // A UCX that does not know the setting does not need it either.
       opening.ucp_config_modify(config.value, cString(name), cString(value));
     }

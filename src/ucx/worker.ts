@@ -96,6 +96,7 @@ export class UcxWorker {
       checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
       this.#address = new Uint8Array(ffiPort().memory(at.value, length.value)).slice();
       worker.ucp_worker_release_address(handle, at.value);
+      this.#progress.watch(); // from now on others may connect, and need this worker to answer
     }
     return this.#address;
   }
@@ -129,10 +130,10 @@ export class UcxWorker {
       hasCuda,
       progress: this.#progress,
       parameters: this.#parameters,
-      forget: (gone) => this.#forget(gone),
+      forget: (gone) => this.#endpoints.delete(gone),
     }, made.value);
     this.#endpoints.set(made.value, endpoint);
-    this.#progress.watch(true);
+    this.#progress.watch();
     return endpoint;
   }
 
@@ -189,11 +190,6 @@ export class UcxWorker {
   /** Closes the worker after what was sent has arrived. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #forget(endpoint: bigint): void {
-    this.#endpoints.delete(endpoint);
-    if (this.#endpoints.size === 0) this.#progress.watch(false);
   }
 
   #open(doing: string): bigint {
