@@ -494,8 +494,8 @@ export const UCP_DT_REMOTE_SGL_FIELD = {
 } as const;
 
 /**
- * First minor version (of 1.x) whose headers have a field; a field that is not here is in 1.13 and before. An older
- * library rejects or ignores the bit of a field that it does not know.
+ * First minor version (of 1.x) whose headers have a field; a field that is not here was in 1.13 already. The bit of a
+ * field that the running library does not know must stay clear, as must the bits of `UCP_FEATURE` that it does not know.
  */
 export const UCP_SINCE = {
   ucp_context_attr_t: { device_counter_size: 20 },

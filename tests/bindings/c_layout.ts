@@ -14,7 +14,7 @@ function widthOf(scalar: Scalar): number {
   return /^\d+$/.test(bits) ? Number(bits) / 8 : 8;
 }
 
-/** All scalars of a field, one after the other, each with the field path that leads to it. */
+/** Size and alignment of a field. */
 function extentOf(field: Field): { size: number; alignment: number } {
   if (typeof field === "string") return { size: widthOf(field), alignment: widthOf(field) };
   if (Symbol.iterator in field) {

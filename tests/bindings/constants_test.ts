@@ -12,8 +12,8 @@ const isMask = (name: string): boolean => /^UCP_.*_FIELD$/.test(name);
 const PARTIAL = new Set(["cudaError"]);
 
 /**
- * Constants by their name in C. An object of constants is named by the prefix that they share, all capitals, or by their
- * type: then its keys are whole names.
+ * Constants by their name in C. An object of constants is named by the prefix that they share, all capitals, or by
+ * their type: then its keys are whole names.
  */
 function namesOf(library: Library): [name: string, value: Constant][] {
   return Object.entries(library.constants).flatMap(([object, members]): [string, Constant][] => {

@@ -92,8 +92,9 @@ for (const library of bound) {
   test(`${library.name}: the first group that is bound is small`, () => {
     const first = Object.entries(library.tables[0] ?? {})[0];
     assert(first !== undefined);
-    if (library.name !== "libc") assertEquals(first[0], "opening");
-    assertLessOrEqual(Object.keys(first[1]).length, library.name === "libc" ? 20 : 10);
+    if (library.name === "libc") return; // always in the process: nothing is opened
+    assertEquals(first[0], "opening");
+    assertLessOrEqual(Object.keys(first[1]).length, 10);
   });
 }
 

@@ -66,7 +66,7 @@ const MASKS: readonly (readonly [mask: string, struct: string, prefix: string])[
   ["UCP_DT_REMOTE_SGL_FIELD", "ucp_dt_remote_sgl_t", "UCP_DT_REMOTE_SGL_FIELD_"],
 ];
 
-/** Constants of the headers that the bindings leave out: counters, what moves, what is older, and UCS's own settings. */
+/** Constants that the bindings leave out: counters, what moves, older spellings, and UCS's own settings. */
 const LEFT_OUT = new RegExp([
   "_LAST$",
   "^UCS_MEMORY_TYPE_UNKNOWN$",
