@@ -495,7 +495,7 @@ export const UCP_DT_REMOTE_SGL_FIELD = {
 
 /**
  * First minor version (of 1.x) whose headers have a field; a field that is not here was in 1.13 already. The bit of a
- * field that the running library does not know must stay clear, as must the bits of `UCP_FEATURE` that it does not know.
+ * field that the running library does not know must stay clear, and so must a bit of `UCP_FEATURE` that it lacks.
  */
 export const UCP_SINCE = {
   ucp_context_attr_t: { device_counter_size: 20 },
