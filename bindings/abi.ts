@@ -22,7 +22,10 @@ export type Scalar =
   | "size"
   | "ptr";
 
-/** An argument: a scalar, or `buffer`, JavaScript memory that C may use during the call and not after it. */
+/**
+ * An argument: a scalar, or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
+ * passed, or null. C may use it during the call and not after it.
+ */
 export type Argument = Scalar | "buffer";
 
 /** One C function. */

@@ -27,7 +27,7 @@ export const libc = {
     // int unsetenv(const char *name);
     unsetenv: { args: ["buffer"], returns: "i32" },
     // size_t strlen(const char *s);
-    strlen: { args: ["ptr"], returns: "u64" },
+    strlen: { args: ["ptr"], returns: "size" },
     // void *malloc(size_t size);
     malloc: { args: ["size"], returns: "ptr" },
     // void *calloc(size_t nmemb, size_t size);

@@ -16,6 +16,11 @@ function fail(message: string, msg: string | undefined, actual?: unknown, expect
   throw new AssertionError({ message: msg === undefined ? message : `${message}: ${msg}`, actual, expected });
 }
 
+/** node:assert tells "no message" from "the message undefined". */
+function note(msg: string | undefined): [] | [string] {
+  return msg === undefined ? [] : [msg];
+}
+
 /** Fails unless `expr` is truthy. */
 export function assert(expr: unknown, msg = ""): asserts expr {
   if (!expr) fail("Expected a truthy value", msg === "" ? undefined : msg, expr, true);
@@ -28,22 +33,22 @@ export function assertFalse(expr: unknown, msg?: string): asserts expr is false 
 
 /** Fails unless both are deeply equal, types and prototypes included. */
 export function assertEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.deepStrictEqual(actual, expected, msg);
+  nodeAssert.deepStrictEqual(actual, expected, ...note(msg));
 }
 
 /** Fails if both are deeply equal. */
 export function assertNotEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.notDeepStrictEqual(actual, expected, msg);
+  nodeAssert.notDeepStrictEqual(actual, expected, ...note(msg));
 }
 
 /** Fails unless both are the same value by `Object.is`. */
 export function assertStrictEquals<T>(actual: unknown, expected: T, msg?: string): asserts actual is T {
-  nodeAssert.strictEqual(actual, expected, msg);
+  nodeAssert.strictEqual(actual, expected, ...note(msg));
 }
 
 /** Fails if both are the same value by `Object.is`. */
 export function assertNotStrictEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.notStrictEqual(actual, expected, msg);
+  nodeAssert.notStrictEqual(actual, expected, ...note(msg));
 }
 
 /** Fails unless `actual` is neither null nor undefined. */
