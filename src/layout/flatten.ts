@@ -1,5 +1,15 @@
 import { at, formatShape, type Shape, show } from "./shape.ts";
 
+/** Options of `StridedLayout.flattened`. */
+export interface FlattenOptions {
+  /** First axis that may be joined with the one after it. Negative counts from the back. Default: 0. */
+  start?: number;
+  /** Last axis that may be joined with the one before it. Negative counts from the back. Default: -1. */
+  end?: number;
+  /** Bit i asks for axis i to be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can be. */
+  mask?: bigint;
+}
+
 /** What the functions of this file look at. */
 export interface FlattenableLayout {
   /** Extents. */
@@ -15,8 +25,6 @@ export interface AllowedMerges {
   readonly low: number;
   readonly high: number;
 }
-
-const ALL: AllowedMerges = { low: -1, high: -1 };
 
 /**
  * Reads a mask once, into numbers: a bigint operation per axis would cost more than all the rest.
@@ -40,13 +48,14 @@ function isSet({ low, high }: AllowedMerges, axis: number): boolean {
 }
 
 /**
- * Joins neighbouring axes from left to right.
+ * Joins neighbouring axes from left to right. Called twice: without arrays to count the axes that are left, and then with
+ * arrays of that size to fill them.
  *
  * @param start first axis that may be joined with the next
  * @param end last axis that may be joined with the one before
  * @param mask which joins must be made, or null for all that can be
- * @param newShape a copy of the extents; the first so many receive the result
- * @param newStrides a copy of the strides; the first so many receive the result
+ * @param newShape receives the extents
+ * @param newStrides receives the strides
  * @returns how many axes are left
  * @throws {RangeError} if the mask asks for a join that would need elements to move
  */
@@ -55,30 +64,35 @@ export function flattenInto(
   start: number,
   end: number,
   mask: AllowedMerges | null,
-  newShape: number[],
-  newStrides: number[],
+  newShape: number[] | null,
+  newStrides: number[] | null,
 ): number {
-  const allowed = mask ?? ALL;
-  let last = -1;
+  let made = 0;
+  let outerExtent = 1;
+  let outerStride = 0;
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
     const stride = at(strides, axis);
-    if (axis > start && axis <= end && isSet(allowed, axis)) {
-      const outer = at(newShape, last);
-      if (volume === 0 || extent === 1 || outer === 1 || at(newStrides, last) === stride * extent) {
+    if (axis > start && axis <= end && (mask === null || isSet(mask, axis))) {
+      if (volume === 0 || extent === 1 || outerExtent === 1 || outerStride === stride * extent) {
+        made--;
         // The joined axis steps like its innermost part that is ever stepped along.
-        if (extent !== 1 || outer === 1) newStrides[last] = stride;
-        newShape[last] = outer * extent;
-        continue;
+        if (extent !== 1 || outerExtent === 1) outerStride = stride;
+        outerExtent *= extent;
+      } else if (mask !== null) throw cannotJoin(shape, strides, axis);
+      else {
+        outerExtent = extent;
+        outerStride = stride;
       }
-      if (mask !== null) throw cannotJoin(shape, strides, axis);
+    } else {
+      outerExtent = extent;
+      outerStride = stride;
     }
-    last++;
-    newShape[last] = extent;
-    newStrides[last] = stride;
+    if (newShape !== null) newShape[made] = outerExtent;
+    if (newStrides !== null) newStrides[made] = volume === 0 ? 0 : outerStride;
+    made++;
   }
-  if (volume === 0) newStrides.fill(0);
-  return last + 1;
+  return made;
 }
 
 /**

@@ -7,13 +7,9 @@ export { MAX_NDIM, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
 export { Slice, slice } from "./slice.ts";
 export type { SliceItem } from "./slicing.ts";
 export type { DenseOrder } from "./stride_order.ts";
-export {
-  type CompatibleItemsizeOptions,
-  type FlattenOptions,
-  type RepackOptions,
-  StridedLayout,
-  type StridedLayoutOptions,
-} from "./strided_layout.ts";
+export type { FlattenOptions } from "./flatten.ts";
+export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
+export { StridedLayout, type StridedLayoutOptions } from "./strided_layout.ts";
 export { type DLPackDType, DType, type DTypeForm, type ElementValue } from "./dtype.ts";
 export type { Complex, Scalar } from "./element.ts";
 export type { TypedArray, TypedArrayConstructor } from "./scalar_types.ts";

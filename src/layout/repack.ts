@@ -1,6 +1,32 @@
 import { at, formatShape, notInteger, type Shape, show } from "./shape.ts";
 import { gcd } from "./uniqueness.ts";
 
+/** Options of `StridedLayout.repacked`. */
+export interface RepackOptions {
+  /** Address of offset 0; larger elements must be aligned there. Default: 0n, which is aligned to anything. */
+  dataPtr?: bigint;
+  /** The axis along which elements are joined or split. Default: -1, the last. */
+  axis?: number;
+  /** Whether to keep an axis that joining leaves with extent 1. Default: true. */
+  keepDim?: boolean;
+}
+
+/** Options of `StridedLayout.maxCompatibleItemsize`. */
+export interface CompatibleItemsizeOptions {
+  /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
+  max?: number;
+  /** Address of offset 0; the answer divides it. Default: 0n, which is aligned to anything. */
+  dataPtr?: bigint;
+  /** The axis along which elements would be joined. Default: -1, the last. */
+  axis?: number;
+}
+
+/** Throws a TypeError or RangeError unless a value can be an address. */
+export function checkDataPtr(dataPtr: bigint): void {
+  if (typeof dataPtr !== "bigint") throw new TypeError(`Expected dataPtr to be a bigint, got ${show(dataPtr)}`);
+  if (dataPtr < 0n) throw new RangeError(`Expected dataPtr to be an address, got ${show(dataPtr)}`);
+}
+
 /**
  * Throws unless a value can be the size of an element: a positive number of bytes, or of eighths of a byte below one
  * (a packed sub-byte element: 0.5 for four bits).
@@ -47,7 +73,7 @@ export function packRatio(itemsize: number, newItemsize: number): number {
  * sub-byte element as well.
  */
 function isAligned(dataPtr: bigint, itemsize: number): boolean {
-  return (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
+  return dataPtr === 0n || (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
 }
 
 /**
@@ -60,24 +86,28 @@ function isAligned(dataPtr: bigint, itemsize: number): boolean {
  * @throws {RangeError} if the neighbours are not adjacent in memory, or a boundary would fall inside a new element
  */
 export function packInto(
-  { shape, strides, itemsize, sliceOffset }: PackableLayout,
+  layout: PackableLayout,
   ratio: number,
   axis: number,
   dataPtr: bigint,
   newShape: number[],
   newStrides: number[],
 ): void {
+  const { shape, strides, itemsize, sliceOffset } = layout;
   checkAdjacent(shape, strides, axis);
-  const because = (reason: string) =>
-    new RangeError(
-      `Cannot pack ${ratio} elements of ${itemsize} bytes along axis ${axis} of ${formatShape(shape)} with strides ${
-        formatShape(strides)
-      }: ${reason}`,
-    );
-  if (at(shape, axis) % ratio !== 0) throw because(`the extent ${at(shape, axis)} is no multiple of ${ratio}`);
-  if (sliceOffset % ratio !== 0) throw because(`the slice offset ${sliceOffset} is no multiple of ${ratio}`);
+  if (at(shape, axis) % ratio !== 0) {
+    throw cannotPack(layout, ratio, axis, `the extent ${at(shape, axis)} is no multiple of ${ratio}`);
+  }
+  if (sliceOffset % ratio !== 0) {
+    throw cannotPack(layout, ratio, axis, `the slice offset ${sliceOffset} is no multiple of ${ratio}`);
+  }
   if (!isAligned(dataPtr, itemsize * ratio)) {
-    throw because(`the data pointer ${show(dataPtr)} is not aligned to ${itemsize * ratio} bytes`);
+    throw cannotPack(
+      layout,
+      ratio,
+      axis,
+      `the data pointer ${show(dataPtr)} is not aligned to ${itemsize * ratio} bytes`,
+    );
   }
   for (let other = 0; other < shape.length; other++) {
     if (other === axis) continue;
@@ -85,7 +115,7 @@ export function packInto(
     if (stride % ratio === 0) newStrides[other] = stride / ratio;
     // Nothing steps over an axis of extent 1: any stride is right.
     else if (at(shape, other) === 1) newStrides[other] = Math.trunc(stride / ratio) + 0;
-    else throw because(`the stride ${stride} of axis ${other} is no multiple of ${ratio}`);
+    else throw cannotPack(layout, ratio, axis, `the stride ${stride} of axis ${other} is no multiple of ${ratio}`);
   }
   newShape[axis] = at(shape, axis) / ratio;
   newStrides[axis] = 1;
@@ -145,6 +175,19 @@ function nextDivisor(value: number): number {
   let factor = 2;
   while (value % factor !== 0) factor++;
   return value / factor;
+}
+
+function cannotPack(
+  { shape, strides, itemsize }: PackableLayout,
+  ratio: number,
+  axis: number,
+  reason: string,
+): RangeError {
+  return new RangeError(
+    `Cannot pack ${ratio} elements of ${itemsize} bytes along axis ${axis} of ${formatShape(shape)} with strides ${
+      formatShape(strides)
+    }: ${reason}`,
+  );
 }
 
 function checkAdjacent(shape: Shape, strides: readonly number[], axis: number): void {

@@ -1,4 +1,4 @@
-import { at, badExtent, checkArray, checkNdim, formatShape, type Shape, zeros } from "./shape.ts";
+import { arrayOf, at, badExtent, checkArray, checkNdim, formatShape, type Shape } from "./shape.ts";
 
 /**
  * The shape a reshape asks for, with the extent it left open filled in.
@@ -23,7 +23,7 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
       open = axis;
       continue;
     }
-    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
+    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(axis, extent);
     if (extent === 0) {
       isEmpty = true;
       extents[axis] = 0; // not -0
@@ -54,7 +54,7 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
  * @returns the new strides, or null if the elements are not evenly enough spaced
  */
 export function stridesForShape(shape: Shape, strides: readonly number[], target: Shape): number[] | null {
-  const result = zeros(target.length);
+  const result = arrayOf(target.length);
   let axis = shape.length - 1;
   let step = 1;
   let room = 1; // elements of the open run that no new axis has taken yet

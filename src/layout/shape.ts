@@ -24,36 +24,15 @@ export function at(values: readonly number[], index: number): number {
   return values[index] as number;
 }
 
-/** `count` zeros in an array of exactly that size, which the caller fills. */
-export function zeros(count: number): number[] {
-  // Literals are the cheapest arrays of exact size in both engines, and unlike `new Array(count)` they have no holes.
-  switch (count) {
-    case 0:
-      return [];
-    case 1:
-      return [0];
-    case 2:
-      return [0, 0];
-    case 3:
-      return [0, 0, 0];
-    case 4:
-      return [0, 0, 0, 0];
-    case 5:
-      return [0, 0, 0, 0, 0];
-    case 6:
-      return [0, 0, 0, 0, 0, 0];
-    default:
-      return ZEROS.slice(0, count);
-  }
+/**
+ * An array for `count` numbers, all of which the caller writes before anyone reads.
+ *
+ * Neither a literal of zeros, which JavaScriptCore shares until the first write and copies then, nor pushing, for which V8
+ * allocates room to spare, is as cheap.
+ */
+export function arrayOf(count: number): number[] {
+  return new Array<number>(count);
 }
-
-// deno-fmt-ignore
-const ZEROS: readonly number[] = [
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-];
 
 /** Writes extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
 export function formatShape(values: readonly unknown[]): string {
@@ -95,23 +74,26 @@ export function checkNdim(ndim: number): void {
 }
 
 /**
- * Throws unless every entry is an extent.
+ * A copy of a caller's extents.
  *
- * @throws {TypeError} if it is not an array, or an entry is not a number
- * @throws {RangeError} if there are more than 64 entries, or one is negative, fractional, NaN or beyond 2^53 - 1
+ * @throws {TypeError} if they are not an array, or one is not a number
+ * @throws {RangeError} if there are more than 64, or one is negative, fractional, NaN or beyond 2^53 - 1
  */
-export function checkExtents(shape: Shape): void {
+export function copyShape(shape: Shape): number[] {
   checkArray("shape", shape);
   checkNdim(shape.length);
-  for (let axis = 0; axis < shape.length; axis++) {
-    const extent = at(shape, axis);
-    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(shape, axis);
+  const extents = shape.slice();
+  for (let axis = 0; axis < extents.length; axis++) {
+    const extent = at(extents, axis);
+    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(axis, extent);
+    if (extent === 0) extents[axis] = 0; // not -0
   }
+  return extents;
 }
 
 /** The error for an extent that is none. */
-export function badExtent(shape: Shape, axis: number): Error {
-  return notInteger(`extent of axis ${axis}`, "a non-negative integer", shape[axis]);
+export function badExtent(axis: number, extent: unknown): Error {
+  return notInteger(`extent of axis ${axis}`, "a non-negative integer", extent);
 }
 
 /**
@@ -130,13 +112,10 @@ export function volumeOf(shape: Shape): number {
   }
   // A zero settles it, even where the others overflow to infinity (and infinity times zero is NaN).
   if (isEmpty) return 0;
-  if (volume > Number.MAX_SAFE_INTEGER) throw tooManyElements(shape);
+  if (volume > Number.MAX_SAFE_INTEGER) {
+    throw new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
+  }
   return volume;
-}
-
-/** The error for a shape with more elements than a number counts exactly. */
-export function tooManyElements(shape: Shape): RangeError {
-  return new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
 }
 
 /**
@@ -155,28 +134,4 @@ export function normalizeAxis(axis: number, ndim: number): number {
     );
   }
   return fromFront;
-}
-
-/**
- * A copy of a permutation of `ndim` axes with every axis counted from the front.
- *
- * @throws {TypeError | RangeError} if it is no array, has another length, or an axis is out of range or there twice
- */
-export function normalizePermutation(axes: readonly number[], ndim: number): number[] {
-  checkArray("axes", axes);
-  if (axes.length !== ndim) {
-    throw new RangeError(`Expected a permutation of ${ndim} axes, got ${axes.length}: ${formatShape(axes)}`);
-  }
-  const order = axes.slice();
-  for (let position = 0; position < ndim; position++) {
-    const axis = normalizeAxis(at(order, position), ndim);
-    order[position] = axis;
-    // Quadratic, and for the few axes arrays have still faster than anything that allocates.
-    for (let earlier = 0; earlier < position; earlier++) {
-      if (at(order, earlier) === axis) {
-        throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
-      }
-    }
-  }
-  return order;
 }

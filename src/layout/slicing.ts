@@ -1,3 +1,4 @@
+import { NEW_AXIS, placeNewAxes } from "./axes.ts";
 import { at, formatShape, MAX_SPAN_IN_BYTES, notInteger, type Shape, show } from "./shape.ts";
 import { Slice } from "./slice.ts";
 
@@ -6,9 +7,6 @@ import { Slice } from "./slice.ts";
  * 1), or `"..."` (all the axes that no other item speaks of; once at most, and implied at the end).
  */
 export type SliceItem = number | Slice | null | "...";
-
-/** Stands for an axis that {@linkcode placeNewAxes} has yet to give an extent. */
-export const NEW_AXIS = -1;
 
 /**
  * How many axes slicing with these items leaves.
@@ -45,7 +43,7 @@ export function slicedNdim(shape: Shape, items: readonly SliceItem[]): number {
 }
 
 /**
- * Fills in the extents and strides that slicing leaves. New axes get the extent {@linkcode NEW_AXIS}.
+ * Fills in the extents and strides that slicing leaves. If no element is left, all strides are 0.
  *
  * @param shape the extents now
  * @param strides the strides now
@@ -65,6 +63,7 @@ export function sliceInto(
   let offset = 0;
   let axis = 0;
   let made = 0;
+  let hasNewAxes = false;
   for (let place = 0; place < items.length; place++) {
     const item = items[place];
     if (typeof item === "number") {
@@ -89,6 +88,7 @@ export function sliceInto(
       axis++;
     } else if (item === null) {
       newShape[made++] = NEW_AXIS;
+      hasNewAxes = true;
     } else {
       // The ellipsis: as many axes as the remaining items leave over.
       let after = 0;
@@ -103,6 +103,13 @@ export function sliceInto(
     newShape[made] = at(shape, axis);
     newStrides[made] = at(strides, axis);
   }
+  for (let any = 0; any < made; any++) {
+    if (at(newShape, any) === 0) {
+      newStrides.fill(0);
+      break;
+    }
+  }
+  if (hasNewAxes) placeNewAxes(newShape, newStrides);
   return offset;
 }
 
@@ -149,27 +156,13 @@ function steppedStride(stride: number, step: number): number {
   return Math.abs(product) <= MAX_SPAN_IN_BYTES ? product + 0 : stride;
 }
 
-/**
- * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of the
- * next axis; at the end that of the last axis, and 1 if there is none.
- *
- * @param shape extents, {@linkcode NEW_AXIS} where a new axis comes; changed
- * @param strides strides; those of the new axes are overwritten
- */
-export function placeNewAxes(shape: number[], strides: number[]): void {
-  let stride = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    if (at(shape, axis) === NEW_AXIS) continue;
-    stride = at(strides, axis);
-    break;
-  }
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const extent = at(shape, axis);
-    if (extent === NEW_AXIS) {
-      shape[axis] = 1;
-      strides[axis] = stride;
-    } else {
-      stride = extent * at(strides, axis) + 0; // not -0
-    }
-  }
+/** The error for an offset that no byte begins at. */
+export function beginsInsideByte(itemsize: number, offset: number): RangeError {
+  const bits = itemsize * 8;
+  let perByte = 1;
+  while ((perByte * bits) % 8 !== 0) perByte++;
+  return new RangeError(
+    `Cannot slice a packed layout of ${bits}-bit elements at element ${offset}: it lies inside a byte. ` +
+      `Slice at a multiple of ${perByte}, or unpack to one element per byte first`,
+  );
 }

@@ -1,4 +1,5 @@
-import { at, normalizePermutation, type Shape, zeros } from "./shape.ts";
+import { normalizePermutation } from "./axes.ts";
+import { arrayOf, at, type Shape } from "./shape.ts";
 
 /**
  * How a dense layout orders its axes in memory: `"C"` last axis fastest, `"F"` first axis fastest, or a permutation of
@@ -11,7 +12,7 @@ export type DenseOrder = "C" | "F" | readonly number[];
  * rising axis. This is the order in which a walk through memory would nest its loops.
  */
 export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
-  const order = zeros(shape.length);
+  const order = arrayOf(shape.length);
   for (let axis = 0; axis < shape.length; axis++) {
     // Insertion sort: axes are few and most layouts come already sorted, which makes it a single pass.
     const stride = Math.abs(at(strides, axis));
@@ -33,11 +34,11 @@ export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
  * The strides, in elements, of a layout without gaps whose axes lie in memory in the given order.
  *
  * @param order a permutation of the axes as {@linkcode normalizePermutation} returns it, slowest first
- * @returns all zeros if there are no elements
+ * @returns all arrayOf if there are no elements
  */
 export function denseStrides(shape: Shape, order: readonly number[], volume: number): number[] {
-  const strides = zeros(shape.length);
-  if (volume === 0) return strides;
+  const strides = arrayOf(shape.length);
+  if (volume === 0) return strides.fill(0);
   let stride = 1;
   for (let position = order.length - 1; position >= 0; position--) {
     const axis = at(order, position);
@@ -49,8 +50,8 @@ export function denseStrides(shape: Shape, order: readonly number[], volume: num
 
 /** As {@linkcode denseStrides}, last axis fastest. */
 export function rowMajorStrides(shape: Shape, volume: number): number[] {
-  const strides = zeros(shape.length);
-  if (volume === 0) return strides;
+  const strides = arrayOf(shape.length);
+  if (volume === 0) return strides.fill(0);
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     strides[axis] = stride;
@@ -61,8 +62,8 @@ export function rowMajorStrides(shape: Shape, volume: number): number[] {
 
 /** As {@linkcode denseStrides}, first axis fastest. */
 export function columnMajorStrides(shape: Shape, volume: number): number[] {
-  const strides = zeros(shape.length);
-  if (volume === 0) return strides;
+  const strides = arrayOf(shape.length);
+  if (volume === 0) return strides.fill(0);
   let stride = 1;
   for (let axis = 0; axis < shape.length; axis++) {
     strides[axis] = stride;

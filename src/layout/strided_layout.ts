@@ -1,24 +1,29 @@
+import { allowedMerges, flattenInto, type FlattenOptions, mergeableAxes } from "./flatten.ts";
 import {
-  at,
-  badExtent,
-  checkArray,
-  checkExtents,
-  checkNdim,
-  formatShape,
-  MAX_SPAN_IN_BYTES,
-  normalizeAxis,
-  normalizePermutation,
-  notInteger,
-  type Shape,
-  show,
-  tooManyElements,
-  volumeOf,
-  zeros,
-} from "./shape.ts";
-import { allowedMerges, flattenInto, mergeableAxes } from "./flatten.ts";
-import { checkItemsize, largestPack, packInto, packRatio, unpackInto } from "./repack.ts";
+  checkDataPtr,
+  checkItemsize,
+  type CompatibleItemsizeOptions,
+  largestPack,
+  packInto,
+  packRatio,
+  type RepackOptions,
+  unpackInto,
+} from "./repack.ts";
 import { completeShape, notEvenlySpaced, stridesForShape } from "./reshape.ts";
-import { NEW_AXIS, placeNewAxes, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
+import {
+  arrayOf,
+  at,
+  checkArray,
+  checkNdim,
+  copyShape,
+  formatShape,
+  normalizeAxis,
+  type Shape,
+  volumeOf,
+} from "./shape.ts";
+import { broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
+import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
+import { boundsOf, checkDenseSpan, checkSpan, copyStrides } from "./span.ts";
 import {
   type DenseOrder,
   denseStrides,
@@ -35,36 +40,6 @@ import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
 export interface StridedLayoutOptions {
   /** Whether the strides are given in bytes, to be divided by the itemsize without a remainder. Default: false. */
   divideStrides?: boolean;
-}
-
-/** Options of {@linkcode StridedLayout.flattened}. */
-export interface FlattenOptions {
-  /** First axis that may be joined with the one after it. Negative counts from the back. Default: 0. */
-  start?: number;
-  /** Last axis that may be joined with the one before it. Negative counts from the back. Default: -1. */
-  end?: number;
-  /** Bit i allows joining axis i with axis i-1; see {@linkcode StridedLayout.flattenedAxisMask}. Default: all. */
-  mask?: bigint;
-}
-
-/** Options of {@linkcode StridedLayout.repacked}. */
-export interface RepackOptions {
-  /** Address of offset 0; larger elements must be aligned there. Default: 0n, which is aligned to anything. */
-  dataPtr?: bigint;
-  /** The axis along which elements are joined or split. Default: -1, the last. */
-  axis?: number;
-  /** Whether to keep an axis that joining leaves with extent 1. Default: true. */
-  keepDim?: boolean;
-}
-
-/** Options of {@linkcode StridedLayout.maxCompatibleItemsize}. */
-export interface CompatibleItemsizeOptions {
-  /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
-  max?: number;
-  /** Address of offset 0; the answer divides it. Default: 0n, which is aligned to anything. */
-  dataPtr?: bigint;
-  /** The axis along which elements would be joined. Default: -1, the last. */
-  axis?: number;
 }
 
 /** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
@@ -84,7 +59,6 @@ const IS_UNIQUE = 128;
 interface Description {
   strideOrder: readonly number[] | null;
   stridesInBytes: readonly number[] | null;
-  offsetBounds: readonly [min: number, max: number] | null;
 }
 
 /**
@@ -123,11 +97,8 @@ export class StridedLayout {
   readonly sliceOffset: number;
   /** How many elements there are: the product of the extents, 1 for a scalar. */
   readonly volume: number;
-  /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
-  readonly minOffset: number;
-  /** The largest offset of an element, in elements from offset 0; -1 if there are none. */
-  readonly maxOffset: number;
   private known: number;
+  private bounds: readonly [min: number, max: number] | null;
   private description: Description | null;
 
   /**
@@ -158,8 +129,7 @@ export class StridedLayout {
     derived: typeof DERIVED,
     sliceOffset: number,
     volume: number,
-    minOffset: number,
-    maxOffset: number,
+    bounds: readonly [min: number, max: number] | null,
   );
   constructor(
     shape: Shape,
@@ -168,89 +138,25 @@ export class StridedLayout {
     options?: StridedLayoutOptions | typeof DERIVED,
     sliceOffset = 0,
     volume = 0,
-    minOffset = 0,
-    maxOffset = 0,
+    bounds: readonly [min: number, max: number] | null = null,
   ) {
-    this.known = 0;
-    this.description = null;
+    if (options !== DERIVED) {
+      checkItemsize(itemsize);
+      shape = copyShape(shape);
+      volume = volumeOf(shape);
+      if (strides !== null) {
+        strides = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
+        checkSpan(shape, strides, itemsize);
+      } else checkDenseSpan(shape, volume, itemsize);
+    }
+    this.shape = shape;
+    this.strides = strides ?? rowMajorStrides(shape, volume);
     this.itemsize = itemsize;
     this.sliceOffset = sliceOffset;
-    if (options === DERIVED) {
-      this.shape = shape;
-      this.strides = strides === null ? [] : strides; // never null here, which the overload says but the type cannot
-      this.volume = volume;
-      this.minOffset = minOffset;
-      this.maxOffset = maxOffset;
-      return;
-    }
-    checkItemsize(itemsize);
-    checkArray("shape", shape);
-    checkNdim(shape.length);
-    const extents = shape.slice();
-    this.shape = extents;
-    if (strides === null) {
-      for (let axis = 0; axis < extents.length; axis++) {
-        const extent = at(extents, axis);
-        if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
-        if (extent === 0) extents[axis] = 0; // not -0
-      }
-      this.volume = volumeOf(extents);
-      checkDenseSpan(extents, this.volume, itemsize);
-      this.strides = rowMajorStrides(extents, this.volume);
-      this.minOffset = 0;
-      this.maxOffset = this.volume - 1;
-      return;
-    }
-    checkArray("strides", strides);
-    if (strides.length !== extents.length) {
-      throw new RangeError(
-        `Expected one stride per axis of ${formatShape(shape)}, got ${strides.length}: ${formatShape(strides)}`,
-      );
-    }
-    const steps = strides.slice();
-    this.strides = steps;
-    const isInBytes = options?.divideStrides === true;
-    const limit = Math.min(MAX_SPAN_IN_BYTES / itemsize, MAX_SPAN_IN_BYTES);
-    let elements = 1;
-    let isEmpty = false;
-    let min = 0;
-    let max = 0;
-    for (let axis = 0; axis < extents.length; axis++) {
-      const extent = at(extents, axis);
-      if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(extents, axis);
-      let stride = at(steps, axis);
-      if (!Number.isSafeInteger(stride)) throw notInteger(`stride of axis ${axis}`, "an integer", stride);
-      if (isInBytes) {
-        if (stride % itemsize !== 0) {
-          throw new RangeError(
-            `Expected strides in bytes that divide by the itemsize ${itemsize}, got ${stride} for axis ${axis}`,
-          );
-        }
-        stride = stride / itemsize;
-        steps[axis] = stride;
-      }
-      if (stride === 0) steps[axis] = 0; // not -0
-      elements *= extent;
-      const reach = stride * extent;
-      if (extent === 0) {
-        isEmpty = true;
-        extents[axis] = 0; // not -0
-      } else if (reach > limit || reach < -limit) throw spansTooFar(extents, steps, itemsize);
-      else if (stride < 0) min += reach - stride;
-      else max += reach - stride;
-      if (stride > limit || stride < -limit) throw spansTooFar(extents, steps, itemsize);
-    }
-    if (isEmpty) {
-      this.volume = 0;
-      this.minOffset = 0;
-      this.maxOffset = -1;
-      return;
-    }
-    if (elements > Number.MAX_SAFE_INTEGER) throw tooManyElements(extents);
-    if (max - min >= limit) throw spansTooFar(extents, steps, itemsize);
-    this.volume = elements;
-    this.minOffset = min;
-    this.maxOffset = max;
+    this.volume = volume;
+    this.known = 0;
+    this.bounds = bounds;
+    this.description = null;
   }
 
   /**
@@ -272,13 +178,11 @@ export class StridedLayout {
    */
   static dense(shape: Shape, itemsize: number, order: DenseOrder = "C"): StridedLayout {
     checkItemsize(itemsize);
-    checkExtents(shape);
-    // Adding 0 turns -0 into 0; almost no shape has one, so it costs a look.
-    const extents = shape.includes(0) ? shape.map((extent) => extent + 0) : shape.slice();
+    const extents = copyShape(shape);
     const volume = volumeOf(extents);
     checkDenseSpan(extents, volume, itemsize);
     const strides = stridesInOrder(extents, order, volume);
-    return new StridedLayout(extents, strides, itemsize, DERIVED, 0, volume, 0, volume - 1);
+    return new StridedLayout(extents, strides, itemsize, DERIVED, 0, volume, null);
   }
 
   /**
@@ -321,8 +225,17 @@ export class StridedLayout {
 
   /** The smallest and the largest offset of an element, in elements from offset 0; [0, -1] if there are none. */
   get offsetBounds(): readonly [min: number, max: number] {
-    const description = this.described();
-    return description.offsetBounds ??= [this.minOffset, this.maxOffset];
+    return this.bounds ??= boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
+  }
+
+  /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
+  get minOffset(): number {
+    return this.offsetBounds[0];
+  }
+
+  /** The largest offset of an element, in elements from offset 0; -1 if there are none. */
+  get maxOffset(): number {
+    return this.offsetBounds[1];
   }
 
   /**
@@ -438,7 +351,7 @@ export class StridedLayout {
     let strides: number[];
     if (order === "K") strides = denseStrides(shape, this.strideOrder, volume);
     else strides = stridesInOrder(shape, order, volume);
-    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume, 0, volume - 1);
+    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume, null);
     return this.equals(dense) ? this : dense;
   }
 
@@ -460,7 +373,7 @@ export class StridedLayout {
   reshaped(shape: Shape): StridedLayout {
     const { volume } = this;
     const extents = completeShape(shape, this.shape, volume);
-    const strides = volume === 0 ? zeros(extents.length) : stridesForShape(this.shape, this.strides, extents);
+    const strides = volume === 0 ? arrayOf(extents.length).fill(0) : stridesForShape(this.shape, this.strides, extents);
     if (strides === null) throw notEvenlySpaced(this.shape, this.strides, extents);
     return this.withSameElements(extents, strides);
   }
@@ -479,13 +392,9 @@ export class StridedLayout {
    * ```
    */
   permuted(axes: readonly number[]): StridedLayout {
-    const shape = normalizePermutation(axes, this.ndim);
-    const strides = shape.slice();
-    for (let axis = 0; axis < shape.length; axis++) {
-      const from = at(shape, axis);
-      shape[axis] = at(this.shape, from);
-      strides[axis] = at(this.strides, from);
-    }
+    const shape = arrayOf(this.shape.length);
+    const strides = arrayOf(this.shape.length);
+    permuteInto(this.shape, this.strides, axes, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
@@ -517,25 +426,18 @@ export class StridedLayout {
    * other.flattened({ mask }).strides; // [1, 2]
    * ```
    */
-  flattened(options: FlattenOptions = {}): StridedLayout {
+  flattened(options?: FlattenOptions): StridedLayout {
     const { ndim } = this;
-    if (ndim === 0) {
-      const { start = 0, end = -1 } = options;
-      // A scalar becomes one axis, so these are the axes one may name.
-      normalizeAxis(start, 1);
-      normalizeAxis(end, 1);
-      allowedMerges(options.mask, 0);
-      return this.withSameElements([1], [1]);
-    }
-    const start = normalizeAxis(options.start ?? 0, ndim);
-    const end = normalizeAxis(options.end ?? -1, ndim);
-    const allowed = allowedMerges(options.mask, ndim);
-    const shape = this.shape.slice();
-    const strides = this.strides.slice();
-    const made = flattenInto(this, start, end, allowed, shape, strides);
-    if (made === ndim) return this;
-    shape.length = made;
-    strides.length = made;
+    const mask = allowedMerges(options?.mask, ndim);
+    // A scalar becomes one axis, so that is the axis one may name.
+    const start = normalizeAxis(options?.start ?? 0, Math.max(ndim, 1));
+    const end = normalizeAxis(options?.end ?? -1, Math.max(ndim, 1));
+    if (ndim === 0) return this.withSameElements([1], [1]);
+    const left = flattenInto(this, start, end, mask, null, null);
+    if (left === ndim) return this;
+    const shape = arrayOf(left);
+    const strides = arrayOf(left);
+    flattenInto(this, start, end, mask, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
@@ -556,8 +458,8 @@ export class StridedLayout {
     let kept = 0;
     for (let axis = 0; axis < ndim; axis++) if (at(this.shape, axis) !== 1) kept++;
     if (kept === ndim) return this;
-    const shape = zeros(kept);
-    const strides = zeros(kept);
+    const shape = arrayOf(kept);
+    const strides = arrayOf(kept);
     let made = 0;
     for (let axis = 0; axis < ndim; axis++) {
       if (at(this.shape, axis) === 1) continue;
@@ -588,23 +490,9 @@ export class StridedLayout {
     if (added.length === 0) return this;
     const ndim = this.ndim + added.length;
     checkNdim(ndim);
-    const shape = zeros(ndim);
-    const strides = zeros(ndim);
-    for (let place = 0; place < added.length; place++) {
-      const axis = normalizeAxis(at(added, place), ndim);
-      if (at(shape, axis) === NEW_AXIS) {
-        throw new RangeError(`Expected every new axis once, got axis ${axis} twice in ${formatShape(added)}`);
-      }
-      shape[axis] = NEW_AXIS;
-    }
-    let from = 0;
-    for (let axis = 0; axis < ndim; axis++) {
-      if (at(shape, axis) === NEW_AXIS) continue;
-      shape[axis] = at(this.shape, from);
-      strides[axis] = at(this.strides, from);
-      from++;
-    }
-    placeNewAxes(shape, strides);
+    const shape = arrayOf(ndim);
+    const strides = arrayOf(ndim);
+    unsqueezeInto(this.shape, this.strides, added, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
@@ -623,32 +511,13 @@ export class StridedLayout {
    * ```
    */
   broadcastTo(shape: Shape): StridedLayout {
-    checkExtents(shape);
-    const added = shape.length - this.ndim;
-    if (added < 0) throw cannotBroadcast(this.shape, shape, `it has ${this.ndim} axes, which is more`);
-    const extents = shape.slice();
-    const strides = zeros(shape.length);
-    for (let axis = 0; axis < added; axis++) if (at(extents, axis) === 0) extents[axis] = 0; // not -0
-    for (let axis = added; axis < extents.length; axis++) {
-      const extent = at(this.shape, axis - added);
-      const wanted = at(extents, axis);
-      if (wanted === extent) strides[axis] = at(this.strides, axis - added);
-      else if (extent !== 1) throw cannotBroadcast(this.shape, shape, `extent ${extent} is neither ${wanted} nor 1`);
-      if (wanted === 0) extents[axis] = 0; // not -0
-    }
+    const extents = copyShape(shape);
+    const strides = arrayOf(extents.length);
+    broadcastInto(this.shape, this.strides, extents, strides);
     const volume = volumeOf(extents);
-    // Repeating elements moves none, so the bounds stay; with nothing left there are none.
-    if (volume === 0) return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, 0, 0, -1);
-    return new StridedLayout(
-      extents,
-      strides,
-      this.itemsize,
-      DERIVED,
-      this.sliceOffset,
-      volume,
-      this.minOffset,
-      this.maxOffset,
-    );
+    // Repeating elements moves none, so the bounds stay unless none is left.
+    const bounds = volume === 0 ? null : this.bounds;
+    return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, volume, bounds);
   }
 
   /**
@@ -674,24 +543,15 @@ export class StridedLayout {
   sliced(...items: readonly SliceItem[]): StridedLayout {
     const ndim = slicedNdim(this.shape, items);
     checkNdim(ndim);
-    const shape = zeros(ndim);
-    const strides = zeros(ndim);
-    const moved = sliceInto(this.shape, this.strides, items, shape, strides);
-    let volume = 1;
-    let hasNewAxes = false;
-    for (let axis = 0; axis < ndim; axis++) {
-      const extent = at(shape, axis);
-      if (extent === NEW_AXIS) hasNewAxes = true;
-      else volume *= extent;
-    }
-    if (volume === 0) strides.fill(0);
-    if (hasNewAxes) placeNewAxes(shape, strides);
-    let offset = this.sliceOffset + moved;
+    const shape = arrayOf(ndim);
+    const strides = arrayOf(ndim);
+    let offset = this.sliceOffset + sliceInto(this.shape, this.strides, items, shape, strides);
+    const volume = volumeOf(shape);
     if (this.itemsize < 1 && !Number.isInteger(offset * this.itemsize)) {
-      if (volume !== 0) throw beginsInsideByte(this, offset);
+      if (volume !== 0) throw beginsInsideByte(this.itemsize, offset);
       offset = this.sliceOffset;
     }
-    return derive(shape, strides, this.itemsize, offset, volume);
+    return new StridedLayout(shape, strides, this.itemsize, DERIVED, offset, volume, null);
   }
 
   /**
@@ -713,22 +573,22 @@ export class StridedLayout {
    * StridedLayout.dense([5, 12], 0.5).repacked(1).shape; // [5, 6]: bytes of two four-bit elements
    * ```
    */
-  repacked(itemsize: number, options: RepackOptions = {}): StridedLayout {
-    const { dataPtr = 0n, axis: anyAxis = -1, keepDim = true } = options;
+  repacked(itemsize: number, options?: RepackOptions): StridedLayout {
+    const dataPtr = options?.dataPtr ?? 0n;
     checkItemsize(itemsize);
     checkDataPtr(dataPtr);
-    const axis = normalizeAxis(anyAxis, this.ndim);
+    const axis = normalizeAxis(options?.axis ?? -1, this.shape.length);
     if (itemsize === this.itemsize) return this;
     const ratio = packRatio(this.itemsize, itemsize);
     const shape = this.shape.slice();
     const strides = this.strides.slice();
     if (ratio > 1) packInto(this, ratio, axis, dataPtr, shape, strides);
     else unpackInto(this, Math.round(1 / ratio), axis, shape, strides);
-    if (!keepDim && ratio > 1 && shape[axis] === 1) {
+    if (options?.keepDim === false && ratio > 1 && shape[axis] === 1) {
       shape.splice(axis, 1);
       strides.splice(axis, 1);
     }
-    return derive(shape, strides, itemsize, this.sliceOffset / ratio, this.volume / ratio);
+    return new StridedLayout(shape, strides, itemsize, DERIVED, this.sliceOffset / ratio, this.volume / ratio, null);
   }
 
   /**
@@ -746,16 +606,17 @@ export class StridedLayout {
    * StridedLayout.dense([3, 8], 2).maxCompatibleItemsize({ dataPtr: 0x1008n }); // 8
    * ```
    */
-  maxCompatibleItemsize(options: CompatibleItemsizeOptions = {}): number {
-    const { max = 16, dataPtr = 0n, axis = -1 } = options;
+  maxCompatibleItemsize(options?: CompatibleItemsizeOptions): number {
+    const max = options?.max ?? 16;
+    const dataPtr = options?.dataPtr ?? 0n;
     checkItemsize(max);
     checkDataPtr(dataPtr);
     if (max < this.itemsize) {
       throw new RangeError(`Expected max to be at least the itemsize ${this.itemsize}, got ${max}`);
     }
-    const along = normalizeAxis(axis, this.ndim);
+    const axis = normalizeAxis(options?.axis ?? -1, this.ndim);
     if (max % this.itemsize !== 0) return this.itemsize;
-    return this.itemsize * largestPack(this, max / this.itemsize, along, dataPtr);
+    return this.itemsize * largestPack(this, max / this.itemsize, axis, dataPtr);
   }
 
   /**
@@ -785,77 +646,11 @@ export class StridedLayout {
   }
 
   private described(): Description {
-    return this.description ??= { strideOrder: null, stridesInBytes: null, offsetBounds: null };
+    return this.description ??= { strideOrder: null, stridesInBytes: null };
   }
 
   /** A layout of these elements, all of them and no others, in another shape. */
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
-    return new StridedLayout(
-      shape,
-      strides,
-      this.itemsize,
-      DERIVED,
-      this.sliceOffset,
-      this.volume,
-      this.minOffset,
-      this.maxOffset,
-    );
+    return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume, this.bounds);
   }
-}
-
-/** A layout of some elements of a valid one: works out the bounds, and checks nothing. */
-function derive(
-  shape: number[],
-  strides: number[],
-  itemsize: number,
-  sliceOffset: number,
-  volume: number,
-): StridedLayout {
-  if (volume === 0) return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset, 0, 0, -1);
-  let min = sliceOffset;
-  let max = sliceOffset;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const stride = at(strides, axis);
-    const reach = stride * (at(shape, axis) - 1);
-    if (stride < 0) min += reach;
-    else max += reach;
-  }
-  return new StridedLayout(shape, strides, itemsize, DERIVED, sliceOffset, volume, min, max);
-}
-
-/** The error for a layout that would reach beyond what a number counts exactly. */
-function spansTooFar(shape: Shape, strides: readonly number[], itemsize: number): RangeError {
-  return new RangeError(
-    `Expected a layout that spans at most 2^52 bytes, got shape ${formatShape(shape)} with strides ${
-      formatShape(strides)
-    } and itemsize ${itemsize}`,
-  );
-}
-
-/** Throws a RangeError if so many elements without gaps would not fit. */
-function checkDenseSpan(shape: Shape, volume: number, itemsize: number): void {
-  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {
-    throw new RangeError(
-      `Expected a layout that spans at most 2^52 bytes, got shape ${formatShape(shape)} with itemsize ${itemsize}`,
-    );
-  }
-}
-
-function checkDataPtr(dataPtr: bigint): void {
-  if (typeof dataPtr !== "bigint") throw new TypeError(`Expected dataPtr to be a bigint, got ${show(dataPtr)}`);
-  if (dataPtr < 0n) throw new RangeError(`Expected dataPtr to be an address, got ${show(dataPtr)}`);
-}
-
-function cannotBroadcast(shape: Shape, wanted: Shape, reason: string): RangeError {
-  return new RangeError(`Cannot broadcast ${formatShape(shape)} to ${formatShape(wanted)}: ${reason}`);
-}
-
-function beginsInsideByte(layout: StridedLayout, offset: number): RangeError {
-  const bits = layout.itemsize * 8;
-  let perByte = 1;
-  while ((perByte * bits) % 8 !== 0) perByte++;
-  return new RangeError(
-    `Cannot slice a packed layout of ${bits}-bit elements at element ${offset}: it lies inside a byte. ` +
-      `Slice at a multiple of ${perByte}, or unpack to one element per byte first`,
-  );
 }

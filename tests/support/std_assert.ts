@@ -16,9 +16,14 @@ function fail(message: string, msg: string | undefined, actual?: unknown, expect
   throw new AssertionError({ message: msg === undefined ? message : `${message}: ${msg}`, actual, expected });
 }
 
-/** node:assert tells "no message" from "the message undefined". */
-function note(msg: string | undefined): [] | [string] {
-  return msg === undefined ? [] : [msg];
+/** Runs a check of node:assert, and puts the caller's message before its own. */
+function check(msg: string | undefined, compare: () => void): void {
+  try {
+    compare();
+  } catch (error) {
+    if (msg !== undefined && error instanceof AssertionError) error.message = `${msg}: ${error.message}`;
+    throw error;
+  }
 }
 
 /** Fails unless `expr` is truthy. */
@@ -33,22 +38,22 @@ export function assertFalse(expr: unknown, msg?: string): asserts expr is false 
 
 /** Fails unless both are deeply equal, types and prototypes included. */
 export function assertEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.deepStrictEqual(actual, expected, ...note(msg));
+  check(msg, () => nodeAssert.deepStrictEqual(actual, expected));
 }
 
 /** Fails if both are deeply equal. */
 export function assertNotEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.notDeepStrictEqual(actual, expected, ...note(msg));
+  check(msg, () => nodeAssert.notDeepStrictEqual(actual, expected));
 }
 
 /** Fails unless both are the same value by `Object.is`. */
 export function assertStrictEquals<T>(actual: unknown, expected: T, msg?: string): asserts actual is T {
-  nodeAssert.strictEqual(actual, expected, ...note(msg));
+  check(msg, () => nodeAssert.strictEqual(actual, expected));
 }
 
 /** Fails if both are the same value by `Object.is`. */
 export function assertNotStrictEquals<T>(actual: T, expected: T, msg?: string): void {
-  nodeAssert.notStrictEqual(actual, expected, ...note(msg));
+  check(msg, () => nodeAssert.notStrictEqual(actual, expected));
 }
 
 /** Fails unless `actual` is neither null nor undefined. */
@@ -80,7 +85,9 @@ export function assertMatch(actual: string, expected: RegExp, msg?: string): voi
 /** Fails unless every element of `expected` is found, by deep equality, in `actual`. */
 export function assertArrayIncludes<T>(actual: ArrayLike<T>, expected: ArrayLike<T>, msg?: string): void {
   const missing = Array.from(expected).filter((wanted) => !Array.from(actual).some((one) => same(one, wanted)));
-  if (missing.length > 0) fail(`Expected the array to include ${missing.map(String).join(", ")}`, msg, actual, expected);
+  if (missing.length > 0) {
+    fail(`Expected the array to include ${missing.map(String).join(", ")}`, msg, actual, expected);
+  }
 }
 
 /** Fails unless the numbers differ by at most `tolerance` (1e-7 of the expected value if not given). */
