@@ -1,0 +1,75 @@
+/**
+ * The demo's second process: receives an array over UCX and answers with its summary.
+ *
+ * Addresses travel over standard input and output, everything else over UCX. It leaves when its standard input ends, so
+ * that it never outlives the first process.
+ *
+ * @module
+ */
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { DType } from "../layout/mod.ts";
+import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import { Ucx } from "../ucx/ucx.ts";
+import { summarize, type Summary } from "./summary.ts";
+
+/** What the messages between the two processes are: their tags. */
+export const TAG = { header: 1n, payload: 2n, arrived: 3n, answer: 4n } as const;
+
+/** The longest header. */
+export const headerBytes = 65536;
+
+/** What is announced before the elements. */
+export interface Header {
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly bytes: number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Options of {@linkcode runPeer}. */
+export interface PeerOptions {
+  /** Looks at, or damages, what has arrived before it is summarised. For tests of the demo's own checks. */
+  readonly arrived?: (bytes: Uint8Array) => void;
+}
+
+/** Runs the second process until it has answered. */
+export async function runPeer(options: PeerOptions = {}): Promise<void> {
+  process.stdin.once("end", () => process.exit(1));
+  using ucx = Ucx.open();
+  await using worker = ucx.createWorker();
+  console.log(JSON.stringify({ address: toHex(worker.address) }));
+  const endpoint = await worker.connect(fromHex(await firstLine()));
+
+  const headerBuffer = new Uint8Array(new ArrayBuffer(headerBytes));
+  const { length } = await worker.recv(headerBuffer, { tag: TAG.header });
+  const header: Header = JSON.parse(decoder.decode(headerBuffer.subarray(0, length)));
+  using buffer = new HostMemoryResource().allocate(header.bytes);
+  await endpoint.send(encoder.encode("ready"), { tag: TAG.arrived });
+  await worker.recv(buffer, { tag: TAG.payload });
+  await endpoint.send(encoder.encode("here"), { tag: TAG.arrived });
+
+  options.arrived?.(buffer.bytes());
+  const summary: Summary = summarize(buffer.bytes(), header.shape, DType.from(header.dtype));
+  const answer = encoder.encode(JSON.stringify(summary));
+  await endpoint.send(encoder.encode(`${answer.length}`), { tag: TAG.arrived });
+  await endpoint.send(answer, { tag: TAG.answer });
+  await endpoint.close();
+}
+
+async function firstLine(): Promise<string> {
+  for await (const line of createInterface({ input: process.stdin })) return line;
+  throw new Error("Standard input ended before the first process had said its address");
+}
+
+/** Bytes as hexadecimal text. */
+export function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Bytes from hexadecimal text. */
+export function fromHex(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: text.length / 2 }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16));
+}

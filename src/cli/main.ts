@@ -1,0 +1,61 @@
+/**
+ * The command line: `doctor`, `demo`.
+ *
+ * @module
+ */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import "../exchange/mod.ts";
+import { runDemo } from "./demo.ts";
+import { runPeer } from "./demo_peer.ts";
+import { NpyError } from "./npy.ts";
+
+const usage = `Usage: causeway <command>
+
+  doctor [--json]   what is installed here, what is missing, and how to get it
+  demo [file.npy]   carry an array through every room to a second process, and check every byte`;
+
+/** Bad arguments: usage, and exit code 2. */
+class UsageError extends Error {}
+
+async function main(args: string[]): Promise<number> {
+  const [command, ...rest] = args;
+  switch (command) {
+    case "demo": {
+      const { positionals } = parse(rest, {});
+      if (positionals.length > 1) throw new UsageError("demo takes one file at most");
+      await runDemo(positionals[0] === undefined ? {} : { file: positionals[0] });
+      return 0;
+    }
+    case "demo-peer":
+      await runPeer();
+      return 0;
+    case "help":
+    case "--help":
+    case "-h":
+      console.log(usage);
+      return 0;
+    default:
+      throw new UsageError(command === undefined ? "a command is needed" : `there is no command ${command}`);
+  }
+}
+
+function parse(args: string[], options: Record<string, { type: "boolean" }>): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({ args, options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Says what went wrong, and which exit code that is: 2 for bad input, 1 for a wrong result. */
+function fail(error: unknown): number {
+  if (error instanceof UsageError) {
+    console.error(`causeway: ${error.message}\n\n${usage}`);
+    return 2;
+  }
+  console.error(`causeway: ${error instanceof Error ? error.message : error}`);
+  return error instanceof NpyError ? 2 : 1;
+}
+
+main(process.argv.slice(2)).catch(fail).then((code) => process.exit(code));

@@ -1,0 +1,36 @@
+/**
+ * Where the CUDA runtime and its compiler are found. Both work, as far as that goes, without a GPU.
+ *
+ * @module
+ */
+import { cudart } from "../../bindings/cudart.ts";
+import { nvrtc } from "../../bindings/nvrtc.ts";
+import type { LibraryDescription } from "../ffi/library.ts";
+
+const homes = ["CUDA_HOME", "CUDA_PATH"] as const;
+const folders = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"] as const;
+
+/** How libcudart is found. Its streams, events and addresses are those of the driver. */
+export const libcudart: LibraryDescription<typeof cudart> = {
+  name: "libcudart",
+  symbols: cudart,
+  override: "CAUSEWAY_LIBCUDART",
+  sonames: ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"],
+  wheels: ["nvidia/*/lib"],
+  homes,
+  folders,
+  remedy: "Install the CUDA runtime: `pip install nvidia-cuda-runtime` in an active virtualenv, or the CUDA toolkit.",
+};
+
+/** How libnvrtc is found, which compiles CUDA C++. */
+export const libnvrtc: LibraryDescription<typeof nvrtc> = {
+  name: "libnvrtc",
+  symbols: nvrtc,
+  override: "CAUSEWAY_LIBNVRTC",
+  sonames: ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
+  wheels: ["nvidia/*/lib"],
+  homes,
+  folders,
+  remedy:
+    "Install CUDA's run-time compiler: `pip install nvidia-cuda-nvrtc` in an active virtualenv, or the CUDA toolkit.",
+};
