@@ -8,7 +8,7 @@
  */
 
 /** A C type as an argument, a result or a struct field. `size` is `size_t`; `ptr` is any pointer or opaque handle. */
-export type Scalar =
+export type CScalar =
   | "i8"
   | "u8"
   | "i16"
@@ -26,25 +26,26 @@ export type Scalar =
  * An argument: a scalar, or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
  * passed, or null. C may use it during the call and not after it.
  */
-export type Argument = Scalar | "buffer";
+export type Argument = CScalar | "buffer";
 
 /** One C function. */
 export interface FunctionDescription {
   /** Types of the parameters, in order. */
   readonly args: readonly Argument[];
   /** Type of the result. */
-  readonly returns: Scalar | "void";
+  readonly returns: CScalar | "void";
   /** True if older versions of the library lack it: the bound function is then `null`. */
   readonly optional?: true;
 }
 
 /** One library's functions, in groups: the first call of any member binds its whole group, and no other. */
 export interface SymbolTable {
+  /** The functions of a group, by name. */
   readonly [group: string]: { readonly [symbol: string]: FunctionDescription };
 }
 
 /** A field of a struct: a scalar, a struct by value, or `[element, count]` for an array by value. */
-export type Field = Scalar | StructDescription | readonly [element: Scalar | StructDescription, count: number];
+export type Field = CScalar | StructDescription | readonly [element: CScalar | StructDescription, count: number];
 
 /** A C struct: its fields in the order of the header. Offsets and size follow from the natural alignment of C. */
 export interface StructDescription {

@@ -63,6 +63,8 @@ export function controlSummary(path: string, { dataOffset, shape, isFortran, typ
   const exact = typestr === "<i8" || typestr === "<u8";
   const sums = Array.from({ length: parts }, () => new Array<number | bigint>(columns).fill(exact ? 0n : 0));
   const hash = createHash("sha256");
+  const staged = new Uint8Array(65536 - 65536 % (size * parts)); // hashing element by element would take minutes
+  let waiting = 0;
   const index = shape.map(() => 0);
   for (let remaining = extents.reduce((all, extent) => all * extent, 1); remaining > 0; remaining--) {
     let position = 0;
@@ -73,7 +75,11 @@ export function controlSummary(path: string, { dataOffset, shape, isFortran, typ
       position = position * extent + (axis === 0 ? at * 2 : axis === last ? extent - 1 - at : at);
     }
     const byte = position * size * parts;
-    hash.update(new Uint8Array(view.buffer, view.byteOffset + byte, size * parts));
+    for (let i = 0; i < size * parts; i++) staged[waiting++] = view.getUint8(byte + i);
+    if (waiting === staged.length) {
+      hash.update(staged);
+      waiting = 0;
+    }
     for (let part = 0; part < parts; part++) {
       const value = read(view, byte + part * size);
       const column = columns === 1 ? 0 : index[last] ?? 0;
@@ -87,6 +93,7 @@ export function controlSummary(path: string, { dataOffset, shape, isFortran, typ
       index[axis] = 0;
     }
   }
+  hash.update(staged.subarray(0, waiting));
   const [real = [], imaginary] = sums;
   return {
     sha256: hash.digest("hex"),

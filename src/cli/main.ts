@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import "../exchange/mod.ts";
 import { runDemo } from "./demo.ts";
 import { runPeer } from "./demo_peer.ts";
+import { examine, format } from "./doctor.ts";
 import { NpyError } from "./npy.ts";
 
 const usage = `Usage: causeway <command>
@@ -21,6 +22,13 @@ class UsageError extends Error {}
 async function main(args: string[]): Promise<number> {
   const [command, ...rest] = args;
   switch (command) {
+    case "doctor": {
+      const { values, positionals } = parse(rest, { json: { type: "boolean" } });
+      if (positionals.length > 0) throw new UsageError(`doctor does not take ${positionals[0]}`);
+      const report = examine();
+      console.log(values["json"] === true ? JSON.stringify(report, null, 2) : format(report));
+      return 0;
+    }
     case "demo": {
       const { positionals } = parse(rest, {});
       if (positionals.length > 1) throw new UsageError("demo takes one file at most");

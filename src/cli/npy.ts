@@ -39,27 +39,34 @@ const chunk = 1 << 30;
 export function readNpy(path: string): NpyArray {
   const file = open(path);
   try {
-    const status = fstatSync(file);
-    if (!status.isFile()) throw new NpyError(`${path} is not a file`);
-    const { text, dataOffset } = readHeader(file, status.size);
-    const layout = readLayout(text);
-    const promised = layout.layout.requiredSizeInBytes();
-    const present = status.size - dataOffset;
-    if (present < promised) {
-      throw new NpyError(`The file is truncated: its header promises ${promised} bytes of data, it has ${present}`);
-    }
-    const buffer = new HostMemoryResource().allocate(promised);
-    try {
-      fill(buffer.bytes(), file, dataOffset);
-    } catch (error) {
-      buffer.close();
-      throw error;
-    }
-    const { shape, strides } = layout.layout;
-    return { view: StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype: layout.dtype }), buffer, dataOffset };
+    return read(file);
+  } catch (error) {
+    if (!(error instanceof NpyError)) throw error;
+    throw new NpyError(`Cannot read ${path}: ${error.message}`, { cause: error });
   } finally {
     closeSync(file);
   }
+}
+
+function read(file: number): NpyArray {
+  const status = fstatSync(file);
+  if (!status.isFile()) throw new NpyError("it is not a file");
+  const { text, dataOffset } = readHeader(file, status.size);
+  const layout = readLayout(text);
+  const promised = layout.layout.requiredSizeInBytes();
+  const present = status.size - dataOffset;
+  if (present < promised) {
+    throw new NpyError(`the file is truncated: its header promises ${promised} bytes of data, it has ${present}`);
+  }
+  const buffer = new HostMemoryResource().allocate(promised);
+  try {
+    fill(buffer.bytes(), file, dataOffset);
+  } catch (error) {
+    buffer.close();
+    throw error;
+  }
+  const { shape, strides } = layout.layout;
+  return { view: StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype: layout.dtype }), buffer, dataOffset };
 }
 
 function open(path: string): number {
@@ -76,19 +83,19 @@ function readHeader(file: number, size: number): { readonly text: string; readon
   const got = readSync(file, start, 0, 12, 0);
   const magic = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
   if (got < 10 || magic.some((byte, i) => start[i] !== byte)) {
-    throw new NpyError("This is no .npy file: it does not begin with \\x93NUMPY");
+    throw new NpyError("it is no .npy file: it does not begin with \\x93NUMPY");
   }
   const fields = new DataView(start.buffer);
   const major = fields.getUint8(6);
-  if (major < 1 || major > 3) throw new NpyError(`Version ${major} of the .npy format is unknown: expected 1, 2 or 3`);
+  if (major < 1 || major > 3) throw new NpyError(`version ${major} of the .npy format is unknown: expected 1, 2 or 3`);
   const headerAt = major === 1 ? 10 : 12;
   const length = major === 1 ? fields.getUint16(8, true) : fields.getUint32(8, true);
   if (length > longestHeader) {
-    throw new NpyError(`The header claims ${length} bytes: expected at most ${longestHeader}`);
+    throw new NpyError(`its header claims ${length} bytes: expected at most ${longestHeader}`);
   }
   const dataOffset = headerAt + length;
   if (dataOffset > size) {
-    throw new NpyError(`The file is truncated: its header alone ends at byte ${dataOffset}, the file at ${size}`);
+    throw new NpyError(`the file is truncated: its header alone ends at byte ${dataOffset}, the file at ${size}`);
   }
   const bytes = new Uint8Array(new ArrayBuffer(length));
   fill(bytes, file, headerAt);
@@ -98,7 +105,7 @@ function readHeader(file: number, size: number): { readonly text: string; readon
 function fill(into: Uint8Array, file: number, position: number): void {
   for (let done = 0; done < into.length;) {
     const got = readSync(file, into, done, Math.min(chunk, into.length - done), position + done);
-    if (got === 0) throw new NpyError(`The file ended ${into.length - done} bytes early: it shrank while it was read`);
+    if (got === 0) throw new NpyError(`the file ended ${into.length - done} bytes early: it shrank while it was read`);
     done += got;
   }
 }
@@ -109,15 +116,15 @@ function readLayout(text: string): { readonly layout: StridedLayout; readonly dt
   const order = /(['"])fortran_order\1\s*:\s*(?<value>True|False)\s*[,}]/.exec(text)?.groups?.["value"];
   const shape = /(['"])shape\1\s*:\s*\((?<extents>[^)]*)\)/.exec(text)?.groups?.["extents"];
   if (dictionary === undefined || descr === undefined || order === undefined || shape === undefined) {
-    throw new NpyError(`The header is not a dictionary of descr, fortran_order and shape: ${excerpt(text)}`);
+    throw new NpyError(`its header is not a dictionary of descr, fortran_order and shape: ${excerpt(text)}`);
   }
-  if (descr["structure"] !== undefined) throw new NpyError("Arrays of structures cannot be exchanged: take one field");
+  if (descr["structure"] !== undefined) throw new NpyError("arrays of structures cannot be exchanged: take one field");
   const dtype = readDtype(descr["name"] ?? "");
   try {
     return { dtype, layout: StridedLayout.dense(readShape(shape), dtype.itemsize, order === "True" ? "F" : "C") };
   } catch (error) {
     if (error instanceof NpyError) throw error;
-    throw new NpyError(`Shape (${excerpt(shape)}) makes no sense: ${error instanceof Error ? error.message : error}`);
+    throw new NpyError(`shape (${excerpt(shape)}) makes no sense: ${error instanceof Error ? error.message : error}`);
   }
 }
 
@@ -125,17 +132,22 @@ function readShape(text: string): number[] {
   const items = text.split(",").map((item) => item.trim());
   if (items.at(-1) === "") items.pop(); // the comma of a tuple of one
   return items.map((item) => {
-    if (!/^\d+L?$/.test(item)) throw new NpyError(`Shape (${excerpt(text)}) makes no sense: expected whole numbers`);
+    if (!/^\d+L?$/.test(item)) throw new NpyError(`shape (${excerpt(text)}) makes no sense: expected whole numbers`);
     return Number.parseInt(item);
   });
 }
 
 function readDtype(name: string): DType {
+  if (/^[<>=|]?[SUVMm]/.test(name)) {
+    throw new NpyError(
+      `elements of type "${excerpt(name)}" cannot be exchanged: text, times and raw bytes are no numbers`,
+    );
+  }
   try {
     return DType.from(name);
   } catch (error) {
     throw new NpyError(
-      `Elements of type "${excerpt(name)}" cannot be exchanged: ${error instanceof Error ? error.message : error}`,
+      `elements of type "${excerpt(name)}" cannot be exchanged: ${error instanceof Error ? error.message : error}`,
     );
   }
 }

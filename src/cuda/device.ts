@@ -22,6 +22,9 @@ export interface EventOptions {
   readonly timing?: boolean;
 }
 
+/** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
+export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
+
 /** Which way a copy goes, as the driver's functions are named. */
 export type CopyDirection = "HtoD" | "DtoH" | "DtoD";
 
@@ -90,7 +93,7 @@ export class CudaDevice {
   }
 
   /** A device attribute by its name in the header, without the prefix `CU_DEVICE_ATTRIBUTE_`. */
-  attribute(name: keyof typeof CU_DEVICE_ATTRIBUTE): number {
+  attribute(name: DeviceAttribute): number {
     const code = this.driver.device.cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.#handle);
     this.#check("cuDeviceGetAttribute", code);
     return this.#int.value;

@@ -26,6 +26,7 @@ export const libcuda: LibraryDescription<typeof cuda> = {
 
 /** A call into the CUDA driver failed. */
 export class CudaError extends Error {
+  /** `CudaError`. */
   override readonly name: string = "CudaError";
   /** The driver's own code, a `CUresult`. */
   readonly code: number;
@@ -34,6 +35,7 @@ export class CudaError extends Error {
   /** The function that returned it. */
   readonly call: string;
 
+  /** For implementations of the driver. */
   constructor(call: string, code: number, codeName: string, explanation: string) {
     super(`${call} failed with ${codeName} (${code})${explanation === "" ? "" : `: ${explanation}`}`);
     this.code = code;

@@ -36,6 +36,7 @@ export interface ImportOptions {
 
 /** Any object that can hand itself over by DLPack. */
 export interface DlpackSource {
+  /** Hands the array over: the consumer releases the tensor. */
   __dlpack__(options?: ToDlpackOptions): DlpackTensor;
 }
 

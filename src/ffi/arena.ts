@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Scalar, StructDescription } from "../../bindings/abi.ts";
+import type { CScalar, StructDescription } from "../../bindings/abi.ts";
 import { FfiError } from "./errors.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
@@ -12,7 +12,7 @@ import { roundUp, struct, type StructView } from "./struct.ts";
 import { cString } from "./text.ts";
 
 /** One value in native memory: pass `$address` to C, read `value` afterwards. */
-export type Out<S extends Scalar> = StructView<{ readonly value: S }>;
+export type Out<S extends CScalar> = StructView<{ readonly value: S }>;
 
 interface Chunk {
   readonly address: bigint;
@@ -23,7 +23,7 @@ interface Chunk {
 const chunkBytes = 4096;
 
 /** One description per scalar, so that every slot of a kind shares one class. */
-const slots: { readonly [S in Scalar]: { readonly value: S } } = {
+const slots: { readonly [S in CScalar]: { readonly value: S } } = {
   i8: { value: "i8" },
   u8: { value: "u8" },
   i16: { value: "i16" },
@@ -60,7 +60,7 @@ export class NativeArena {
   }
 
   /** A slot for one value. */
-  out<S extends Scalar>(type: S): Out<S> {
+  out<S extends CScalar>(type: S): Out<S> {
     const slot: StructDescription = slots[type];
     return this.struct(slot) as unknown as Out<S>; // slots[type] describes exactly this
   }
@@ -72,7 +72,13 @@ export class NativeArena {
     return over(chunk.buffer, chunk.address, offset);
   }
 
-  /** Zeroed bytes. Their address is `address`. */
+  /**
+   * Zeroed bytes.
+   *
+   * @param length bytes
+   * @param alignment of `address`, a power of two
+   * @throws {RangeError} if one of them is no such number
+   */
   bytes(length: number, alignment = 8): { readonly address: bigint; readonly bytes: Uint8Array<ArrayBuffer> } {
     const [chunk, offset] = this.#take(length, alignment);
     return { address: chunk.address + BigInt(offset), bytes: new Uint8Array(chunk.buffer, offset, length) };
@@ -99,21 +105,33 @@ export class NativeArena {
 
   #take(size: number, alignment: number): [Chunk, number] {
     if (this.#closed) throw new FfiError("Cannot allocate from a closed arena");
+    if (!Number.isSafeInteger(size) || size < 0) {
+      throw new RangeError(`Cannot allocate ${size} bytes: expected an integer of at least 0`);
+    }
+    if (!(alignment >= 1 && Number.isInteger(Math.log2(alignment)))) {
+      throw new RangeError(`Cannot align to ${alignment} bytes: expected a power of two`);
+    }
     const last = this.#chunks.at(-1);
-    const start = last === undefined ? 0 : roundUp(last.used, alignment);
-    const chunk = last !== undefined && start + size <= last.buffer.byteLength ? last : this.#grow(size);
-    const offset = chunk === last ? start : 0;
+    const start = last === undefined ? 0 : alignedOffset(last, alignment);
+    const chunk = last !== undefined && start + size <= last.buffer.byteLength ? last : this.#grow(size, alignment);
+    const offset = chunk === last ? start : alignedOffset(chunk, alignment);
     chunk.used = offset + size;
     return [chunk, offset];
   }
 
-  #grow(size: number): Chunk {
-    const length = Math.max(chunkBytes, size);
+  #grow(size: number, alignment: number): Chunk {
+    const length = Math.max(chunkBytes, size + alignment);
     const address = allocate(length);
     const chunk = { address, buffer: ffiPort().memory(address, length), used: 0 };
     this.#chunks.push(chunk);
     return chunk;
   }
+}
+
+/** The first free offset of a chunk whose address is a multiple of `alignment`. The allocator aligns chunks to 16. */
+function alignedOffset({ address, used }: Chunk, alignment: number): number {
+  const misaligned = alignment <= 16 ? 0 : Number(address % BigInt(alignment));
+  return roundUp(misaligned + used, alignment) - misaligned;
 }
 
 /**

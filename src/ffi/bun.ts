@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
-import { FfiError, resizableBufferError } from "./errors.ts";
+import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
 
@@ -53,7 +53,7 @@ class BunPort implements FfiPort {
   }
 
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
-    if (handle === 0n) return this.#open(path, group);
+    // Handle 0n is RTLD_DEFAULT to dlsym: what the process itself would call, which is the C library's functions.
     this.#dlsym ??= this.#open("libc.so.6", { dlsym: { args: ["ptr", "buffer"], returns: "ptr" } }).dlsym;
     const found: Record<string, BunSymbol & { readonly ptr: number }> = {};
     const absent: Record<string, null> = {};
@@ -81,6 +81,7 @@ class BunPort implements FfiPort {
   }
 
   memory(address: bigint, length: number): ArrayBuffer {
+    checkMemory(address, length);
     return length === 0 ? new ArrayBuffer(0) : this.#ffi.toArrayBuffer(Number(address), 0, length);
   }
 
@@ -91,6 +92,7 @@ class BunPort implements FfiPort {
   }
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
+    checkFunction(address);
     const symbol = { args: args.map(bunType), returns: bunType(returns), ptr: Number(address) };
     const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
     return f;
@@ -104,6 +106,6 @@ class BunPort implements FfiPort {
   }
 
   env(name: string): string | undefined {
-    return process.env[name];
+    return Object.hasOwn(process.env, name) ? process.env[name] : undefined; // it inherits from Object.prototype
   }
 }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Argument, FunctionDescription, Scalar, SymbolTable } from "../../bindings/abi.ts";
-import { FfiError, resizableBufferError } from "./errors.ts";
+import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
+import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
 
@@ -16,7 +16,7 @@ interface DenoApi {
   readonly version: { readonly deno: string };
   readonly build: { readonly os: string; readonly arch: string };
   readonly env: { get(name: string): string | undefined };
-  readonly errors: { readonly NotCapable: abstract new (...args: never[]) => Error };
+  readonly permissions: { querySync(wanted: { readonly name: "ffi" }): { readonly state: string } };
   dlopen(path: string, symbols: Record<string, DenoSymbol>): { readonly symbols: object };
   readonly UnsafePointer: {
     create(value: bigint): DenoPointer;
@@ -69,38 +69,38 @@ class DenoPort implements FfiPort {
     for (const [name, { args, returns, optional }] of Object.entries(group)) {
       symbols[name] = { parameters: args.map(denoType), result: denoType(returns), optional: optional ?? false };
     }
-    try {
-      // Deno checks the values at each call; that they have these types is what the table says, once.
-      return this.#deno.dlopen(path, symbols).symbols as FunctionGroup<G>;
-    } catch (error) {
-      throw this.#explain(error, `bind ${path}`);
-    }
+    // Deno checks the values at each call; that they have these types is what the table says, once.
+    return this.#try(`bind ${path}`, () => this.#deno.dlopen(path, symbols).symbols as FunctionGroup<G>);
   }
 
   memory(address: bigint, length: number): ArrayBuffer {
+    checkMemory(address, length);
     if (length === 0) return new ArrayBuffer(0);
-    return this.#deno.UnsafePointerView.getArrayBuffer(this.#deno.UnsafePointer.create(address), length);
+    const { UnsafePointer, UnsafePointerView } = this.#deno;
+    return this.#try("see memory", () => UnsafePointerView.getArrayBuffer(UnsafePointer.create(address), length));
   }
 
   addressOf(buffer: ArrayBuffer): bigint {
     if (buffer.resizable) throw resizableBufferError();
     if (buffer.byteLength === 0) return 0n;
-    return this.#deno.UnsafePointer.value(this.#deno.UnsafePointer.of(new Uint8Array(buffer)));
+    const { UnsafePointer } = this.#deno;
+    return this.#try("take an address", () => UnsafePointer.value(UnsafePointer.of(new Uint8Array(buffer))));
   }
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
+    checkFunction(address);
+    const { UnsafeFnPointer, UnsafePointer } = this.#deno;
     const definition = { parameters: args.map(denoType), result: denoType(returns) };
-    const pointer = new this.#deno.UnsafeFnPointer(this.#deno.UnsafePointer.create(address), definition);
+    const pointer = this.#try("call a pointer", () => new UnsafeFnPointer(UnsafePointer.create(address), definition));
     return ((...values: unknown[]) => pointer.call(...values)) as NativeFunction<D>; // of these types, says the caller
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
-    const parameters = description.args.map((type: Scalar) => denoType(type));
-    const callback = new this.#deno.UnsafeCallback({ parameters, result: denoType(description.returns) }, fn);
-    return {
-      address: this.#deno.UnsafePointer.value(callback.pointer),
-      close: () => callback.close(),
-    };
+    const parameters = description.args.map((type: CScalar) => denoType(type));
+    const { UnsafeCallback, UnsafePointer } = this.#deno;
+    const definition = { parameters, result: denoType(description.returns) };
+    const callback = this.#try("make a callback", () => new UnsafeCallback(definition, fn));
+    return { address: UnsafePointer.value(callback.pointer), close: () => callback.close() };
   }
 
   env(name: string): string | undefined {
@@ -114,16 +114,26 @@ class DenoPort implements FfiPort {
       getenv: { args: ["buffer"], returns: "ptr" },
       strlen: { args: ["ptr"], returns: "size" },
     });
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     return (name) => {
-      const value = getenv(new TextEncoder().encode(`${name}\0`));
-      return value === 0n ? undefined : new TextDecoder().decode(this.memory(value, Number(strlen(value))));
+      const value = name.includes("\0") ? 0n : getenv(new TextEncoder().encode(`${name}\0`));
+      return value === 0n ? undefined : decoder.decode(this.memory(value, Number(strlen(value))));
     };
   }
 
-  #explain(error: unknown, doing: string): Error {
-    if (error instanceof this.#deno.errors.NotCapable) {
-      return new FfiError(`Cannot ${doing}: Deno did not grant FFI. Run with --allow-ffi (or -A).`, { cause: error });
+  /**
+   * Does what may fail for want of a permission. A partial grant (`--allow-ffi=path`) does not do: under it Deno refuses
+   * every operation on addresses, and looks for sonames in the current folder.
+   */
+  #try<T>(doing: string, act: () => T): T {
+    try {
+      return act();
+    } catch (error) {
+      const granted = this.#deno.permissions.querySync({ name: "ffi" }).state === "granted";
+      const reason = granted
+        ? error instanceof Error ? error.message : error
+        : "Deno did not grant FFI in full. Run with --allow-ffi (or -A).";
+      throw new FfiError(`Cannot ${doing}: ${reason}`, { cause: error });
     }
-    return new FfiError(`Cannot ${doing}: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
 }

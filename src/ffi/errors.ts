@@ -6,6 +6,7 @@
 
 /** Native code cannot be called: the runtime, the platform or a permission does not allow it. */
 export class FfiError extends Error {
+  /** `FfiError`. */
   override readonly name: string = "FfiError";
 }
 
@@ -19,6 +20,7 @@ export interface LoadAttempt {
 
 /** A native library could not be opened anywhere. The message lists every path tried and what to install. */
 export class LibraryNotFoundError extends FfiError {
+  /** `LibraryNotFoundError`. */
   override readonly name: string = "LibraryNotFoundError";
   /** The library's plain name, for example `libucp`. */
   readonly library: string;
@@ -27,6 +29,7 @@ export class LibraryNotFoundError extends FfiError {
   /** What to install or set, as one sentence. */
   readonly remedy: string;
 
+  /** Puts the attempts into words. */
   constructor(library: string, attempts: readonly LoadAttempt[], remedy: string) {
     const tried = attempts.map(({ path, error }) => `  ${path}: ${error}`).join("\n");
     super(`Cannot open ${library}. ${remedy}\nTried, in this order:\n${tried}`);
@@ -42,4 +45,25 @@ export function resizableBufferError(): TypeError {
     "Cannot take the address of a resizable ArrayBuffer: its memory may move. " +
       "Copy it into one of fixed length first, for example with buffer.slice().",
   );
+}
+
+/**
+ * Refuses memory that cannot be seen.
+ *
+ * @throws {RangeError} for a length that is no number of bytes, and for memory at NULL
+ */
+export function checkMemory(address: bigint, length: number): void {
+  if (!Number.isSafeInteger(length) || length < 0) {
+    throw new RangeError(`Cannot see ${length} bytes of memory: expected an integer of at least 0`);
+  }
+  if (address === 0n && length > 0) throw new RangeError(`Cannot see ${length} bytes of memory at NULL`);
+}
+
+/**
+ * Refuses a function that cannot be called: one runtime would crash at the first call.
+ *
+ * @throws {RangeError} for NULL
+ */
+export function checkFunction(address: bigint): void {
+  if (address === 0n) throw new RangeError("Cannot call a function at NULL");
 }

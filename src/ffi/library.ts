@@ -11,8 +11,8 @@ import { LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
 import { bindGroups } from "./groups.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
-import { struct } from "./struct.ts";
-import { cString, readCString } from "./text.ts";
+import { littleEndian, struct } from "./struct.ts";
+import { cString, readCString, readField } from "./text.ts";
 import type { Functions } from "./types.ts";
 
 /** What a library is called and where it may be. */
@@ -87,12 +87,20 @@ function loadError(path: string): string {
   return message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;
 }
 
+/** Request of `dlinfo` for the folder of a library as it was found, made absolute (dlfcn.h). */
+const RTLD_DI_ORIGIN = 6;
+
 /** The file behind a handle, from the dynamic linker's own list. */
 function pathOf(handle: bigint): string {
   using arena = new NativeArena();
   const map = arena.out("ptr");
   libc().loading.dlinfo(handle, RTLD_DI_LINKMAP, map.$address);
-  return readCString(struct(link_map).at(map.value).l_name);
+  const name = readCString(struct(link_map).at(map.value).l_name);
+  if (name.startsWith("/")) return name;
+  // Found through a relative path: groups are bound later, when the current folder may be another.
+  const folder = arena.bytes(4096); // PATH_MAX
+  libc().loading.dlinfo(handle, RTLD_DI_ORIGIN, folder.address);
+  return `${readField(folder.bytes)}/${name.slice(name.lastIndexOf("/") + 1)}`;
 }
 
 /** A path worth giving to `dlopen`, or a pattern that no file matches, which is only worth mentioning. */
@@ -149,7 +157,7 @@ function glob(pattern: string): string[] {
   try {
     if (libc().loading.glob(cString(pattern), 0, 0n, found.$address) !== 0) return [];
     const list = new DataView(ffiPort().memory(found.gl_pathv, found.gl_pathc * 8));
-    return Array.from({ length: found.gl_pathc }, (_, i) => readCString(list.getBigUint64(i * 8, true)));
+    return Array.from({ length: found.gl_pathc }, (_, i) => readCString(list.getBigUint64(i * 8, littleEndian)));
   } finally {
     libc().loading.globfree(found.$address);
   }

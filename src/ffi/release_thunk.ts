@@ -14,7 +14,7 @@ import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack
 import { MAP, PROT } from "../../bindings/libc.ts";
 import { libc } from "./libc.ts";
 import { type FfiPort, ffiPort } from "./port.ts";
-import { layoutOf, roundUp } from "./struct.ts";
+import { layoutOf, littleEndian, roundUp } from "./struct.ts";
 
 /** Where a release callback finds things in the struct whose address is its only argument, in bytes. */
 export interface ThunkShape {
@@ -92,9 +92,9 @@ export function callbacks(port: FfiPort): ReleaseThunks {
   const address = each(({ context, clear }) =>
     port.callback({ args: ["ptr"], returns: "void" }, (released) => {
       const bytes = new DataView(port.memory(released, Math.max(context, clear ?? 0) + 8));
-      const counter = new DataView(port.memory(bytes.getBigUint64(context, true), 4));
-      if (clear !== undefined) bytes.setBigUint64(clear, 0n, true);
-      counter.setInt32(0, counter.getInt32(0, true) + 1, true);
+      const counter = new DataView(port.memory(bytes.getBigUint64(context, littleEndian), 4));
+      if (clear !== undefined) bytes.setBigUint64(clear, 0n, littleEndian);
+      counter.setInt32(0, counter.getInt32(0, littleEndian) + 1, littleEndian);
     }).address
   );
   return { address, kind: "callback" };
@@ -116,11 +116,13 @@ const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 /**
  * x86-64, System V: the struct's address arrives in rdi.
  *
- * @throws {RangeError} if an offset does not fit the one byte that the instructions have for it
+ * @throws {RangeError} if an offset does not fit the one signed byte that the instructions have for it
  */
 export function x8664Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBuffer> {
   for (const offset of [context, clear ?? 0]) {
-    if (offset < 0 || offset > 127) throw new RangeError(`Cannot encode offset ${offset}: expected 0 to 127`);
+    if (!Number.isInteger(offset) || offset < 0 || offset > 127) {
+      throw new RangeError(`Cannot encode offset ${offset}: expected an integer from 0 to 127`);
+    }
   }
   return new Uint8Array([
     ...[0x48, 0x8b, 0x47, context], // mov rax, [rdi + context]
@@ -151,6 +153,6 @@ export function aarch64Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBu
     0xd65f03c0, // ret
   ];
   const code = new DataView(new ArrayBuffer(instructions.length * 4));
-  instructions.forEach((word, i) => code.setUint32(i * 4, word, true));
+  instructions.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
   return new Uint8Array(code.buffer);
 }

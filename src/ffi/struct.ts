@@ -3,21 +3,21 @@
  *
  * @module
  */
-import type { Field, Scalar, StructDescription } from "../../bindings/abi.ts";
+import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
 import { ffiPort } from "./port.ts";
 
 /**
- * The JavaScript value of a scalar field. Unlike an argument of a call, a `size` field is a number: reading one costs
- * nothing extra, and a value that is no safe integer is refused when it is written.
+ * The JavaScript value of a scalar field. Unlike an argument of a call, a `size` field is a number, and a value that is
+ * no safe integer throws a RangeError, whether it is written or read.
  */
 export type FieldValue<F extends Field> = F extends "i64" | "u64" | "ptr" ? bigint
-  : F extends Scalar ? number
+  : F extends CScalar ? number
   : F extends readonly [unknown, number] ? Uint8Array<ArrayBuffer>
   : F extends StructDescription ? StructView<F>
   : never;
 
 /** Names of the fields that hold a scalar, and can therefore be assigned. */
-type ScalarNames<D extends StructDescription> = { [N in keyof D]: D[N] extends Scalar ? N : never }[keyof D];
+type ScalarNames<D extends StructDescription> = { [N in keyof D]: D[N] extends CScalar ? N : never }[keyof D];
 
 /** Names of the fields that hold a struct or an array by value: their parts can be assigned, they cannot. */
 type AggregateNames<D extends StructDescription> = Exclude<keyof D, ScalarNames<D>>;
@@ -59,7 +59,10 @@ export interface StructType<D extends StructDescription> extends StructLayout<D>
   over(buffer: ArrayBuffer, address: bigint, byteOffset?: number): StructView<D>;
 }
 
-const scalarSize: { readonly [S in Scalar]: number } = {
+/** The byte order of both architectures, in DataView's terms. */
+export const littleEndian = true;
+
+const scalarSize: { readonly [S in CScalar]: number } = {
   i8: 1,
   u8: 1,
   i16: 2,
@@ -84,7 +87,7 @@ function extentOf(field: Field): { readonly size: number; readonly alignment: nu
   return layoutOf(field);
 }
 
-function isArray(field: Field): field is readonly [Scalar | StructDescription, number] {
+function isArray(field: Field): field is readonly [CScalar | StructDescription, number] {
   return Array.isArray(field);
 }
 
@@ -150,7 +153,7 @@ type Accessors = PropertyDescriptor & ThisType<View>;
  * instead of one shared function with the access as a parameter: only so do both compilers inline it (a shared one was
  * measured at 3.4 ns against 0.34 in Bun).
  */
-const scalarAccessors: { readonly [S in Scalar]: (at: number) => Accessors } = {
+const scalarAccessors: { readonly [S in CScalar]: (at: number) => Accessors } = {
   i8: (at) => ({
     get() {
       return this.$bytes.getInt8(at);
@@ -169,89 +172,93 @@ const scalarAccessors: { readonly [S in Scalar]: (at: number) => Accessors } = {
   }),
   i16: (at) => ({
     get() {
-      return this.$bytes.getInt16(at, true);
+      return this.$bytes.getInt16(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setInt16(at, value, true);
+      this.$bytes.setInt16(at, value, littleEndian);
     },
   }),
   u16: (at) => ({
     get() {
-      return this.$bytes.getUint16(at, true);
+      return this.$bytes.getUint16(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setUint16(at, value, true);
+      this.$bytes.setUint16(at, value, littleEndian);
     },
   }),
   i32: (at) => ({
     get() {
-      return this.$bytes.getInt32(at, true);
+      return this.$bytes.getInt32(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setInt32(at, value, true);
+      this.$bytes.setInt32(at, value, littleEndian);
     },
   }),
   u32: (at) => ({
     get() {
-      return this.$bytes.getUint32(at, true);
+      return this.$bytes.getUint32(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setUint32(at, value, true);
+      this.$bytes.setUint32(at, value, littleEndian);
     },
   }),
   i64: (at) => ({
     get() {
-      return this.$bytes.getBigInt64(at, true);
+      return this.$bytes.getBigInt64(at, littleEndian);
     },
     set(value: bigint) {
-      this.$bytes.setBigInt64(at, value, true);
+      this.$bytes.setBigInt64(at, value, littleEndian);
     },
   }),
   u64: (at) => ({
     get() {
-      return this.$bytes.getBigUint64(at, true);
+      return this.$bytes.getBigUint64(at, littleEndian);
     },
     set(value: bigint) {
-      this.$bytes.setBigUint64(at, value, true);
+      this.$bytes.setBigUint64(at, value, littleEndian);
     },
   }),
   f32: (at) => ({
     get() {
-      return this.$bytes.getFloat32(at, true);
+      return this.$bytes.getFloat32(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setFloat32(at, value, true);
+      this.$bytes.setFloat32(at, value, littleEndian);
     },
   }),
   f64: (at) => ({
     get() {
-      return this.$bytes.getFloat64(at, true);
+      return this.$bytes.getFloat64(at, littleEndian);
     },
     set(value: number) {
-      this.$bytes.setFloat64(at, value, true);
+      this.$bytes.setFloat64(at, value, littleEndian);
     },
   }),
   ptr: (at) => ({
     get() {
-      return this.$bytes.getBigUint64(at, true);
+      return this.$bytes.getBigUint64(at, littleEndian);
     },
     set(value: bigint) {
-      this.$bytes.setBigUint64(at, value, true);
+      this.$bytes.setBigUint64(at, value, littleEndian);
     },
   }),
   size: (at) => ({
     get() {
-      return this.$bytes.getUint32(at, true) + this.$bytes.getUint32(at + 4, true) * 0x1_0000_0000;
+      const high = this.$bytes.getUint32(at + 4, littleEndian);
+      if (high > 0x1f_ffff) throw unsafeSize("read", this.$bytes.getBigUint64(at, littleEndian));
+      return this.$bytes.getUint32(at, littleEndian) + high * 0x1_0000_0000;
     },
     set(value: number) {
-      if (!Number.isSafeInteger(value) || value < 0) {
-        throw new RangeError(`Cannot write a size_t: expected a safe integer of at least 0, got ${value}`);
-      }
-      this.$bytes.setUint32(at, value % 0x1_0000_0000, true);
-      this.$bytes.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
+      if (!Number.isSafeInteger(value) || value < 0) throw unsafeSize("write", value);
+      this.$bytes.setUint32(at, value % 0x1_0000_0000, littleEndian);
+      this.$bytes.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), littleEndian);
     },
   }),
 };
+
+function unsafeSize(doing: "read" | "write", value: number | bigint): RangeError {
+  return new RangeError(`Cannot ${doing} a size_t: expected a safe integer of at least 0, got ${value}`);
+}
 
 function accessors(field: Field, at: number, name: string): Accessors {
   if (typeof field === "string") return scalarAccessors[field](at);

@@ -7,7 +7,7 @@ import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
 
 /**
  * A NUL-terminated copy of a string, for a `buffer` argument.

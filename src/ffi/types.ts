@@ -4,24 +4,24 @@
  *
  * @module
  */
-import type { Argument, FunctionDescription, Scalar, SymbolTable } from "../../bindings/abi.ts";
+import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 
 /** The JavaScript value of a C scalar: bigint for 64-bit values, pointers and handles, number for the rest. */
-export type ScalarValue<S extends Scalar> = S extends "i64" | "u64" | "size" | "ptr" ? bigint : number;
+export type ScalarValue<S extends CScalar> = S extends "i64" | "u64" | "size" | "ptr" ? bigint : number;
 
 /** What a `buffer` argument accepts: JavaScript memory that C uses during the call only, or null. */
 export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 
 /** The JavaScript value of one argument. */
 export type ArgumentValue<A extends Argument> = A extends "buffer" ? BufferArgument
-  : A extends Scalar ? ScalarValue<A>
+  : A extends CScalar ? ScalarValue<A>
   : never;
 
 /** The JavaScript values of an argument list. */
 export type ArgumentValues<A extends readonly Argument[]> = { -readonly [I in keyof A]: ArgumentValue<A[I]> };
 
 /** The JavaScript value of a result. */
-export type ResultValue<R extends Scalar | "void"> = R extends Scalar ? ScalarValue<R> : void;
+export type ResultValue<R extends CScalar | "void"> = R extends CScalar ? ScalarValue<R> : void;
 
 /** A C function, callable; `null` is added for a symbol that not every version of the library has. */
 export type NativeFunction<D extends FunctionDescription> =
@@ -40,9 +40,9 @@ export type Functions<T extends SymbolTable> = { readonly [Group in keyof T]: Fu
 /** A description of the C callback that a JavaScript function is to look like. */
 export interface CallbackDescription {
   /** Types of the parameters, in order. */
-  readonly args: readonly Scalar[];
+  readonly args: readonly CScalar[];
   /** Type of the result. */
-  readonly returns: Scalar | "void";
+  readonly returns: CScalar | "void";
 }
 
 /** The JavaScript function behind a C callback. */

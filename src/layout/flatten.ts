@@ -1,3 +1,4 @@
+import { type AxisSet, hasAxis } from "./axes.ts";
 import { at, formatShape, type Shape, show } from "./shape.ts";
 
 /** Options of `StridedLayout.flattened`. */
@@ -20,19 +21,13 @@ export interface FlattenableLayout {
   readonly volume: number;
 }
 
-/** Which axes a caller allows to be joined with the one before: bits of axes 0 to 31, and of 32 to 63. */
-export interface AllowedMerges {
-  readonly low: number;
-  readonly high: number;
-}
-
 /**
  * Reads a mask once, into numbers: a bigint operation per axis would cost more than all the rest.
  *
  * @throws {TypeError} if the mask is not a bigint
  * @throws {RangeError} if it has bits for axes that have none before them, or do not exist
  */
-export function allowedMerges(mask: bigint | undefined, ndim: number): AllowedMerges | null {
+export function allowedMerges(mask: bigint | undefined, ndim: number): AxisSet | null {
   if (mask === undefined) return null;
   if (typeof mask !== "bigint") throw new TypeError(`Expected mask to be a bigint, got ${show(mask)}`);
   if (mask < 0n || mask >> BigInt(ndim) !== 0n || (mask & 1n) !== 0n) {
@@ -41,10 +36,6 @@ export function allowedMerges(mask: bigint | undefined, ndim: number): AllowedMe
     );
   }
   return { low: Number(mask & 0xffffffffn) | 0, high: Number(mask >> 32n) | 0 };
-}
-
-function isSet({ low, high }: AllowedMerges, axis: number): boolean {
-  return ((axis < 32 ? low >>> axis : high >>> (axis - 32)) & 1) !== 0;
 }
 
 /**
@@ -63,7 +54,7 @@ export function flattenInto(
   { shape, strides, volume }: FlattenableLayout,
   start: number,
   end: number,
-  mask: AllowedMerges | null,
+  mask: AxisSet | null,
   newShape: number[] | null,
   newStrides: number[] | null,
 ): number {
@@ -73,7 +64,7 @@ export function flattenInto(
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
     const stride = at(strides, axis);
-    if (axis > start && axis <= end && (mask === null || isSet(mask, axis))) {
+    if (axis > start && axis <= end && (mask === null || hasAxis(mask, axis))) {
       if (volume === 0 || extent === 1 || outerExtent === 1 || outerStride === stride * extent) {
         made--;
         // The joined axis steps like its innermost part that is ever stepped along.
@@ -93,6 +84,17 @@ export function flattenInto(
     made++;
   }
   return made;
+}
+
+/**
+ * The stride between elements that are all evenly spaced.
+ *
+ * @returns the stride of the innermost axis that is ever stepped along, or 0 without elements
+ */
+export function commonStride({ shape, strides, volume }: FlattenableLayout): number {
+  if (volume === 0) return 0;
+  for (let axis = shape.length - 1; axis >= 0; axis--) if (at(shape, axis) !== 1) return at(strides, axis);
+  return at(strides, shape.length - 1);
 }
 
 /**

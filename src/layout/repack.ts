@@ -81,8 +81,8 @@ function isAligned(dataPtr: bigint, itemsize: number): boolean {
  *
  * @param ratio how many, an integer above 1
  * @param dataPtr the address of offset 0, which must be aligned to the new size (0n is aligned to anything)
- * @param newShape a copy of the extents; changed
- * @param newStrides a copy of the strides; changed
+ * @param newShape receives the extents
+ * @param newStrides receives the strides
  * @throws {RangeError} if the neighbours are not adjacent in memory, or a boundary would fall inside a new element
  */
 export function packInto(
@@ -110,8 +110,9 @@ export function packInto(
     );
   }
   for (let other = 0; other < shape.length; other++) {
-    if (other === axis) continue;
     const stride = at(strides, other);
+    newShape[other] = at(shape, other);
+    if (other === axis) continue;
     if (stride % ratio === 0) newStrides[other] = stride / ratio;
     // Nothing steps over an axis of extent 1: any stride is right.
     else if (at(shape, other) === 1) newStrides[other] = Math.trunc(stride / ratio) + 0;
@@ -125,8 +126,8 @@ export function packInto(
  * Splits every element into `parts` neighbours along an axis.
  *
  * @param parts how many, an integer above 1
- * @param newShape a copy of the extents; changed
- * @param newStrides a copy of the strides; changed
+ * @param newShape receives the extents
+ * @param newStrides receives the strides
  * @throws {RangeError} if the elements along the axis are not adjacent in memory
  */
 export function unpackInto(
@@ -137,7 +138,10 @@ export function unpackInto(
   newStrides: number[],
 ): void {
   checkAdjacent(shape, strides, axis);
-  for (let other = 0; other < shape.length; other++) newStrides[other] = at(strides, other) * parts;
+  for (let other = 0; other < shape.length; other++) {
+    newShape[other] = at(shape, other);
+    newStrides[other] = at(strides, other) * parts;
+  }
   newShape[axis] = at(shape, axis) * parts;
   newStrides[axis] = 1;
 }

@@ -1,4 +1,4 @@
-import { arrayOf, at, badExtent, checkArray, checkNdim, formatShape, type Shape } from "./shape.ts";
+import { arrayOf, at, checkArray, checkExtent, checkNdim, formatShape, type Shape } from "./shape.ts";
 
 /**
  * The shape a reshape asks for, with the extent it left open filled in.
@@ -12,22 +12,20 @@ import { arrayOf, at, badExtent, checkArray, checkNdim, formatShape, type Shape 
 export function completeShape(requested: Shape, shape: Shape, volume: number): number[] {
   checkArray("shape", requested);
   checkNdim(requested.length);
-  const extents = requested.slice();
+  const extents = arrayOf(requested.length, 0);
   let open = -1;
   let product = 1;
   let isEmpty = false;
   for (let axis = 0; axis < extents.length; axis++) {
-    const extent = at(extents, axis);
+    const extent = at(requested, axis);
     if (extent === -1) {
       if (open >= 0) throw cannotReshape(shape, requested, "at most one extent may be -1");
       open = axis;
       continue;
     }
-    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(axis, extent);
-    if (extent === 0) {
-      isEmpty = true;
-      extents[axis] = 0; // not -0
-    }
+    checkExtent(extent, axis);
+    if (extent === 0) isEmpty = true;
+    else extents[axis] = extent; // not -0
     product *= extent;
   }
   if (isEmpty) product = 0;
@@ -54,30 +52,29 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
  * @returns the new strides, or null if the elements are not evenly enough spaced
  */
 export function stridesForShape(shape: Shape, strides: readonly number[], target: Shape): number[] | null {
-  const result = arrayOf(target.length);
+  const result = arrayOf(target.length, 0);
   let axis = shape.length - 1;
-  let step = 1;
-  let room = 1; // elements of the open run that no new axis has taken yet
+  let step = 1; // between the elements of the open run
+  let run = 1; // elements of the open run
+  let taken = 1; // how many of them the new axes have taken; counted up, since dividing would leave the integers
   for (let made = target.length - 1; made >= 0; made--) {
     const extent = at(target, made);
-    if (room === 1 && extent !== 1) {
+    if (taken === run && extent !== 1) {
       // The volumes are equal, so there is an old axis left that is longer than 1.
       while (at(shape, axis) === 1) axis--;
-      room = at(shape, axis);
       step = at(strides, axis);
-      axis--;
-      for (let reach = step * room; axis >= 0; axis--) {
+      run = at(shape, axis);
+      taken = 1;
+      for (axis--; axis >= 0; axis--) {
         const outer = at(shape, axis);
         if (outer === 1) continue;
-        if (at(strides, axis) !== reach) break;
-        room *= outer;
-        reach *= outer;
+        if (at(strides, axis) !== step * run) break;
+        run *= outer;
       }
     }
-    result[made] = step;
-    if (room % extent !== 0) return null;
-    room /= extent;
-    step *= extent;
+    result[made] = step * taken;
+    taken *= extent;
+    if (run % taken !== 0) return null;
   }
   return result;
 }

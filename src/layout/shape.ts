@@ -25,13 +25,31 @@ export function at(values: readonly number[], index: number): number {
 }
 
 /**
- * An array for `count` numbers, all of which the caller writes before anyone reads.
+ * An array of exactly `count` numbers, for the caller to overwrite. Whoever fills it from outside leaves the 0 where a -0 comes,
+ * which no layout may hold.
  *
- * Neither a literal of zeros, which JavaScriptCore shares until the first write and copies then, nor pushing, for which V8
- * allocates room to spare, is as cheap.
+ * A literal is the cheapest way to make a short array of exact size in both engines, as long as the values in it are not
+ * constant: arrays of constants are shared until the first write, which then has to copy.
  */
-export function arrayOf(count: number): number[] {
-  return new Array<number>(count);
+export function arrayOf(count: number, value: number): number[] {
+  switch (count) {
+    case 0:
+      return [];
+    case 1:
+      return [value];
+    case 2:
+      return [value, value];
+    case 3:
+      return [value, value, value];
+    case 4:
+      return [value, value, value, value];
+    case 5:
+      return [value, value, value, value, value];
+    case 6:
+      return [value, value, value, value, value, value];
+    default:
+      return new Array<number>(count).fill(value);
+  }
 }
 
 /** Writes extents or strides as Python does: `(4, 5)`, `(20,)`, `()`. */
@@ -82,18 +100,25 @@ export function checkNdim(ndim: number): void {
 export function copyShape(shape: Shape): number[] {
   checkArray("shape", shape);
   checkNdim(shape.length);
-  const extents = shape.slice();
+  const extents = arrayOf(shape.length, 0);
   for (let axis = 0; axis < extents.length; axis++) {
-    const extent = at(extents, axis);
-    if (!(Number.isSafeInteger(extent) && extent >= 0)) throw badExtent(axis, extent);
-    if (extent === 0) extents[axis] = 0; // not -0
+    const extent = at(shape, axis);
+    checkExtent(extent, axis);
+    if (extent !== 0) extents[axis] = extent; // not -0
   }
   return extents;
 }
 
-/** The error for an extent that is none. */
-export function badExtent(axis: number, extent: unknown): Error {
-  return notInteger(`extent of axis ${axis}`, "a non-negative integer", extent);
+/**
+ * Throws unless a value is an extent.
+ *
+ * @throws {TypeError} if it is not a number
+ * @throws {RangeError} if it is negative, fractional, NaN or beyond 2^53 - 1
+ */
+export function checkExtent(extent: number, axis: number): void {
+  if (!(Number.isSafeInteger(extent) && extent >= 0)) {
+    throw notInteger(`extent of axis ${axis}`, "a non-negative integer", extent);
+  }
 }
 
 /**

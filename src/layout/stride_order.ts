@@ -12,7 +12,7 @@ export type DenseOrder = "C" | "F" | readonly number[];
  * rising axis. This is the order in which a walk through memory would nest its loops.
  */
 export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
-  const order = arrayOf(shape.length);
+  const order = arrayOf(shape.length, 0);
   for (let axis = 0; axis < shape.length; axis++) {
     // Insertion sort: axes are few and most layouts come already sorted, which makes it a single pass.
     const stride = Math.abs(at(strides, axis));
@@ -37,8 +37,8 @@ export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
  * @returns all arrayOf if there are no elements
  */
 export function denseStrides(shape: Shape, order: readonly number[], volume: number): number[] {
-  const strides = arrayOf(shape.length);
-  if (volume === 0) return strides.fill(0);
+  const strides = arrayOf(shape.length, 0);
+  if (volume === 0) return strides;
   let stride = 1;
   for (let position = order.length - 1; position >= 0; position--) {
     const axis = at(order, position);
@@ -50,8 +50,8 @@ export function denseStrides(shape: Shape, order: readonly number[], volume: num
 
 /** As {@linkcode denseStrides}, last axis fastest. */
 export function rowMajorStrides(shape: Shape, volume: number): number[] {
-  const strides = arrayOf(shape.length);
-  if (volume === 0) return strides.fill(0);
+  const strides = arrayOf(shape.length, 0);
+  if (volume === 0) return strides;
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     strides[axis] = stride;
@@ -62,8 +62,8 @@ export function rowMajorStrides(shape: Shape, volume: number): number[] {
 
 /** As {@linkcode denseStrides}, first axis fastest. */
 export function columnMajorStrides(shape: Shape, volume: number): number[] {
-  const strides = arrayOf(shape.length);
-  if (volume === 0) return strides.fill(0);
+  const strides = arrayOf(shape.length, 0);
+  if (volume === 0) return strides;
   let stride = 1;
   for (let axis = 0; axis < shape.length; axis++) {
     strides[axis] = stride;

@@ -1,4 +1,4 @@
-import { allowedMerges, flattenInto, type FlattenOptions, mergeableAxes } from "./flatten.ts";
+import { allowedMerges, commonStride, flattenInto, type FlattenOptions, mergeableAxes } from "./flatten.ts";
 import {
   checkDataPtr,
   checkItemsize,
@@ -21,7 +21,7 @@ import {
   type Shape,
   volumeOf,
 } from "./shape.ts";
-import { broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
+import { type AxisSet, axisSet, broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
 import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
 import { boundsOf, checkDenseSpan, checkSpan, copyStrides } from "./span.ts";
 import {
@@ -373,7 +373,7 @@ export class StridedLayout {
   reshaped(shape: Shape): StridedLayout {
     const { volume } = this;
     const extents = completeShape(shape, this.shape, volume);
-    const strides = volume === 0 ? arrayOf(extents.length).fill(0) : stridesForShape(this.shape, this.strides, extents);
+    const strides = volume === 0 ? arrayOf(extents.length, 0) : stridesForShape(this.shape, this.strides, extents);
     if (strides === null) throw notEvenlySpaced(this.shape, this.strides, extents);
     return this.withSameElements(extents, strides);
   }
@@ -392,15 +392,22 @@ export class StridedLayout {
    * ```
    */
   permuted(axes: readonly number[]): StridedLayout {
-    const shape = arrayOf(this.shape.length);
-    const strides = arrayOf(this.shape.length);
+    const shape = arrayOf(this.shape.length, 0);
+    const strides = arrayOf(this.shape.length, 0);
     permuteInto(this.shape, this.strides, axes, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
   /** The same elements with the axes in reverse order. */
   transposed(): StridedLayout {
-    return this.withSameElements(this.shape.toReversed(), this.strides.toReversed());
+    const last = this.shape.length - 1;
+    const shape = arrayOf(last + 1, 0);
+    const strides = arrayOf(last + 1, 0);
+    for (let axis = 0; axis <= last; axis++) {
+      shape[axis] = at(this.shape, last - axis);
+      strides[axis] = at(this.strides, last - axis);
+    }
+    return this.withSameElements(shape, strides);
   }
 
   /**
@@ -430,13 +437,14 @@ export class StridedLayout {
     const { ndim } = this;
     const mask = allowedMerges(options?.mask, ndim);
     // A scalar becomes one axis, so that is the axis one may name.
-    const start = normalizeAxis(options?.start ?? 0, Math.max(ndim, 1));
-    const end = normalizeAxis(options?.end ?? -1, Math.max(ndim, 1));
+    const start = options?.start === undefined ? 0 : normalizeAxis(options.start, Math.max(ndim, 1));
+    const end = options?.end === undefined ? ndim - 1 : normalizeAxis(options.end, Math.max(ndim, 1));
     if (ndim === 0) return this.withSameElements([1], [1]);
     const left = flattenInto(this, start, end, mask, null, null);
     if (left === ndim) return this;
-    const shape = arrayOf(left);
-    const strides = arrayOf(left);
+    if (left === 1) return this.withSameElements([this.volume], [commonStride(this)]);
+    const shape = arrayOf(left, 0);
+    const strides = arrayOf(left, 0);
     flattenInto(this, start, end, mask, shape, strides);
     return this.withSameElements(shape, strides);
   }
@@ -458,8 +466,8 @@ export class StridedLayout {
     let kept = 0;
     for (let axis = 0; axis < ndim; axis++) if (at(this.shape, axis) !== 1) kept++;
     if (kept === ndim) return this;
-    const shape = arrayOf(kept);
-    const strides = arrayOf(kept);
+    const shape = arrayOf(kept, 0);
+    const strides = arrayOf(kept, 0);
     let made = 0;
     for (let axis = 0; axis < ndim; axis++) {
       if (at(this.shape, axis) === 1) continue;
@@ -485,13 +493,20 @@ export class StridedLayout {
    * ```
    */
   unsqueezed(axes: number | readonly number[]): StridedLayout {
-    const added = typeof axes === "number" ? [axes] : axes;
-    checkArray("axes", added);
-    if (added.length === 0) return this;
-    const ndim = this.ndim + added.length;
+    let ndim = this.shape.length + 1;
+    let added: AxisSet;
+    if (typeof axes === "number") {
+      const axis = normalizeAxis(axes, ndim);
+      added = { low: axis < 32 ? 1 << axis : 0, high: axis < 32 ? 0 : 1 << axis };
+    } else {
+      checkArray("axes", axes);
+      if (axes.length === 0) return this;
+      ndim = this.shape.length + axes.length;
+      added = axisSet(axes, ndim);
+    }
     checkNdim(ndim);
-    const shape = arrayOf(ndim);
-    const strides = arrayOf(ndim);
+    const shape = arrayOf(ndim, 0);
+    const strides = arrayOf(ndim, 0);
     unsqueezeInto(this.shape, this.strides, added, shape, strides);
     return this.withSameElements(shape, strides);
   }
@@ -511,10 +526,11 @@ export class StridedLayout {
    * ```
    */
   broadcastTo(shape: Shape): StridedLayout {
-    const extents = copyShape(shape);
-    const strides = arrayOf(extents.length);
-    broadcastInto(this.shape, this.strides, extents, strides);
-    const volume = volumeOf(extents);
+    checkArray("shape", shape);
+    checkNdim(shape.length);
+    const extents = arrayOf(shape.length, 0);
+    const strides = arrayOf(shape.length, 0);
+    const volume = broadcastInto(this.shape, this.strides, shape, extents, strides);
     // Repeating elements moves none, so the bounds stay unless none is left.
     const bounds = volume === 0 ? null : this.bounds;
     return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, volume, bounds);
@@ -543,8 +559,8 @@ export class StridedLayout {
   sliced(...items: readonly SliceItem[]): StridedLayout {
     const ndim = slicedNdim(this.shape, items);
     checkNdim(ndim);
-    const shape = arrayOf(ndim);
-    const strides = arrayOf(ndim);
+    const shape = arrayOf(ndim, 0);
+    const strides = arrayOf(ndim, 0);
     let offset = this.sliceOffset + sliceInto(this.shape, this.strides, items, shape, strides);
     const volume = volumeOf(shape);
     if (this.itemsize < 1 && !Number.isInteger(offset * this.itemsize)) {
@@ -580,8 +596,8 @@ export class StridedLayout {
     const axis = normalizeAxis(options?.axis ?? -1, this.shape.length);
     if (itemsize === this.itemsize) return this;
     const ratio = packRatio(this.itemsize, itemsize);
-    const shape = this.shape.slice();
-    const strides = this.strides.slice();
+    const shape = arrayOf(this.shape.length, 0);
+    const strides = arrayOf(this.shape.length, 0);
     if (ratio > 1) packInto(this, ratio, axis, dataPtr, shape, strides);
     else unpackInto(this, Math.round(1 / ratio), axis, shape, strides);
     if (options?.keepDim === false && ratio > 1 && shape[axis] === 1) {

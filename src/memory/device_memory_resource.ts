@@ -13,12 +13,15 @@ import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resour
 
 /** Allocates from a device's current memory pool, on a stream; from the driver directly where it has no pools. */
 export class DeviceMemoryResource extends MemoryResource {
+  /** Whether kernels can use the memory. */
   override readonly isDeviceAccessible: boolean = true;
+  /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = false;
   /** The device. */
   readonly device: CudaDevice;
   readonly #pooled: boolean;
 
+  /** A resource over the device's current pool. */
   constructor(device: CudaDevice) {
     super();
     this.device = device;

@@ -27,12 +27,18 @@ export interface HostMemoryOptions {
  * ```
  */
 export class HostMemoryResource extends MemoryResource {
+  /** Whether kernels can use the memory. */
   override readonly isDeviceAccessible: boolean = false;
+  /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = true;
   /** Alignment in bytes. */
   readonly alignment: number;
 
-  /** @throws {RangeError} if the alignment is no power of two of at least 8 */
+  /**
+   * A resource with an alignment of its own.
+   *
+   * @throws {RangeError} if the alignment is no power of two of at least 8
+   */
   constructor(options: HostMemoryOptions = {}) {
     super();
     const { alignment = 64 } = options;

@@ -24,9 +24,13 @@ export interface CopyOptions {
 
 /** What a memory resource hands to a new buffer. */
 export interface Allocation {
+  /** Address of the first byte; 0n if there are none. */
   readonly ptr: bigint;
+  /** Bytes. */
   readonly size: number;
+  /** The device whose memory it is, or null for host memory. */
   readonly device: CudaDevice | null;
+  /** The home stream, or null for host memory. */
   readonly stream: CudaStream | null;
   /** What keeps foreign memory alive. */
   readonly owner?: unknown;

@@ -6,16 +6,14 @@
 import {
   UCP_EP_CLOSE_FLAG,
   UCP_REQUEST_PARAM_FIELD,
-  ucp_request_param_t,
+  type ucp_request_param_t,
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
 import type { StructView } from "../ffi/struct.ts";
-import { readString } from "../ffi/text.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./memory.ts";
+import { printed } from "./printed.ts";
 import type { Progress } from "./progress.ts";
 
 /** Options of {@linkcode UcxEndpoint.send}. */
@@ -91,7 +89,9 @@ export class UcxEndpoint {
    * first message has passed.
    */
   transports(): string[] {
-    const text = this.#describe();
+    const { ucp } = this.#home;
+    const handle = this.#open("list transports");
+    const text = printed((file) => ucp.information.ucp_ep_print_info(handle, file));
     return [
       ...new Set(Array.from(text.matchAll(/lane\[\d+\]:\s*\d+:([\w/.-]+?)(?:\.\d+)?\s/g), ([, name]) => name ?? "")),
     ];
@@ -152,22 +152,5 @@ export class UcxEndpoint {
     }
     if (this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
     return this.#handle;
-  }
-
-  /** What UCX prints about the endpoint: the one way to the transports that works from UCX 1.13 on. */
-  #describe(): string {
-    using arena = new NativeArena();
-    const { ucp } = this.#home;
-    const text = arena.out("ptr");
-    const length = arena.out("size");
-    const { open_memstream, fclose } = libc().stdio;
-    const file = open_memstream(text.$address, length.$address);
-    ucp.information.ucp_ep_print_info(this.#open("describe"), file);
-    fclose(file);
-    try {
-      return readString(text.value, length.value);
-    } finally {
-      libc().loading.free(text.value);
-    }
   }
 }

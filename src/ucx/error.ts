@@ -14,6 +14,7 @@ export function statusName(status: number): string {
 
 /** A call into UCX failed, or an operation that it started ended badly. */
 export class UcxError extends Error {
+  /** `UcxError`. */
   override readonly name: string = "UcxError";
   /** The library's own code, a `ucs_status_t`. */
   readonly status: number;
@@ -22,6 +23,7 @@ export class UcxError extends Error {
   /** The function of libucp that answered so, or whose operation ended so. */
   readonly call: string;
 
+  /** `hint`: the usual cause, as a sentence. */
   constructor(call: string, status: number, hint?: string) {
     super(`${call} failed with ${statusName(status)} (${status})${hint === undefined ? "" : `. ${hint}`}`);
     this.status = status;

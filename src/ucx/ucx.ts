@@ -18,6 +18,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { cString, readCString } from "../ffi/text.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
+import { printed } from "./printed.ts";
 import { writeParams } from "./params.ts";
 import { UcxWorker } from "./worker.ts";
 
@@ -106,6 +107,13 @@ export class Ucx {
     });
     this.#workers.add(worker);
     return worker;
+  }
+
+  /** The transports and devices that this context can use, for example `["self/memory0", "tcp/lo", "sysv/memory"]`. */
+  transports(): string[] {
+    if (this.#context === 0n) throw new TypeError("Cannot list transports: this Ucx is closed");
+    const text = printed((file) => this.#ucp.information.ucp_context_print_info(this.#context, file));
+    return Array.from(text.matchAll(/resource\s+\d+\s*:.*\s(\S+\/\S+)/g), ([, name]) => name ?? "");
   }
 
   /** Frees the context, after closing the workers that are still open without waiting for their peers. */

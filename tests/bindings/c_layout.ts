@@ -1,5 +1,5 @@
 /** The layout of C structs, worked out here a second time: what `src/ffi/struct.ts` is compared with. */
-import type { Field, Scalar, StructDescription } from "../../bindings/abi.ts";
+import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
 
 /** Where a struct's fields lie, in bytes. */
 export interface Layout {
@@ -9,7 +9,7 @@ export interface Layout {
 }
 
 /** Bytes of a scalar; its alignment is the same. The width is in the name, and the two without one are 64-bit. */
-function widthOf(scalar: Scalar): number {
+function widthOf(scalar: CScalar): number {
   const bits = scalar.slice(1);
   return /^\d+$/.test(bits) ? Number(bits) / 8 : 8;
 }
@@ -18,7 +18,7 @@ function widthOf(scalar: Scalar): number {
 function extentOf(field: Field): { size: number; alignment: number } {
   if (typeof field === "string") return { size: widthOf(field), alignment: widthOf(field) };
   if (Symbol.iterator in field) {
-    const [element, count] = field as readonly [Scalar | StructDescription, number];
+    const [element, count] = field as readonly [CScalar | StructDescription, number];
     const { size, alignment } = extentOf(element);
     return { size: size * count, alignment };
   }

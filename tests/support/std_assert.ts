@@ -28,12 +28,12 @@ function check(msg: string | undefined, compare: () => void): void {
 
 /** Fails unless `expr` is truthy. */
 export function assert(expr: unknown, msg = ""): asserts expr {
-  if (!expr) fail("Expected a truthy value", msg === "" ? undefined : msg, expr, true);
+  if (!expr) fail("Expected a truthy value", msg === "" ? undefined : msg, expr);
 }
 
 /** Fails unless `expr` is `false`. */
 export function assertFalse(expr: unknown, msg?: string): asserts expr is false {
-  if (expr) fail("Expected a falsy value", msg, expr, false);
+  if (expr) fail("Expected a falsy value", msg, expr);
 }
 
 /** Fails unless both are deeply equal, types and prototypes included. */

@@ -1,0 +1,74 @@
+/**
+ * Causeway carries arrays between libraries, devices and machines, in causal order, without copying them: for Deno and
+ * Bun, in TypeScript alone.
+ *
+ * Nothing is opened at import. {@linkcode Cuda.open} and {@linkcode Ucx.open} are the roots; a
+ * {@linkcode StridedMemoryView} is an array.
+ *
+ * @example
+ * ```ts
+ * import { slice, StridedMemoryView } from "@causeway/causeway";
+ *
+ * const table = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] });
+ * const column = table.sliced(slice(null, null, -1), 2); // no copy
+ * using tensor = column.toDlpack(); // DLManagedTensorVersioned *, for any library in this process
+ * using back = StridedMemoryView.fromDlpack(tensor);
+ * console.log(back.ptr === column.ptr); // true
+ * ```
+ *
+ * @module
+ */
+
+// layout/: where elements lie, and what they are
+export * from "./src/layout/mod.ts";
+
+// cuda/: devices, streams and events
+export { Cuda, type CudaProbe } from "./src/cuda/cuda.ts";
+export {
+  type CopyDirection,
+  CudaDevice,
+  type DeviceAttribute,
+  type EventOptions,
+  type StreamOptions,
+} from "./src/cuda/device.ts";
+export { cuda as cudaSymbols } from "./bindings/cuda.ts";
+export { CU_DEVICE_ATTRIBUTE } from "./bindings/cuda_types.ts";
+export { type CudaDriver, CudaError } from "./src/cuda/driver.ts";
+export { CudaEvent } from "./src/cuda/event.ts";
+export { CudaStream } from "./src/cuda/stream.ts";
+
+// memory/: who owns bytes
+export { DeviceMemoryResource } from "./src/memory/device_memory_resource.ts";
+export { type HostMemoryOptions, HostMemoryResource } from "./src/memory/host_memory_resource.ts";
+export {
+  type Allocation,
+  type CopyOptions,
+  type FromPointerOptions,
+  MemoryBuffer,
+} from "./src/memory/memory_buffer.ts";
+export { type AllocateOptions, MemoryResource } from "./src/memory/memory_resource.ts";
+
+// view/ and exchange/: arrays, and handing them over
+export { type FromBufferOptions, StridedMemoryView } from "./src/view/strided_memory_view.ts";
+export * from "./src/exchange/mod.ts";
+
+// ucx/: messages to other processes and machines
+export { type CloseReason, type SendOptions, UcxEndpoint } from "./src/ucx/endpoint.ts";
+export { UcxError } from "./src/ucx/error.ts";
+export type { Receivable, Sendable } from "./src/ucx/memory.ts";
+export { Ucx, type UcxOptions } from "./src/ucx/ucx.ts";
+export { type Received, type ReceiveOptions, UcxWorker } from "./src/ucx/worker.ts";
+
+// ffi/: what goes wrong before any library is open
+export type {
+  ArgumentValue,
+  ArgumentValues,
+  BufferArgument,
+  FunctionGroup,
+  Functions,
+  NativeFunction,
+  ResultValue,
+  ScalarValue,
+} from "./src/ffi/types.ts";
+export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/errors.ts";

@@ -1,0 +1,270 @@
+/**
+ * What is installed on this machine, what is missing, what that costs, and the command that gets it.
+ *
+ * @module
+ */
+import { execFileSync } from "node:child_process";
+import process from "node:process";
+import { Cuda, decodeVersion } from "../cuda/cuda.ts";
+import { libcuda } from "../cuda/driver.ts";
+import { libcudart, libnvrtc } from "../cuda/libraries.ts";
+import type { SymbolTable } from "../../bindings/abi.ts";
+import { pythonLibrary } from "../exchange/python_library.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
+import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { releaseThunks } from "../ffi/release_thunk.ts";
+import { readCString } from "../ffi/text.ts";
+import { libucp } from "../ucx/library.ts";
+import { Ucx } from "../ucx/ucx.ts";
+import { formatBytes } from "./table.ts";
+
+/** A library: where it is and what version, or why it is not there and what to do. */
+export interface LibraryReport {
+  readonly name: string;
+  readonly path: string | null;
+  readonly version: string | null;
+  /** What else is to know about it, in words. */
+  readonly note?: string;
+  /** Why it cannot be used; null if it can. */
+  readonly problem: string | null;
+  /** Where it was looked for without success. */
+  readonly searched: readonly string[];
+  /** What does not work without it. */
+  readonly cost: string;
+  /** The command that gets it. */
+  readonly fix: string;
+}
+
+/** A GPU. */
+export interface GpuReport {
+  readonly ordinal: number;
+  readonly name: string;
+  readonly uuid: string;
+  readonly pciBusId: string;
+  readonly computeCapability: string;
+  readonly totalMemory: number;
+  /** Whether this GPU can use the memory of each GPU, by ordinal; true for itself. */
+  readonly canAccess: readonly boolean[];
+}
+
+/** Everything that `doctor` says. */
+export interface DoctorReport {
+  readonly runtime: { readonly name: string; readonly version: string; readonly os: string; readonly arch: string };
+  /** Whether consumers on any thread may release our arrays: machine code is allowed. */
+  readonly releaseCallbacks: string;
+  readonly libraries: readonly LibraryReport[];
+  readonly cuda: { readonly available: boolean; readonly reason: string; readonly driverVersion: string | null };
+  readonly gpus: readonly GpuReport[];
+  readonly ucx: { readonly version: string; readonly transports: readonly string[]; readonly hasCuda: boolean } | null;
+  /** The interpreter that `python3` starts; null if there is none. */
+  readonly python: PythonReport | null;
+}
+
+/** An interpreter, and the versions of the packages that exchange arrays; null where one is missing. */
+export interface PythonReport {
+  readonly path: string;
+  readonly version: string;
+  readonly packages: { readonly [name: string]: string | null };
+}
+
+/** What a library offers to the report. */
+interface Subject<T extends SymbolTable> {
+  readonly library: LibraryDescription<T>;
+  readonly cost: string;
+  readonly fix: string;
+  readonly version: (functions: ReturnType<typeof openLibrary<T>>["functions"]) => { version: string; note?: string };
+}
+
+/** Examines the machine. Never throws for something that is missing. */
+export function examine(): DoctorReport {
+  const { runtime, platform } = ffiPort();
+  return {
+    runtime: { ...runtime, ...platform },
+    releaseCallbacks: releaseThunks().kind,
+    libraries: [
+      inspect({
+        library: libcuda,
+        cost: "no GPU: arrays stay in host memory",
+        fix: "install NVIDIA's driver, e.g. apt-get install nvidia-driver; in a container: --gpus all",
+        version: ({ opening }) => ({ version: readVersion(opening.cuDriverGetVersion) }),
+      }),
+      inspect({
+        library: libcudart,
+        cost: "handles of the CUDA runtime cannot be checked here; nothing else",
+        fix: "pip install nvidia-cuda-runtime   (in an active virtualenv)",
+        version: ({ opening }) => ({
+          version: readVersion(opening.cudaRuntimeGetVersion),
+          note: runtimeState(opening),
+        }),
+      }),
+      inspect({
+        library: libnvrtc,
+        cost: "no kernels from CUDA C++",
+        fix: "pip install nvidia-cuda-nvrtc   (in an active virtualenv)",
+        version: ({ opening }) => {
+          using arena = new NativeArena();
+          const [major, minor] = [arena.out("i32"), arena.out("i32")];
+          opening.nvrtcVersion(major.$address, minor.$address);
+          return { version: `${major.value}.${minor.value}` };
+        },
+      }),
+      inspect({
+        library: libucp,
+        cost: "no messages to other processes and machines",
+        fix: "apt-get install libucx0   (or, with CUDA: pip install libucx-cu13 in an active virtualenv)",
+        version: ({ opening }) => ({ version: readCString(opening.ucp_get_version_string()) }),
+      }),
+      inspect({
+        library: pythonLibrary,
+        cost: "no Python in the same process",
+        fix: "apt-get install libpython3.11   (3.12 on Ubuntu 24.04)",
+        version: ({ opening }) => ({ version: readCString(opening.Py_GetVersion()).split(" ")[0] ?? "" }),
+      }),
+    ],
+    ...examineCuda(),
+    ucx: examineUcx(),
+    python: examinePython(),
+  };
+}
+
+/** Asks an interpreter in a process of its own: loading one here would change this process. */
+function examinePython(): PythonReport | null {
+  const script = `
+import importlib.metadata, json, platform, sys
+def version(name):
+    try: return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError: return None
+names = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda-core"]
+print(json.dumps({"path": sys.executable, "version": platform.python_version(), "packages": {n: version(n) for n in names}}))
+`;
+  try {
+    const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
+    return JSON.parse(execFileSync(python, ["-c", script], { encoding: "utf8", timeout: 10_000, stdio: "pipe" }));
+  } catch {
+    return null; // no such program, or one that does not answer: either way no Python is found
+  }
+}
+
+function inspect<T extends SymbolTable>({ library, cost, fix, version }: Subject<T>): LibraryReport {
+  const { name } = library;
+  try {
+    const { path, functions } = openLibrary(library);
+    return { name, path, ...version(functions), problem: null, searched: [], cost, fix };
+  } catch (error) {
+    if (!(error instanceof FfiError)) throw error;
+    const attempts = error instanceof LibraryNotFoundError ? error.attempts : [];
+    const searched = attempts.map((attempt) => `${attempt.path}: ${attempt.error}`);
+    const problem = attempts.length > 0 ? "not found" : error.message;
+    return { name, path: null, version: null, problem, searched, cost, fix };
+  }
+}
+
+/** A version that CUDA writes into an int. */
+function readVersion(call: (out: bigint) => number): string {
+  using arena = new NativeArena();
+  const out = arena.out("i32");
+  call(out.$address);
+  return decodeVersion(out.value).join(".");
+}
+
+/** What libcudart itself says about the GPUs. */
+function runtimeState(opening: {
+  cudaGetDeviceCount: (out: bigint) => number;
+  cudaGetErrorName: (code: number) => bigint;
+  cudaGetErrorString: (code: number) => bigint;
+}): string {
+  using arena = new NativeArena();
+  const out = arena.out("i32");
+  const code = opening.cudaGetDeviceCount(out.$address);
+  if (code === 0) return `sees ${out.value} device${out.value === 1 ? "" : "s"}`;
+  return `${readCString(opening.cudaGetErrorName(code))}: ${readCString(opening.cudaGetErrorString(code))}`;
+}
+
+function examineCuda(): Pick<DoctorReport, "cuda" | "gpus"> {
+  const { available, reason } = Cuda.probe();
+  if (!available) return { cuda: { available, reason, driverVersion: null }, gpus: [] };
+  using cuda = Cuda.open();
+  const gpus = cuda.devices.map((device): GpuReport => ({
+    ordinal: device.ordinal,
+    name: device.name,
+    uuid: device.uuid,
+    pciBusId: device.pciBusId,
+    computeCapability: device.computeCapability.join("."),
+    totalMemory: device.totalMemory,
+    canAccess: cuda.devices.map((peer) => peer === device || device.canAccessPeer(peer)),
+  }));
+  return { cuda: { available, reason, driverVersion: cuda.driverVersion.join(".") }, gpus };
+}
+
+function examineUcx(): DoctorReport["ucx"] {
+  try {
+    using ucx = Ucx.open();
+    return { version: ucx.version, transports: ucx.transports(), hasCuda: ucx.hasCuda };
+  } catch {
+    return null; // why is said where the libraries are listed
+  }
+}
+
+/** The report for people. */
+export function format(report: DoctorReport): string {
+  const { runtime, libraries, cuda, gpus, ucx, python } = report;
+  const lines = [
+    `${runtime.name === "deno" ? "Deno" : "Bun"} ${runtime.version} on ${runtime.os} ${runtime.arch}; ` +
+    `release callbacks: ${report.releaseCallbacks}`,
+    "",
+    "Libraries",
+    ...libraries.flatMap(formatLibrary),
+    "",
+    "GPUs",
+    ...gpus.map((gpu) =>
+      `  ${gpu.ordinal}  ${gpu.name}, compute capability ${gpu.computeCapability}, ${formatBytes(gpu.totalMemory)}, ` +
+      `${gpu.pciBusId}, ${gpu.uuid}`
+    ),
+    ...(cuda.available ? [`  driver supports CUDA ${cuda.driverVersion}`] : [`  none: ${cuda.reason}`]),
+    ...(gpus.length > 1 ? ["", "Peer access (row reads memory of column)", ...formatPeers(gpus)] : []),
+    "",
+    "UCX",
+    ...(ucx === null ? ["  none"] : [
+      `  ${ucx.version}, ${ucx.hasCuda ? "with CUDA" : "without CUDA: GPU memory goes through the host"}`,
+      `  transports: ${ucx.transports.join(", ")}`,
+    ]),
+    "",
+    "Python",
+    ...formatPython(python),
+  ];
+  return lines.join("\n");
+}
+
+function formatPython(python: PythonReport | null): string[] {
+  if (python === null) return ["  none: no python3 on PATH. get it: apt-get install python3"];
+  const packages = Object.entries(python.packages);
+  const found = packages.flatMap(([name, version]) => (version === null ? [] : [`${name} ${version}`]));
+  const missing = packages.flatMap(([name, version]) => (version === null ? [name] : []));
+  return [
+    `  ${python.version}  ${python.path}`,
+    `  packages: ${found.join(", ") || "none"}; not installed: ${missing.join(", ") || "none"}`,
+  ];
+}
+
+function formatLibrary({ name, path, version, note, problem, searched, cost, fix }: LibraryReport): string[] {
+  if (problem === null) {
+    return [`  ok       ${name.padEnd(10)} ${version}  ${path}${note === undefined ? "" : `  (${note})`}`];
+  }
+  const where = searched.length > 1 ? `${searched[0]}; ${searched.length - 1} more in --json` : searched[0];
+  return [
+    `  missing  ${name.padEnd(10)} ${cost}`,
+    `           get it: ${fix}`,
+    `           ${problem}${where === undefined ? "" : ` (${where})`}`,
+  ];
+}
+
+function formatPeers(gpus: readonly GpuReport[]): string[] {
+  return [
+    `     ${gpus.map(({ ordinal }) => `${ordinal}`.padStart(4)).join("")}`,
+    ...gpus.map(({ ordinal, canAccess }) =>
+      `  ${`${ordinal}`.padStart(2)} ${canAccess.map((can) => (can ? "yes" : "no").padStart(4)).join("")}`
+    ),
+  ];
+}

@@ -1,0 +1,172 @@
+/**
+ * Operations that rearrange, add and repeat whole axes.
+ */
+import { arrayOf, at, checkArray, checkExtent, formatShape, normalizeAxis, type Shape, volumeOf } from "./shape.ts";
+
+/**
+ * Puts the axes into another order.
+ *
+ * @param axes for every axis of the result the axis it comes from
+ * @param newShape receives the extents; of the same length
+ * @param newStrides receives the strides; of the same length
+ * @throws {TypeError | RangeError} if it is no array, has another length, or an axis is out of range or there twice
+ */
+export function permuteInto(
+  shape: Shape,
+  strides: readonly number[],
+  axes: readonly number[],
+  newShape: number[],
+  newStrides: number[],
+): void {
+  checkArray("axes", axes);
+  if (axes.length !== shape.length) {
+    throw new RangeError(`Expected a permutation of ${shape.length} axes, got ${axes.length}: ${formatShape(axes)}`);
+  }
+  let seenLow = 0; // axes 0 to 31 as bits, and 32 to 63
+  let seenHigh = 0;
+  for (let place = 0; place < axes.length; place++) {
+    const axis = normalizeAxis(at(axes, place), shape.length);
+    const bit = 1 << axis; // JavaScript shifts by the axis modulo 32
+    if (((axis < 32 ? seenLow : seenHigh) & bit) !== 0) {
+      throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
+    }
+    if (axis < 32) seenLow |= bit;
+    else seenHigh |= bit;
+    newShape[place] = at(shape, axis);
+    newStrides[place] = at(strides, axis);
+  }
+}
+
+/**
+ * A copy of a permutation of `ndim` axes with every axis counted from the front.
+ *
+ * @throws {TypeError | RangeError} as {@linkcode permuteInto} does
+ */
+export function normalizePermutation(axes: readonly number[], ndim: number): number[] {
+  const all = Array.from({ length: ndim }, (_, axis) => axis);
+  const order = arrayOf(ndim, 0);
+  permuteInto(all, all, axes, order, arrayOf(ndim, 0));
+  return order;
+}
+
+/** Stands for an axis that {@linkcode placeNewAxes} has yet to give an extent. */
+export const NEW_AXIS = -1;
+
+/**
+ * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of the
+ * next axis; at the end that of the last axis, and 1 if there is none.
+ *
+ * @param shape extents, {@linkcode NEW_AXIS} where a new axis comes; changed
+ * @param strides strides; those of the new axes are overwritten
+ */
+export function placeNewAxes(shape: number[], strides: number[]): void {
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    if (at(shape, axis) === NEW_AXIS) continue;
+    stride = at(strides, axis);
+    break;
+  }
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const extent = at(shape, axis);
+    if (extent === NEW_AXIS) {
+      shape[axis] = 1;
+      strides[axis] = stride;
+    } else {
+      stride = extent * at(strides, axis) + 0; // not -0
+    }
+  }
+}
+
+/** Some of at most 64 axes: those from 0 to 31 as the bits of one number, and those from 32 to 63 of another. */
+export interface AxisSet {
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Reads a list of axes.
+ *
+ * @throws {TypeError | RangeError} if one is no axis, or there twice
+ */
+export function axisSet(axes: readonly number[], ndim: number): AxisSet {
+  let low = 0;
+  let high = 0;
+  for (let place = 0; place < axes.length; place++) {
+    const axis = normalizeAxis(at(axes, place), ndim);
+    const bit = 1 << axis; // JavaScript shifts by the axis modulo 32
+    if (((axis < 32 ? low : high) & bit) !== 0) {
+      throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
+    }
+    if (axis < 32) low |= bit;
+    else high |= bit;
+  }
+  return { low, high };
+}
+
+/** Whether an axis is in the set. */
+export function hasAxis({ low, high }: AxisSet, axis: number): boolean {
+  return (((axis < 32 ? low : high) >>> axis) & 1) !== 0;
+}
+
+/**
+ * Adds axes of extent 1, with the strides of {@linkcode placeNewAxes}.
+ *
+ * @param added where they are in the result
+ * @param newShape receives the extents; longer by as many
+ * @param newStrides receives the strides; as long
+ */
+export function unsqueezeInto(
+  shape: Shape,
+  strides: readonly number[],
+  added: AxisSet,
+  newShape: number[],
+  newStrides: number[],
+): void {
+  let from = shape.length - 1;
+  let stride = from < 0 ? 1 : at(strides, from);
+  for (let axis = newShape.length - 1; axis >= 0; axis--) {
+    if (hasAxis(added, axis)) {
+      newShape[axis] = 1;
+      newStrides[axis] = stride;
+    } else {
+      newShape[axis] = at(shape, from);
+      newStrides[axis] = at(strides, from);
+      stride = at(shape, from) * at(strides, from) + 0; // not -0
+      from--;
+    }
+  }
+}
+
+/**
+ * Repeats elements to fill a larger shape by NumPy's rules.
+ *
+ * @param wanted the extents of the result
+ * @param newShape receives a copy of them; all 0 before
+ * @param newStrides receives the strides; all 0 before
+ * @returns how many elements there are then
+ * @throws {TypeError | RangeError} if an extent is none, there are fewer axes, or one differs that had not extent 1
+ */
+export function broadcastInto(
+  shape: Shape,
+  strides: readonly number[],
+  wanted: Shape,
+  newShape: number[],
+  newStrides: number[],
+): number {
+  const added = wanted.length - shape.length;
+  if (added < 0) throw cannotBroadcast(shape, wanted, `it has ${shape.length} axes, which is more`);
+  for (let axis = 0; axis < wanted.length; axis++) {
+    const repeated = at(wanted, axis);
+    checkExtent(repeated, axis);
+    if (repeated !== 0) newShape[axis] = repeated; // not -0
+    if (axis < added) continue;
+    const extent = at(shape, axis - added);
+    if (extent === repeated) newStrides[axis] = at(strides, axis - added);
+    else if (extent !== 1) throw cannotBroadcast(shape, wanted, `extent ${extent} is neither ${repeated} nor 1`);
+  }
+  return volumeOf(newShape);
+}
+
+function cannotBroadcast(shape: Shape, wanted: Shape, reason: string): RangeError {
+  return new RangeError(`Cannot broadcast ${formatShape(shape)} to ${formatShape(wanted)}: ${reason}`);
+}

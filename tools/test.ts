@@ -1,0 +1,91 @@
+/**
+ * Runs every test under Deno and under Bun, and adds up both: the last line is `N passed, N failed, N skipped`.
+ *
+ * Usage: test.ts [--deep] [path ...]      --deep: every property 20 times longer
+ *
+ * @module
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { findBun } from "./bun.ts";
+
+const deep = process.argv.includes("--deep");
+const paths = process.argv.slice(2).filter((argument) => argument !== "--deep");
+const scratch = mkdtempSync(join(tmpdir(), "causeway-test-"));
+
+/** How one runtime did. */
+interface Outcome {
+  readonly runtime: string;
+  readonly passed: number;
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+}
+
+/** Runs a command, letting it print. */
+function run(command: string, args: readonly string[]): Promise<number> {
+  const env = { ...process.env, ...(deep ? { CAUSEWAY_RUNS: process.env["CAUSEWAY_RUNS"] ?? "20" } : {}) };
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const child = spawn(command, args, { stdio: "inherit", env });
+  child.once("error", reject);
+  child.once("exit", (code) => resolve(code ?? 1));
+  return promise;
+}
+
+/** Reads the results that a runtime wrote down in JUnit's format. */
+function read(runtime: string, report: string, exitCode: number): Outcome {
+  const passed: string[] = [];
+  const failed: string[] = [];
+  const skipped: string[] = [];
+  const cases = /<testcase name="(?<name>[^"]*)"[^>]*?(?:\/>|>(?<body>.*?)<\/testcase>)/gs;
+  for (const { groups } of readFileSync(report, "utf8").matchAll(cases)) {
+    const { name = "", body = "" } = groups ?? {};
+    const list = body.includes("<failure") || body.includes("<error")
+      ? failed
+      : body.includes("<skipped")
+      ? skipped
+      : passed;
+    list.push(unescape(name));
+  }
+  // A module that does not load, or a runtime that dies, fails no test by name.
+  if (exitCode !== 0 && failed.length === 0) failed.push(`the runtime itself: exit code ${exitCode}`);
+  if (exitCode === 0 && passed.length === 0) failed.push("no test ran");
+  return { runtime, passed: passed.length, failed, skipped };
+}
+
+function unescape(text: string): string {
+  const characters: { readonly [entity: string]: string } = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+  return text.replace(/&(#\d+|\w+);/g, (whole, entity: string) => {
+    if (entity.startsWith("#")) return String.fromCodePoint(Number(entity.slice(1)));
+    return characters[entity] ?? whole;
+  });
+}
+
+const report = (runtime: string) => join(scratch, `${runtime}.xml`);
+const outcomes: Outcome[] = [];
+try {
+  console.log("\n== Deno ==");
+  const deno = ["test", "-A", "--no-check", "--quiet", `--junit-path=${report("deno")}`];
+  const targets = paths.length > 0 ? paths : ["tests"];
+  outcomes.push(read("deno", report("deno"), await run(process.execPath, [...deno, ...targets])));
+  console.log("\n== Bun ==");
+  const bun = ["test", "--timeout", "600000", "--reporter=junit", `--reporter-outfile=${report("bun")}`];
+  outcomes.push(read("bun", report("bun"), await run(findBun(), [...bun, ...targets])));
+} finally {
+  rmSync(scratch, { recursive: true });
+}
+
+console.log();
+for (const { runtime, passed, failed, skipped } of outcomes) {
+  console.log(`${runtime}: ${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+  for (const name of failed) console.log(`  failed: ${name}`);
+  for (const name of skipped) console.log(`  skipped: ${name}`);
+}
+const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
+const failures = sum(({ failed }) => failed.length);
+console.log(
+  `${sum(({ passed }) => passed)} passed, ${failures} failed, ${sum(({ skipped }) => skipped.length)} skipped`,
+);
+process.exit(failures === 0 ? 0 : 1);
