@@ -14,7 +14,6 @@ const hostToDevice = 1; // cudaMemcpyHostToDevice
 
 test(...needs(missing, "libcudart takes the driver's streams, events and memory"), () => {
   using cuda = Cuda.open();
-  using arena = new NativeArena();
   const { functions: runtime } = openLibrary(libcudart);
   const device = cuda.device(0);
   using stream = device.createStream();

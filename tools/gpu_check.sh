@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Checks Causeway on a machine with GPUs, where no package registry needs to be reachable: doctor, the demo on the small
+# and on a large array, and the tests under tests/gpu. Writes a report for bench/results/.
+# Usage: tools/gpu_check.sh /path/to/deno|/path/to/bun OUT_DIR
+set -u
+runtime=$1 out=$2
+name=$(basename "$runtime")
+case $name in
+  deno) run=("$runtime" run -A --no-lock --node-modules-dir=manual); tests=("$runtime" test -A --no-check --no-lock --node-modules-dir=manual) ;;
+  bun) run=("$runtime"); tests=("$runtime" test --timeout 600000) ;;
+  *) echo "Expected deno or bun, got $name" >&2; exit 2 ;;
+esac
+mkdir -p "$out"
+report=$out/$name.md
+status=0
+section() { printf '\n## %s\n\n```\n' "$1" >>"$report"; shift; "$@" >>"$report" 2>&1 || { status=1; echo "(exit code $?)" >>"$report"; }; printf '```\n' >>"$report"; }
+printf '# %s on GPUs\n\n%s\n' "$("$runtime" --version | head -n 1)" "$(date -u +%F)" >"$report"
+section doctor "${run[@]}" src/cli/main.ts doctor
+section demo "${run[@]}" src/cli/main.ts demo
+large=$(mktemp -d)/large.npy
+if python3 -c "import numpy as np; np.save('$large', np.random.default_rng(7).normal(size=(20000, 64, 32)).astype('f4'))"; then
+  section "demo, 164 MB" "${run[@]}" src/cli/main.ts demo "$large"
+  rm -f "$large"
+fi
+section "tests/gpu" "${tests[@]}" tests/gpu
+sed -i 's/\x1b\[[0-9;]*m//g' "$report"
+cat "$report"
+exit $status
