@@ -14,7 +14,7 @@ mkdir -p "$out"
 report=$out/$name.md
 status=0
 section() { printf '\n## %s\n\n```\n' "$1" >>"$report"; shift; "$@" >>"$report" 2>&1 || { status=1; echo "(exit code $?)" >>"$report"; }; printf '```\n' >>"$report"; }
-printf '# %s on GPUs\n\n%s\n' "$("$runtime" --version | head -n 1)" "$(date -u +%F)" >"$report"
+printf '# Causeway with %s on GPUs\n\n%s\n' "$name $("$runtime" --version | head -n 1 | sed "s/^deno //")" "$(date -u +%F)" >"$report"
 section doctor "${run[@]}" src/cli/main.ts doctor
 section demo "${run[@]}" src/cli/main.ts demo
 large=$(mktemp -d)/large.npy

@@ -8,6 +8,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
 import { checkCuda, type CudaDriver } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
+import { Holders } from "./holders.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Options of {@linkcode CudaDevice.createStream}. */
@@ -46,7 +47,7 @@ export class CudaDevice {
   readonly #handle: number;
   #context = 0n;
   #defaultStream: CudaStream | undefined;
-  #closed = false;
+  readonly #holders = new Holders(() => this.#release());
 
   /** Use `Cuda.open().devices`. */
   constructor(driver: CudaDriver, ordinal: number) {
@@ -108,7 +109,7 @@ export class CudaDevice {
 
   /** Handle of the primary context, which is retained at the first use. */
   get context(): bigint {
-    if (this.#closed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
     if (this.#context === 0n) {
       const { cuDevicePrimaryCtxRetain } = this.driver.context;
       this.#check("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(this.#out.$address, this.#handle));
@@ -164,10 +165,21 @@ export class CudaDevice {
     this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
   }
 
-  /** Gives the primary context back. Called by `Cuda.close()`. */
+  /**
+   * Keeps the primary context until the returned function is called, even if the `Cuda` is closed meanwhile. What a
+   * buffer does, and a stream: the memory may be in use by a consumer that knows nothing of either.
+   */
+  hold(): () => void {
+    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    return this.#holders.hold();
+  }
+
+  /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
+    this.#holders.close();
+  }
+
+  #release(): void {
     if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
     this.#arena.close();
   }

@@ -7,6 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
+import { Holders } from "./holders.ts";
 
 /** A CUDA stream. */
 export class CudaStream {
@@ -16,14 +17,19 @@ export class CudaStream {
   readonly device: CudaDevice;
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
-  readonly #owned: boolean;
-  #closed = false;
+  readonly #holders: Holders;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
     this.device = device;
     this.handle = handle;
     this.owner = owner;
-    this.#owned = owned;
+    const releaseDevice = owned ? device.hold() : null;
+    this.#holders = new Holders(() => {
+      if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
+      const { driver } = device;
+      device.within(() => checkCuda(driver, "cuStreamDestroy_v2", driver.stream.cuStreamDestroy_v2(handle)));
+      releaseDevice();
+    });
   }
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
@@ -73,14 +79,21 @@ export class CudaStream {
     return code === CUresult.CUDA_SUCCESS;
   }
 
-  /** Destroys the stream once its work is done, without waiting for that. A foreign stream is left alone. */
+  /**
+   * Keeps the stream until the returned function is called, even if it is closed meanwhile. What a buffer does with its
+   * home stream, on which it will be freed.
+   */
+  hold(): () => void {
+    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
+    return this.#holders.hold();
+  }
+
+  /**
+   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. A foreign
+   * stream is left alone. Closing twice is harmless.
+   */
   close(): void {
-    if (this.#closed || !this.#owned) return;
-    this.#closed = true;
-    const { driver } = this.device;
-    this.device.within(() => {
-      checkCuda(driver, "cuStreamDestroy_v2", driver.stream.cuStreamDestroy_v2(this.handle));
-    });
+    this.#holders.close();
   }
 
   /** Destroys the stream once its work is done. */

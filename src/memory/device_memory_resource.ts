@@ -38,8 +38,18 @@ export class DeviceMemoryResource extends MemoryResource {
     reclaim();
     const { device } = this;
     const stream = options.stream ?? device.defaultStream;
-    const ptr = bytes === 0 ? 0n : this.#allocate(bytes, stream);
-    return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free: (at, home) => this.#free(at, home) });
+    const releaseDevice = device.hold();
+    try {
+      const ptr = bytes === 0 ? 0n : this.#allocate(bytes, stream);
+      const free = (at: bigint, home: CudaStream | null) => {
+        this.#free(at, home);
+        releaseDevice();
+      };
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free });
+    } catch (error) {
+      releaseDevice();
+      throw error;
+    }
   }
 
   #allocate(bytes: number, stream: CudaStream): bigint {

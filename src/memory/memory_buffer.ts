@@ -35,7 +35,8 @@ export interface Allocation {
   /** What keeps foreign memory alive. */
   readonly owner?: unknown;
   /**
-   * Gives the memory back. Called once, when the buffer is closed and no export uses it any more.
+   * Gives the memory back. Called once, when the buffer is closed and no export uses it any more, or when the buffer has
+   * been collected: so it must not hold on to the buffer, nor share a scope with a function that does.
    *
    * @param stream the home stream at that time
    */
@@ -48,6 +49,8 @@ interface Holding {
   readonly size: number;
   readonly free: Allocation["free"];
   stream: CudaStream | null;
+  /** Ends the hold on the home stream, which must outlive the memory that is freed on it. */
+  releaseStream: (() => void) | undefined;
   /** What keeps foreign memory alive, until the end. */
   owner: unknown;
   /** Exports that still use the memory. */
@@ -56,7 +59,10 @@ interface Holding {
   freed: boolean;
 }
 
-/** Buffers that were collected without being closed are freed all the same, on their home stream. */
+/**
+ * Buffers that were collected without being closed are freed all the same, on their home stream. Their `free` must not
+ * lead back to them, or they would never be collected.
+ */
 const forgotten = new FinalizationRegistry<Holding>((holding) => {
   if (ffiPort().env("CAUSEWAY_LEAKS") === "1" && !holding.closed) {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
@@ -65,11 +71,18 @@ const forgotten = new FinalizationRegistry<Holding>((holding) => {
   freeIfUnused(holding);
 });
 
+/**
+ * The buffers behind the arrays that `bytes` has given out: whoever holds such an array holds the memory. Without this the
+ * finaliser would free it as soon as nobody holds the buffer itself.
+ */
+const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
+
 function freeIfUnused(holding: Holding): void {
   if (!holding.closed || holding.pins > 0 || holding.freed) return;
   holding.freed = true;
   holding.owner = undefined;
   holding.free(holding.ptr, holding.stream);
+  holding.releaseStream?.();
 }
 
 /**
@@ -92,17 +105,20 @@ export class MemoryBuffer {
   private constructor({ ptr, size, device, stream, owner, free }: Allocation) {
     this.size = size;
     this.device = device;
-    this.#holding = { ptr, size, free, stream, owner, pins: 0, closed: false, freed: false };
-    forgotten.register(this, this.#holding, this);
+    const releaseStream = stream?.hold();
+    this.#holding = { ptr, size, free, stream, releaseStream, owner, pins: 0, closed: false, freed: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
-    return new MemoryBuffer(allocation);
+    const buffer = new MemoryBuffer(allocation);
+    forgotten.register(buffer, buffer.#holding, buffer);
+    return buffer;
   }
 
   /**
-   * A buffer over memory that someone else frees.
+   * A buffer over memory that someone else frees. It need not be closed: there is nothing to give back but the owner,
+   * which the garbage collector takes with it.
    *
    * @param ptr address of the first byte
    * @param size bytes
@@ -145,7 +161,8 @@ export class MemoryBuffer {
   }
 
   /**
-   * The bytes of host memory, without a copy. The array must not be used after the buffer is closed.
+   * The bytes of host memory, without a copy. The array keeps the buffer from being collected; closing the buffer empties
+   * it (its length becomes 0), so that it cannot reach memory that is no longer there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    */
@@ -154,7 +171,10 @@ export class MemoryBuffer {
     if (this.device !== null) {
       throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
     }
-    this.#bytes ??= new Uint8Array(ffiPort().memory(ptr, this.size));
+    if (this.#bytes === undefined) {
+      this.#bytes = new Uint8Array(ffiPort().memory(ptr, this.size));
+      buffers.set(this.#bytes.buffer, this);
+    }
     return this.#bytes;
   }
 
@@ -165,22 +185,22 @@ export class MemoryBuffer {
    * must not change, or be read, before the stream has passed it.
    *
    * @throws {RangeError} if the sizes differ
-   * @throws {TypeError} if device memory is involved and no stream is given
+   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given
    */
   copyFrom(source: MemoryBuffer, options: CopyOptions = {}): void {
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
-    const { ptr } = this;
+    const [to, from] = [this.ptr, source.ptr];
     if (this.size === 0) return;
     const device = this.device ?? source.device;
     if (device === null) {
-      libc().memory.memmove(ptr, source.ptr, BigInt(this.size));
+      libc().memory.memmove(to, from, BigInt(this.size));
       return;
     }
     const { stream } = options;
     if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
-    device.copy(ptr, source.ptr, this.size, directionOf(source, this), stream);
+    device.copy(to, from, this.size, directionOf(source, this), stream);
   }
 
   /** Copies all bytes into another buffer of the same size. See {@linkcode MemoryBuffer.copyFrom}. */
@@ -213,8 +233,14 @@ export class MemoryBuffer {
    */
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
-    if (stream !== undefined) this.#holding.stream = stream;
+    if (stream !== undefined) {
+      const releaseStream = stream.hold();
+      this.#holding.releaseStream?.();
+      this.#holding.releaseStream = releaseStream;
+      this.#holding.stream = stream;
+    }
     this.#holding.closed = true;
+    this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
     forgotten.unregister(this);
     freeIfUnused(this.#holding);
   }
