@@ -122,13 +122,13 @@ export class MemoryBuffer {
    *
    * @param ptr address of the first byte
    * @param size bytes
-   * @throws {RangeError} if the address or size is negative, or a size above 0 comes with a null pointer
+   * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null pointer
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
     }
-    if (ptr < 0n || ptr >= 1n << 64n || (ptr === 0n && size > 0)) {
+    if (ptr < 0n || ptr + BigInt(size) > 1n << 64n || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
     }
     const free = () => {}; // letting go of the owner is all that closing borrowed memory means

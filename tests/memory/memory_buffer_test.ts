@@ -1,0 +1,276 @@
+/**
+ * Who frees a buffer, and when: random programs of pins and closes against a model that only counts.
+ */
+import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CudaStream } from "../../src/cuda/stream.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import { recordingDevice } from "../exchange/recording_driver.ts";
+import { check, fc } from "../support/property.ts";
+
+/** A buffer and what the model knows of it. */
+interface Modelled {
+  readonly buffer: MemoryBuffer;
+  readonly size: number;
+  /** What its bytes must be. */
+  readonly expected: Uint8Array;
+  readonly unpins: (() => void)[];
+  readonly owner: object | undefined;
+  closed: boolean;
+  /** How often `free` was called. */
+  frees: number;
+}
+
+type Operation =
+  | { readonly kind: "allocate"; readonly size: number; readonly owned: boolean }
+  | { readonly kind: "write"; readonly at: number; readonly value: number }
+  | { readonly kind: "copy"; readonly at: number; readonly from: number }
+  | { readonly kind: "pin" | "unpin" | "close" | "use"; readonly at: number };
+
+const index = fc.nat(11);
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("allocate" as const),
+      size: fc.constantFrom(0, 1, 7, 64, 64, 100),
+      owned: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("write" as const), at: index, value: fc.nat(255) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("copy" as const), at: index, from: index }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ kind: fc.constantFrom("pin", "pin", "unpin", "unpin", "close", "use"), at: index }),
+  },
+);
+
+function allocate(size: number, owned: boolean): Modelled {
+  const owner = owned ? {} : undefined;
+  const ptr = size === 0 ? 0n : libc().loading.calloc(1n, BigInt(size));
+  const one: Modelled = {
+    buffer: MemoryBuffer.fromAllocation({
+      ptr,
+      size,
+      device: null,
+      stream: null,
+      ...(owner === undefined ? {} : { owner }),
+      free: (address) => {
+        assertEquals(address, ptr);
+        one.frees++;
+        libc().loading.free(address);
+      },
+    }),
+    size,
+    expected: new Uint8Array(size),
+    unpins: [],
+    owner,
+    closed: false,
+    frees: 0,
+  };
+  return one;
+}
+
+/** Fails unless the buffer is what the model says, used in every way there is. */
+function assertUse({ buffer, closed, expected, size }: Modelled): void {
+  assertEquals(buffer.size, size);
+  if (!closed) {
+    assertEquals(buffer.ptr === 0n, size === 0);
+    assertEquals(new Uint8Array(buffer.bytes()), new Uint8Array(expected));
+    return;
+  }
+  using other = new HostMemoryResource().allocate(size);
+  const use = [
+    () => buffer.ptr,
+    () => buffer.bytes(),
+    () => buffer.pin(),
+    () => buffer.copyFrom(other),
+    () => buffer.copyTo(other),
+  ];
+  for (const one of use) assertThrows(one, TypeError, `Cannot use a closed MemoryBuffer of ${size} bytes`);
+}
+
+/** What must be true at any time. */
+function assertInvariants({ buffer, closed, unpins, owner, frees }: Modelled): void {
+  assertEquals(buffer.isClosed, closed);
+  assertEquals(frees, closed && unpins.length === 0 ? 1 : 0, "freed once, and only when closed and not pinned");
+  assertStrictEquals(buffer.owner, frees === 0 ? owner : undefined);
+}
+
+function run(buffers: Modelled[], operation: Operation): void {
+  if (operation.kind === "allocate") {
+    buffers.push(allocate(operation.size, operation.owned));
+    return;
+  }
+  const one = buffers[operation.at % buffers.length];
+  if (one === undefined) return;
+  switch (operation.kind) {
+    case "write":
+      if (one.closed) return;
+      one.buffer.bytes().fill(operation.value);
+      one.expected.fill(operation.value);
+      return;
+    case "copy": {
+      const from = buffers[operation.from % buffers.length];
+      if (from === undefined || one.closed || from.closed) return;
+      if (from.size !== one.size) {
+        assertThrows(
+          () => one.buffer.copyFrom(from.buffer),
+          RangeError,
+          `${from.size} bytes into a buffer of ${one.size}`,
+        );
+        return;
+      }
+      one.buffer.copyFrom(from.buffer);
+      one.expected.set(from.expected);
+      return;
+    }
+    case "pin":
+      if (!one.closed) one.unpins.push(one.buffer.pin());
+      return;
+    case "unpin": {
+      const unpin = one.unpins.shift();
+      unpin?.();
+      unpin?.(); // the end of a pin counts once
+      return;
+    }
+    case "close": {
+      const bytes = one.closed ? undefined : one.buffer.bytes();
+      one.buffer.close();
+      one.closed = true;
+      assertEquals(bytes?.length ?? 0, 0, "an array of the bytes must not outlive them");
+      return;
+    }
+    case "use":
+      assertUse(one);
+  }
+}
+
+test("a buffer is freed once, when it is closed and the last pin is gone, and refuses every use after its end", () => {
+  check(
+    fc.property(fc.array(operations, { minLength: 5, maxLength: 40 }), (program) => {
+      const buffers: Modelled[] = [];
+      for (const operation of program) {
+        run(buffers, operation);
+        buffers.forEach(assertInvariants);
+      }
+      for (const one of buffers) {
+        one.buffer[Symbol.dispose]();
+        one.closed = true;
+        assertInvariants(one);
+        for (const unpin of one.unpins.splice(0)) unpin();
+        assertInvariants(one);
+        assertUse(one);
+      }
+    }),
+    1500,
+  );
+});
+
+test("pinned memory keeps its bytes after the buffer is closed", () => {
+  const one = allocate(64, false);
+  const { ptr } = one.buffer;
+  one.buffer.bytes().fill(7);
+  const unpin = one.buffer.pin();
+  one.buffer.close();
+  using still = MemoryBuffer.fromPointer(ptr, 64);
+  assertEquals(new Set(still.bytes()), new Set([7]));
+  unpin();
+  assertEquals(one.frees, 1);
+});
+
+test("memory is freed on the home stream, which close can change", () => {
+  const { device } = recordingDevice();
+  const [home, other] = [CudaStream.fromHandle(device, 5n), CudaStream.fromHandle(device, 6n)];
+  for (const closing of [undefined, other]) {
+    const streams: (CudaStream | null)[] = [];
+    const buffer = MemoryBuffer.fromAllocation({
+      ptr: 64n,
+      size: 8,
+      device,
+      stream: home,
+      free: (_, stream) => streams.push(stream),
+    });
+    assertStrictEquals(buffer.stream, home);
+    buffer.close(closing);
+    buffer.close(home);
+    assertEquals(streams.length, 1);
+    assertStrictEquals(streams[0], closing ?? home);
+  }
+});
+
+test("a buffer over foreign memory keeps its owner until the last pin is gone, and frees nothing", () => {
+  const array = new Uint8Array(new ArrayBuffer(32)).fill(3);
+  const owner = { array };
+  using memory = new HostMemoryResource().allocate(32);
+  const buffer = MemoryBuffer.fromPointer(memory.ptr, 32, { owner });
+  assertStrictEquals(buffer.owner, owner);
+  assertStrictEquals(buffer.device, null);
+  assertStrictEquals(buffer.stream, null);
+  const unpin = buffer.pin();
+  buffer.close();
+  assertStrictEquals(buffer.owner, owner);
+  unpin();
+  assertStrictEquals(buffer.owner, undefined);
+  memory.bytes().fill(1); // still allocated
+});
+
+test("an address or a size that cannot be is refused", () => {
+  for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
+    assertThrows(() => MemoryBuffer.fromPointer(64n, size), RangeError, `Cannot make a buffer of ${size} bytes`);
+  }
+  for (const ptr of [-1n, 1n << 64n]) {
+    assertThrows(() => MemoryBuffer.fromPointer(ptr, 1), RangeError, "expected a 64-bit address");
+  }
+  assertThrows(() => MemoryBuffer.fromPointer(0n, 1), RangeError, "Cannot make a buffer of 1 bytes at address 0");
+  assertThrows(() => MemoryBuffer.fromPointer((1n << 64n) - 8n, 9), RangeError, "expected a 64-bit address");
+  assertEquals(MemoryBuffer.fromPointer(0n, 0).bytes().length, 0);
+  assertEquals(MemoryBuffer.fromPointer((1n << 64n) - 8n, 8).size, 8);
+});
+
+test("a copy between host buffers is done on return, whatever the bytes and the size", () => {
+  const resource = new HostMemoryResource();
+  check(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, isTo) => {
+      using source = resource.allocate(bytes.length);
+      using destination = resource.allocate(bytes.length);
+      source.bytes().set(bytes);
+      if (isTo) source.copyTo(destination);
+      else destination.copyFrom(source);
+      assertEquals([...destination.bytes()], [...bytes]);
+    }),
+    300,
+  );
+});
+
+test("a copy between overlapping buffers moves the bytes that were there before it", () => {
+  using memory = new HostMemoryResource().allocate(64);
+  memory.bytes().set(Array.from({ length: 64 }, (_, i) => i));
+  const first = MemoryBuffer.fromPointer(memory.ptr, 48);
+  MemoryBuffer.fromPointer(memory.ptr + 16n, 48).copyFrom(first);
+  assertEquals([...memory.bytes().subarray(16)], Array.from({ length: 48 }, (_, i) => i));
+});
+
+test("device memory is copied on the stream that is given, and not without one", () => {
+  const { device, log } = recordingDevice();
+  using host = new HostMemoryResource().allocate(16);
+  using stand = new HostMemoryResource().allocate(16); // what the recording driver takes for device memory
+  const [hostPtr, devicePtr] = [host.ptr, stand.ptr];
+  const onDevice = MemoryBuffer.fromPointer(devicePtr, 16, { device });
+  const twin = MemoryBuffer.fromPointer(devicePtr, 16, { device });
+  const stream = CudaStream.fromHandle(device, 9n);
+  assertThrows(() => onDevice.copyFrom(host), TypeError, "pass { stream }");
+  assertThrows(() => onDevice.copyTo(host), TypeError, "pass { stream }");
+  assertThrows(() => onDevice.bytes(), TypeError, "copyTo()");
+  assertEquals(log, []);
+  onDevice.copyFrom(host, { stream });
+  onDevice.copyTo(host, { stream });
+  onDevice.copyFrom(twin, { stream });
+  assertEquals(log, [
+    `cuMemcpyHtoDAsync_v2(${devicePtr}, ${hostPtr}, 16, 9)`,
+    `cuMemcpyDtoHAsync_v2(${hostPtr}, ${devicePtr}, 16, 9)`,
+    `cuMemcpyDtoDAsync_v2(${devicePtr}, ${devicePtr}, 16, 9)`,
+  ]);
+});
