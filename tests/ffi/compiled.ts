@@ -1,0 +1,30 @@
+/**
+ * Libraries in C that the tests compile for themselves.
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** What is missing for `compiled`, or null. */
+export const missingCompiler: string | null = spawnSync("cc", ["--version"]).status === 0
+  ? null
+  : "no C compiler: apt-get install gcc";
+
+/**
+ * Compiles C source to a shared library in a new temporary folder.
+ *
+ * @param name file name
+ * @returns its path
+ */
+export function compiled(source: string, name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "causeway-"));
+  const file = join(folder, `${name}.c`);
+  const library = join(folder, name);
+  writeFileSync(file, source);
+  const { status, stderr } = spawnSync("cc", ["-shared", "-fPIC", "-O1", "-o", library, file], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`cc cannot compile ${file}:\n${stderr}`);
+  return library;
+}

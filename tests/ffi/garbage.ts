@@ -1,0 +1,8 @@
+/** Makes garbage until it is collected; Bun can be told to. */
+export function collectGarbage(): void {
+  const bun = Reflect.get(globalThis, "Bun") as { gc(force: true): void } | undefined;
+  let kept: object[] = [];
+  for (let i = 0; i < 50; i++) kept = Array.from({ length: 50_000 }, (_, j) => ({ i, j, kept: kept.length }));
+  const force = true;
+  bun?.gc(force);
+}

@@ -1,0 +1,173 @@
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import process from "node:process";
+import { test } from "node:test";
+import { FfiError } from "../../src/ffi/errors.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { cString } from "../../src/ffi/text.ts";
+import { check, fc } from "../support/property.ts";
+import { askChild, isBun } from "./child.ts";
+import { collectGarbage } from "./garbage.ts";
+
+/** The math library, as the loader opens one. */
+function libm(): bigint {
+  return libc().loading.dlopen(cString("libm.so.6"), 2);
+}
+
+test("the port names its runtime and platform as the process knows them", () => {
+  const { runtime, platform } = ffiPort();
+  assertEquals(runtime, { name: isBun ? "bun" : "deno", version: process.versions[isBun ? "bun" : "deno"] ?? "" });
+  const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
+  assertEquals(platform, { os: process.platform, arch });
+});
+
+for (const [name, path, open] of [["libc.so.6", "libc.so.6", () => 0n], ["libm.so.6", "libm.so.6", libm]] as const) {
+  test(`${name}: an optional symbol that is missing is null, the others work`, () => {
+    const { ffs, cos, no_such_symbol } = ffiPort().bind(path, open(), {
+      ffs: { args: ["i32"], returns: "i32", optional: true },
+      cos: { args: ["f64"], returns: "f64", optional: true },
+      no_such_symbol: { args: ["i32"], returns: "i32", optional: true },
+    });
+    assertEquals(no_such_symbol, null);
+    if (name === "libc.so.6") assertEquals(ffs?.(8), 4);
+    else assertEquals(cos?.(0), 1);
+  });
+
+  test(`${name}: a group in which every symbol is missing and optional is all null`, () => {
+    const group = { no_such_symbol: { args: ["i32"], returns: "i32", optional: true } } as const;
+    assertEquals(ffiPort().bind(path, open(), group).no_such_symbol, null);
+  });
+
+  test(`${name}: a missing symbol that is not optional is named in the error`, () => {
+    const error = assertThrows(() =>
+      ffiPort().bind(path, open(), {
+        abs: { args: ["i32"], returns: "i32", optional: true },
+        no_such_symbol: { args: ["i32"], returns: "i32" },
+      }), FfiError);
+    assertMatch(error.message, new RegExp(`^Cannot bind ${name}: .*no_such_symbol`));
+  });
+}
+
+// Permissions are Deno's: in Bun there is nothing to test.
+for (const permissions of isBun ? [] : [["--deny-net"], ["--deny-ffi"], ["--allow-ffi=/usr/lib", "--allow-env"]]) {
+  test(`Deno with ${permissions.join(" ")}: every error says which flag to add`, () => {
+    const outcomes = askChild("permissions", [], { permissions }) as Record<string, string>;
+    assertEquals(Object.keys(outcomes).length, 8);
+    for (const [name, outcome] of Object.entries(outcomes)) {
+      assertMatch(outcome, /^FfiError: Cannot .*: Deno did not grant FFI in full\. Run with --allow-ffi/, name);
+    }
+  });
+}
+
+test("nothing but --allow-ffi is needed", () => {
+  const outcomes = askChild("permissions", [], { permissions: ["--allow-ffi"] }) as Record<string, string>;
+  assertEquals(Object.keys(outcomes).length, 8);
+  assertEquals(new Set(Object.values(outcomes)), new Set(["ok"]), JSON.stringify(outcomes));
+});
+
+test("env agrees with the environment of the process, and needs nothing but --allow-ffi", () => {
+  const env = {
+    CAUSEWAY_PLAIN: "value",
+    CAUSEWAY_EMPTY: "",
+    CAUSEWAY_EQUALS: "a=b=c",
+    CAUSEWAY_UNICODE: "h\u00e9 \u{1f600} \u65e5",
+    CAUSEWAY_BOM: "\ufeffx",
+    CAUSEWAY_LINES: " a\n\tb ",
+    CAUSEWAY_LONG: "x".repeat(100_000),
+  };
+  const absent = ["CAUSEWAY_ABSENT", "CAUSEWAY_PLAI", "CAUSEWAY_PLAIN=", "toString", "constructor", "__proto__", ""];
+  const names = [...Object.keys(env), ...absent];
+  const expected = [...Object.values(env), ...absent.map(() => null)];
+  assertEquals(askChild("env", names, { permissions: ["--allow-ffi"], env }), expected);
+});
+
+test("env agrees with the environment of this process, whatever the name", () => {
+  const own = Object.entries(process.env);
+  assert(own.length > 0);
+  for (const [name, value] of own) assertEquals(ffiPort().env(name), value, name);
+  const known = new Map(own);
+  const name = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom(...own.map(([name]) => `${name}\0x`)));
+  check(
+    fc.property(name.filter((name) => name.isWellFormed()), (name) => {
+      assertEquals(ffiPort().env(name), known.get(name));
+    }),
+    200,
+  );
+});
+
+test("env sees what the process sets later", () => {
+  process.env["CAUSEWAY_TEST_LATER"] = "now";
+  assertEquals(ffiPort().env("CAUSEWAY_TEST_LATER"), "now");
+  delete process.env["CAUSEWAY_TEST_LATER"];
+  assertEquals(ffiPort().env("CAUSEWAY_TEST_LATER"), undefined);
+});
+
+test("memory shows what C writes, and C sees what JavaScript writes", () => {
+  const port = ffiPort();
+  const { loading, memory } = libc();
+  check(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 20_000 }), fc.integer({ min: 0, max: 255 }), (bytes, fill) => {
+      const size = BigInt(bytes.length);
+      const source = loading.malloc(size);
+      const target = loading.malloc(size);
+      try {
+        const seen = new Uint8Array(port.memory(target, bytes.length));
+        assertEquals(seen.length, bytes.length);
+        memory.memset(target, fill, size);
+        assertEquals(seen, new Uint8Array(bytes.length).fill(fill));
+        new Uint8Array(port.memory(source, bytes.length)).set(bytes);
+        memory.memcpy(target, source, size);
+        assertEquals(seen, new Uint8Array(bytes));
+        // A second look at the same memory is the same memory.
+        new Uint8Array(port.memory(target, bytes.length)).fill(fill);
+        assertEquals(seen, new Uint8Array(bytes.length).fill(fill));
+      } finally {
+        loading.free(source);
+        loading.free(target);
+      }
+    }),
+    100,
+  );
+});
+
+test("memory of length 0 is an empty buffer, wherever it is said to be", () => {
+  const port = ffiPort();
+  assertEquals(port.memory(0n, 0).byteLength, 0);
+  const block = libc().loading.malloc(8n);
+  assertEquals(port.memory(block, 0).byteLength, 0);
+  libc().loading.free(block);
+});
+
+test("memory that cannot be seen is refused", () => {
+  assertThrows(() => ffiPort().memory(0n, 8), RangeError, "Cannot see 8 bytes of memory at NULL");
+  for (const length of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
+    assertThrows(() => ffiPort().memory(4096n, length), RangeError, `Cannot see ${length} bytes`);
+  }
+});
+
+test("memory neither owns nor keeps: C's block outlives every view of it", () => {
+  const { loading } = libc();
+  const block = loading.malloc(4096n);
+  for (let i = 0; i < 2000; i++) new Uint8Array(ffiPort().memory(block, 4096))[i] = i % 251;
+  collectGarbage();
+  const seen = new Uint8Array(ffiPort().memory(block, 4096));
+  for (let i = 0; i < 2000; i++) assertEquals(seen[i], i % 251);
+  loading.free(block);
+});
+
+test("a function and a callback live as long as they are used, whatever the garbage collector does", () => {
+  const port = ffiPort();
+  const description = { args: ["i32"], returns: "i32" } as const;
+  // The release callbacks keep nothing but the address of theirs.
+  const addresses = Array.from({ length: 50 }, (_, i) => port.callback(description, (x) => x + i).address);
+  const functions = addresses.map((address) => port.functionAt(address, description));
+  collectGarbage();
+  for (let i = 0; i < 200; i++) port.callback(description, (x) => -x).close(); // takes over what was freed
+  collectGarbage();
+  for (const [i, f] of functions.entries()) assertEquals(f(1000), 1000 + i);
+});
+
+test("a function at NULL is refused when it is bound, not when it is called", () => {
+  const nowhere = () => ffiPort().functionAt(0n, { args: [], returns: "void" });
+  assertThrows(nowhere, RangeError, "Cannot call a function at NULL");
+});
