@@ -13,7 +13,7 @@ esac
 mkdir -p "$out"
 report=$out/$name.md
 status=0
-section() { printf '\n## %s\n\n```\n' "$1" >>"$report"; shift; "$@" >>"$report" 2>&1 || { status=1; echo "(exit code $?)" >>"$report"; }; printf '```\n' >>"$report"; }
+section() { printf '\n## %s\n\n```\n' "$1" >>"$report"; shift; "$@" >>"$report" 2>&1 || { echo "(exit code $?)" >>"$report"; status=1; }; printf '```\n' >>"$report"; }
 printf '# Causeway with %s on GPUs\n\n%s\n' "$name $("$runtime" --version | head -n 1 | sed "s/^deno //")" "$(date -u +%F)" >"$report"
 section doctor "${run[@]}" src/cli/main.ts doctor
 section demo "${run[@]}" src/cli/main.ts demo

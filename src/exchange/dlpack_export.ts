@@ -71,13 +71,20 @@ const counterBytes = 8;
 /**
  * Exports a view.
  *
- * @throws {ExchangeError} if DLPack has no such element type, a read-only view would go into the old struct, which cannot
- *   say so, or a copy of device memory is asked for
+ * @throws {ExchangeError} if the old struct is wanted, which cannot say that a view is read-only or its elements padded, if
+ *   host memory is to be ordered on a stream, or a copy of device memory or of packed elements is asked for
+ * @throws {TypeError} if the view's buffer is closed
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
   const { maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION], copy = null } = options;
   const versioned = maxVersion[0] >= 1;
-  if (copy === true) return exportCopy(view, options);
+  if (!versioned && view.dtype.dlpack.padded) {
+    throw new ExchangeError(
+      `Cannot export ${view.dtype.name} to a consumer of DLPack 0.x: the old struct cannot say that each element has a ` +
+        "byte of its own. Export the bytes as uint8, or let the consumer pass a version of at least [1, 0].",
+    );
+  }
+  if (copy === true) return exportCopy(view, versioned, options.stream);
   if (view.readonly && !versioned) {
     throw new ExchangeError(
       "Cannot export a read-only view to a consumer of DLPack 0.x: the old struct cannot say that it is read-only. " +
@@ -89,13 +96,15 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
 }
 
 /** Exports a copy that belongs to the consumer alone. */
-function exportCopy(view: StridedMemoryView, options: ToDlpackOptions): DlpackTensor {
+function exportCopy(view: StridedMemoryView, versioned: boolean, stream: ToDlpackOptions["stream"]): DlpackTensor {
   if (view.device !== null) throw new ExchangeError("Cannot export a copy of device memory: copy it yourself first");
+  if (view.dtype.isPacked) throw new ExchangeError(`Cannot export a copy of ${view.dtype.name}: export it without one`);
+  orderForConsumer(view, stream);
   const buffer = new HostMemoryResource().allocate(view.nbytes);
   try {
     const copied = StridedMemoryView.fromBuffer(buffer, { shape: view.shape, dtype: view.dtype });
     copied.copyFrom(view);
-    return exportTensor(copied, (options.maxVersion?.[0] ?? 1) >= 1, DLPACK_FLAG_BITMASK.IS_COPIED);
+    return exportTensor(copied, versioned, DLPACK_FLAG_BITMASK.IS_COPIED);
   } finally {
     buffer.close(); // the export has pinned it
   }
@@ -118,6 +127,7 @@ function exportTensor(view: StridedMemoryView, versioned: boolean, flags: bigint
   const description = versioned ? DLManagedTensorVersioned : DLManagedTensor;
   const head = layoutOf(description).size;
   const { ndim } = view.layout;
+  const data = view.ptr; // before anything is allocated: a closed buffer has none to give
   const block = allocate(head + counterBytes + 2 * 8 * ndim);
   const memory = ffiPort().memory(block, head + counterBytes + 2 * 8 * ndim);
   const counter = block + BigInt(head);
@@ -130,12 +140,12 @@ function exportTensor(view: StridedMemoryView, versioned: boolean, flags: bigint
       (view.dtype.dlpack.padded ? DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED : 0n);
     managed.manager_ctx = counter;
     managed.deleter = address.DLManagedTensorVersioned;
-    writeTensor(managed.dl_tensor, view, memory, counter);
+    writeTensor(managed.dl_tensor, view, data, memory, counter);
   } else {
     const managed = struct(DLManagedTensor).over(memory, block);
     managed.manager_ctx = counter;
     managed.deleter = address.DLManagedTensor;
-    writeTensor(managed.dl_tensor, view, memory, counter);
+    writeTensor(managed.dl_tensor, view, data, memory, counter);
   }
   const holder = new Export(block, new DataView(memory, head, counterBytes), view.buffer);
   return new DlpackTensor(block, versioned ? [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] : null, holder);
@@ -144,6 +154,7 @@ function exportTensor(view: StridedMemoryView, versioned: boolean, flags: bigint
 function writeTensor(
   tensor: StructView<typeof DLTensor>,
   view: StridedMemoryView,
+  data: bigint,
   memory: ArrayBuffer,
   counter: bigint,
 ): void {
@@ -156,7 +167,7 @@ function writeTensor(
     numbers.setBigInt64((ndim + axis) * 8, BigInt(strides[axis] ?? 0), true);
   }
   const [type, id] = dlpackDevice(view);
-  tensor.data = view.ptr;
+  tensor.data = data;
   tensor.device.device_type = type;
   tensor.device.device_id = id;
   tensor.ndim = ndim;

@@ -16,7 +16,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { struct, type StructView } from "../ffi/struct.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { callDeleter, DlpackTensor, type ImportOptions, isDlpackSource } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
@@ -46,39 +46,37 @@ export function fromDlpack(source: unknown, options: ImportOptions = {}): Stride
 }
 
 function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
+  if (tensor.ptr === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
   const versioned = tensor.version !== null;
   const { dl_tensor, flags } = versioned ? readVersioned(tensor.ptr) : readLegacy(tensor.ptr);
   const dtype = readDtype(dl_tensor, flags);
-  const layout = readLayout(dl_tensor, dtype);
   const device = readDevice(dl_tensor, options);
-  const [min, max] = layout.offsetBounds;
-  const empty = layout.volume === 0;
-  if (!empty && dl_tensor.data === 0n) {
-    throw new ExchangeError(`Cannot import a DLPack tensor of ${layout.volume} elements: its data pointer is NULL`);
-  }
-  // The memory that the tensor vouches for: from its lowest element to its highest, and not a byte more.
-  const first = empty ? 0n : dl_tensor.data + dl_tensor.byte_offset + BigInt(Math.floor(min * dtype.itemsize));
-  const size = empty ? 0 : Math.ceil((max + 1) * dtype.itemsize) - Math.floor(min * dtype.itemsize);
-  const ptr = tensor.take();
+  const layout = readLayout(dl_tensor, dtype);
+  const { ptr, size, offset } = readExtent(dl_tensor, layout);
   const buffer = MemoryBuffer.fromAllocation({
-    ptr: first,
+    ptr,
     size,
     device,
-    stream: options.stream ?? null,
+    stream: device === null ? null : options.stream ?? null,
     owner: tensor,
-    free: (_, stream) => {
-      stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done
-      callDeleter(ptr, versioned);
-    },
+    free: giveBack(tensor.take(), versioned),
   });
   return StridedMemoryView.fromImport({
     buffer,
-    offset: empty ? 0 : -Math.floor(min * dtype.itemsize),
+    offset,
     layout,
     dtype,
     readonly: (flags & DLPACK_FLAG_BITMASK.READ_ONLY) !== 0n,
     onClose: () => buffer.close(),
   });
+}
+
+/** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */
+function giveBack(tensor: bigint, versioned: boolean): Allocation["free"] {
+  return (_, stream) => {
+    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done
+    callDeleter(tensor, versioned);
+  };
 }
 
 interface Read {
@@ -126,6 +124,28 @@ function readLayout(tensor: StructView<typeof DLTensor>, dtype: DType): StridedL
     const why = error instanceof Error ? error.message : String(error);
     throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
   }
+}
+
+/** The memory that a tensor vouches for: from its lowest element to its highest, and not a byte more. */
+function readExtent(
+  tensor: StructView<typeof DLTensor>,
+  layout: StridedLayout,
+): { readonly ptr: bigint; readonly size: number; readonly offset: number } {
+  if (layout.volume === 0) return { ptr: 0n, size: 0, offset: 0 };
+  if (tensor.data === 0n) {
+    throw new ExchangeError(`Cannot import a DLPack tensor of ${layout.volume} elements: its data pointer is NULL`);
+  }
+  const [min, max] = layout.offsetBounds;
+  const before = -Math.floor(min * layout.itemsize);
+  const size = before + Math.ceil((max + 1) * layout.itemsize);
+  const ptr = tensor.data + tensor.byte_offset - BigInt(before);
+  if (ptr <= 0n || ptr + BigInt(size) > 1n << 64n) {
+    throw new ExchangeError(
+      `Cannot import a DLPack tensor of ${size} bytes from ${before} before address ${tensor.data} + ` +
+        `${tensor.byte_offset}: they lie outside of memory`,
+    );
+  }
+  return { ptr, size, offset: before };
 }
 
 function readNumbers(address: bigint, count: number, what: string): number[] {

@@ -1,7 +1,7 @@
 /**
  * Operations that rearrange, add and repeat whole axes.
  */
-import { arrayOf, at, checkArray, checkExtent, formatShape, normalizeAxis, type Shape, volumeOf } from "./shape.ts";
+import { arrayOf, at, checkArray, checkExtent, checkVolume, formatShape, normalizeAxis, type Shape } from "./shape.ts";
 
 /**
  * Puts the axes into another order.
@@ -103,29 +103,31 @@ export function axisSet(axes: readonly number[], ndim: number): AxisSet {
   return { low, high };
 }
 
-/** Whether an axis is in the set. */
-export function hasAxis({ low, high }: AxisSet, axis: number): boolean {
+/** Whether an axis is in a set given by its two numbers; JavaScript shifts by the axis modulo 32. */
+export function isInSet(low: number, high: number, axis: number): boolean {
   return (((axis < 32 ? low : high) >>> axis) & 1) !== 0;
 }
 
 /**
  * Adds axes of extent 1, with the strides of {@linkcode placeNewAxes}.
  *
- * @param added where they are in the result
+ * @param low which axes of the result from 0 to 31 are new, as bits
+ * @param high which from 32 to 63 are
  * @param newShape receives the extents; longer by as many
  * @param newStrides receives the strides; as long
  */
 export function unsqueezeInto(
   shape: Shape,
   strides: readonly number[],
-  added: AxisSet,
+  low: number,
+  high: number,
   newShape: number[],
   newStrides: number[],
 ): void {
   let from = shape.length - 1;
   let stride = from < 0 ? 1 : at(strides, from);
   for (let axis = newShape.length - 1; axis >= 0; axis--) {
-    if (hasAxis(added, axis)) {
+    if (isInSet(low, high, axis)) {
       newShape[axis] = 1;
       newStrides[axis] = stride;
     } else {
@@ -155,16 +157,21 @@ export function broadcastInto(
 ): number {
   const added = wanted.length - shape.length;
   if (added < 0) throw cannotBroadcast(shape, wanted, `it has ${shape.length} axes, which is more`);
+  let volume = 1;
   for (let axis = 0; axis < wanted.length; axis++) {
     const repeated = at(wanted, axis);
     checkExtent(repeated, axis);
-    if (repeated !== 0) newShape[axis] = repeated; // not -0
+    if (repeated === 0) volume = 0;
+    else {
+      newShape[axis] = repeated; // not -0
+      volume *= repeated;
+    }
     if (axis < added) continue;
     const extent = at(shape, axis - added);
     if (extent === repeated) newStrides[axis] = at(strides, axis - added);
     else if (extent !== 1) throw cannotBroadcast(shape, wanted, `extent ${extent} is neither ${repeated} nor 1`);
   }
-  return volumeOf(newShape);
+  return checkVolume(volume, wanted);
 }
 
 function cannotBroadcast(shape: Shape, wanted: Shape, reason: string): RangeError {

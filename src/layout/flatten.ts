@@ -1,4 +1,4 @@
-import { type AxisSet, hasAxis } from "./axes.ts";
+import { type AxisSet, isInSet } from "./axes.ts";
 import { at, formatShape, type Shape, show } from "./shape.ts";
 
 /** Options of `StridedLayout.flattened`. */
@@ -64,7 +64,7 @@ export function flattenInto(
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
     const stride = at(strides, axis);
-    if (axis > start && axis <= end && (mask === null || hasAxis(mask, axis))) {
+    if (axis > start && axis <= end && (mask === null || isInSet(mask.low, mask.high, axis))) {
       if (volume === 0 || extent === 1 || outerExtent === 1 || outerStride === stride * extent) {
         made--;
         // The joined axis steps like its innermost part that is ever stepped along.

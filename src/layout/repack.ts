@@ -3,7 +3,7 @@ import { gcd } from "./uniqueness.ts";
 
 /** Options of `StridedLayout.repacked`. */
 export interface RepackOptions {
-  /** Address of offset 0; larger elements must be aligned there. Default: 0n, which is aligned to anything. */
+  /** Address of offset 0; larger elements must be aligned there. Default: none, which is aligned to anything. */
   dataPtr?: bigint;
   /** The axis along which elements are joined or split. Default: -1, the last. */
   axis?: number;
@@ -15,14 +15,15 @@ export interface RepackOptions {
 export interface CompatibleItemsizeOptions {
   /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
   max?: number;
-  /** Address of offset 0; the answer divides it. Default: 0n, which is aligned to anything. */
+  /** Address of offset 0; the answer divides it. Default: none, which is aligned to anything. */
   dataPtr?: bigint;
   /** The axis along which elements would be joined. Default: -1, the last. */
   axis?: number;
 }
 
 /** Throws a TypeError or RangeError unless a value can be an address. */
-export function checkDataPtr(dataPtr: bigint): void {
+export function checkDataPtr(dataPtr: bigint | undefined): void {
+  if (dataPtr === undefined) return;
   if (typeof dataPtr !== "bigint") throw new TypeError(`Expected dataPtr to be a bigint, got ${show(dataPtr)}`);
   if (dataPtr < 0n) throw new RangeError(`Expected dataPtr to be an address, got ${show(dataPtr)}`);
 }
@@ -72,15 +73,15 @@ export function packRatio(itemsize: number, newItemsize: number): number {
  * Whether an address is a multiple of an element's size. Counted in bits, so that the question makes sense for a packed
  * sub-byte element as well.
  */
-function isAligned(dataPtr: bigint, itemsize: number): boolean {
-  return dataPtr === 0n || (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
+function isAligned(dataPtr: bigint | undefined, itemsize: number): boolean {
+  return dataPtr === undefined || (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
 }
 
 /**
  * Joins every `ratio` neighbours along an axis into one element.
  *
  * @param ratio how many, an integer above 1
- * @param dataPtr the address of offset 0, which must be aligned to the new size (0n is aligned to anything)
+ * @param dataPtr the address of offset 0, which must be aligned to the new size (undefined is aligned to anything)
  * @param newShape receives the extents
  * @param newStrides receives the strides
  * @throws {RangeError} if the neighbours are not adjacent in memory, or a boundary would fall inside a new element
@@ -89,7 +90,7 @@ export function packInto(
   layout: PackableLayout,
   ratio: number,
   axis: number,
-  dataPtr: bigint,
+  dataPtr: bigint | undefined,
   newShape: number[],
   newStrides: number[],
 ): void {
@@ -156,7 +157,7 @@ export function largestPack(
   { shape, strides, itemsize, sliceOffset }: PackableLayout,
   most: number,
   axis: number,
-  dataPtr: bigint,
+  dataPtr: bigint | undefined,
 ): number {
   const extent = at(shape, axis);
   if (extent === 0 || (extent > 1 && at(strides, axis) !== 1)) return 1;
@@ -165,7 +166,7 @@ export function largestPack(
     if (other !== axis && at(shape, other) !== 1) ratio = gcd(ratio, Math.abs(at(strides, other)));
   }
   if (!isAligned(dataPtr, itemsize)) return 1;
-  if (dataPtr !== 0n) {
+  if (dataPtr !== undefined) {
     const elementsBefore = (dataPtr * 8n) / BigInt(itemsize * 8);
     ratio = gcd(ratio, Number(elementsBefore % BigInt(ratio)));
   }

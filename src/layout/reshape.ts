@@ -15,7 +15,6 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
   const extents = arrayOf(requested.length, 0);
   let open = -1;
   let product = 1;
-  let isEmpty = false;
   for (let axis = 0; axis < extents.length; axis++) {
     const extent = at(requested, axis);
     if (extent === -1) {
@@ -24,11 +23,12 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
       continue;
     }
     checkExtent(extent, axis);
-    if (extent === 0) isEmpty = true;
-    else extents[axis] = extent; // not -0
-    product *= extent;
+    if (extent === 0) product = 0;
+    else {
+      extents[axis] = extent; // not -0
+      product *= extent;
+    }
   }
-  if (isEmpty) product = 0;
   if (open >= 0) {
     if (product === 0) throw cannotReshape(shape, requested, "next to an extent of 0, any value would do for -1");
     if (volume % product !== 0) {
@@ -36,7 +36,7 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
     }
     extents[open] = volume / product;
   } else if (product !== volume) {
-    throw cannotReshape(shape, requested, `it has ${volume} elements, not ${isEmpty ? 0 : product}`);
+    throw cannotReshape(shape, requested, `it has ${volume} elements, not ${product}`);
   }
   return extents;
 }
@@ -74,7 +74,8 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
     }
     result[made] = step * taken;
     taken *= extent;
-    if (run % taken !== 0) return null;
+    // If this does not divide the run, the next new axes cannot make it fit, and sooner or later end up here.
+    if (taken > run) return null;
   }
   return result;
 }

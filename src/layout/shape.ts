@@ -129,14 +129,17 @@ export function checkExtent(extent: number, axis: number): void {
  */
 export function volumeOf(shape: Shape): number {
   let volume = 1;
-  let isEmpty = false;
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
-    if (extent === 0) isEmpty = true;
+    // A zero settles it, even where the others overflow to infinity (and infinity times zero is NaN).
+    if (extent === 0) return 0;
     volume *= extent;
   }
-  // A zero settles it, even where the others overflow to infinity (and infinity times zero is NaN).
-  if (isEmpty) return 0;
+  return checkVolume(volume, shape);
+}
+
+/** The volume, unless it is beyond 2^53 - 1: then a RangeError. */
+export function checkVolume(volume: number, shape: Shape): number {
   if (volume > Number.MAX_SAFE_INTEGER) {
     throw new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
   }

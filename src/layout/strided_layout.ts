@@ -21,7 +21,7 @@ import {
   type Shape,
   volumeOf,
 } from "./shape.ts";
-import { type AxisSet, axisSet, broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
+import { axisSet, broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
 import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
 import { boundsOf, checkDenseSpan, checkSpan, copyStrides } from "./span.ts";
 import {
@@ -140,23 +140,29 @@ export class StridedLayout {
     volume = 0,
     bounds: readonly [min: number, max: number] | null = null,
   ) {
-    if (options !== DERIVED) {
-      checkItemsize(itemsize);
-      shape = copyShape(shape);
-      volume = volumeOf(shape);
-      if (strides !== null) {
-        strides = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
-        checkSpan(shape, strides, itemsize);
-      } else checkDenseSpan(shape, volume, itemsize);
-    }
-    this.shape = shape;
-    this.strides = strides ?? rowMajorStrides(shape, volume);
     this.itemsize = itemsize;
     this.sliceOffset = sliceOffset;
-    this.volume = volume;
     this.known = 0;
-    this.bounds = bounds;
     this.description = null;
+    this.bounds = bounds;
+    if (options === DERIVED) {
+      this.shape = shape;
+      this.strides = strides ?? []; // never null here, as the overload says
+      this.volume = volume;
+      return;
+    }
+    checkItemsize(itemsize);
+    const extents = copyShape(shape);
+    this.shape = extents;
+    this.volume = volumeOf(extents);
+    if (strides === null) {
+      checkDenseSpan(extents, this.volume, itemsize);
+      this.strides = rowMajorStrides(extents, this.volume);
+    } else {
+      const steps = copyStrides(extents, strides, options?.divideStrides === true ? itemsize : 1);
+      checkSpan(extents, steps, itemsize);
+      this.strides = steps;
+    }
   }
 
   /**
@@ -494,20 +500,23 @@ export class StridedLayout {
    */
   unsqueezed(axes: number | readonly number[]): StridedLayout {
     let ndim = this.shape.length + 1;
-    let added: AxisSet;
+    let low = 0;
+    let high = 0;
     if (typeof axes === "number") {
+      checkNdim(ndim);
       const axis = normalizeAxis(axes, ndim);
-      added = { low: axis < 32 ? 1 << axis : 0, high: axis < 32 ? 0 : 1 << axis };
+      if (axis < 32) low = 1 << axis;
+      else high = 1 << axis;
     } else {
       checkArray("axes", axes);
       if (axes.length === 0) return this;
       ndim = this.shape.length + axes.length;
-      added = axisSet(axes, ndim);
+      checkNdim(ndim);
+      ({ low, high } = axisSet(axes, ndim));
     }
-    checkNdim(ndim);
     const shape = arrayOf(ndim, 0);
     const strides = arrayOf(ndim, 0);
-    unsqueezeInto(this.shape, this.strides, added, shape, strides);
+    unsqueezeInto(this.shape, this.strides, low, high, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
@@ -590,7 +599,7 @@ export class StridedLayout {
    * ```
    */
   repacked(itemsize: number, options?: RepackOptions): StridedLayout {
-    const dataPtr = options?.dataPtr ?? 0n;
+    const dataPtr = options?.dataPtr;
     checkItemsize(itemsize);
     checkDataPtr(dataPtr);
     const axis = normalizeAxis(options?.axis ?? -1, this.shape.length);
@@ -624,7 +633,7 @@ export class StridedLayout {
    */
   maxCompatibleItemsize(options?: CompatibleItemsizeOptions): number {
     const max = options?.max ?? 16;
-    const dataPtr = options?.dataPtr ?? 0n;
+    const dataPtr = options?.dataPtr;
     checkItemsize(max);
     checkDataPtr(dataPtr);
     if (max < this.itemsize) {

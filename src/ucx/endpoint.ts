@@ -15,6 +15,7 @@ import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./memory.ts";
 import { printed } from "./printed.ts";
 import type { Progress } from "./progress.ts";
+import { checkTag } from "./tag.ts";
 
 /** Options of {@linkcode UcxEndpoint.send}. */
 export interface SendOptions {
@@ -47,6 +48,7 @@ export class UcxEndpoint {
   #handle: bigint;
   #failure: UcxError | undefined;
   #closing: Promise<void> | undefined;
+  #ended: Promise<void> | undefined;
 
   /** Use {@linkcode UcxWorker.connect}. */
   constructor(home: EndpointHome, handle: bigint) {
@@ -65,19 +67,21 @@ export class UcxEndpoint {
    * @throws {UcxError} if the other side is gone
    * @throws {TypeError} if the endpoint is closed, if the memory is not contiguous, or if it is a GPU's and this UCX
    *   was built without CUDA
+   * @throws {RangeError} if the tag has more than 64 bits
    */
   async send(what: Sendable, options: SendOptions = {}): Promise<void> {
     const handle = this.#open("send");
+    const tag = checkTag("tag", options.tag ?? 0n);
     options.signal?.throwIfAborted();
     const memory = sendMemory(what, this.#home.hasCuda);
     const { parameters, ucp, progress } = this.#home;
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type;
     parameters.memory_type = memory.cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-    const { address, length, keep } = memory;
-    const begun = ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), options.tag ?? 0n, parameters.$address);
+    const { address, length, release } = memory;
+    const begun = ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address);
     await progress.follow(begun, {
       call: "ucp_tag_send_nbx",
-      keep,
+      release,
       immediate: () => {},
       result: () => {},
       signal: options.signal,
@@ -104,12 +108,15 @@ export class UcxEndpoint {
   }
 
   /**
-   * Closes the endpoint after what was sent has arrived; with `force`, at once.
+   * Closes the endpoint after what was sent has arrived; with `force`, or if the other side is gone, at once: sends that
+   * are under way are then rejected.
    *
-   * Closing twice is harmless.
+   * Closing twice is harmless, and `force` also ends a close that is still waiting.
    */
   close(options: { readonly force?: boolean } = {}): Promise<void> {
-    this.#closing ??= this.#close(options.force ?? this.#failure !== undefined);
+    if (options.force ?? this.#failure !== undefined) return this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+    // UCX could do both in one request, but then there would be no way back to force while it waits.
+    this.#closing ??= this.#flush().then(() => this.#end(this.#failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE));
     return this.#closing;
   }
 
@@ -118,28 +125,37 @@ export class UcxEndpoint {
     await this.close();
   }
 
-  async #close(force: boolean): Promise<void> {
-    const { parameters, ucp, progress } = this.#home;
+  /** Waits until what was sent has arrived, or cannot arrive any more. */
+  #flush(): Promise<void> {
+    const { parameters, ucp } = this.#home;
+    parameters.op_attr_mask = 0;
+    return this.#follow("ucp_ep_flush_nbx", ucp.endpoint.ucp_ep_flush_nbx(this.#handle, parameters.$address));
+  }
+
+  /** Gives the endpoint back to UCX, once. */
+  #end(flags: number): Promise<void> {
+    this.#ended ??= this.#giveBack(flags);
+    return this.#ended;
+  }
+
+  async #giveBack(flags: number): Promise<void> {
+    const { parameters, ucp } = this.#home;
     const handle = this.#handle;
     this.#handle = 0n;
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
-    parameters.flags = force ? UCP_EP_CLOSE_FLAG.FORCE : 0;
-    const begun = ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address);
+    parameters.flags = flags;
+    await this.#follow("ucp_ep_close_nbx", ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address));
+    this.#home.forget(handle);
+    this.#settleClosed(null);
+  }
+
+  /** The end of a flush or a close, however it ends: that the other side went first is what `closed` reports. */
+  async #follow(call: string, begun: bigint): Promise<void> {
     try {
-      const followed = progress.follow(begun, {
-        call: "ucp_ep_close_nbx",
-        keep: this,
-        immediate: () => {},
-        result: () => {},
-      });
-      await followed;
+      await this.#home.progress.follow(begun, { call, release: () => {}, immediate: () => {}, result: () => {} });
     } catch (error) {
-      // The endpoint is gone either way; that the other side went first is what `closed` reports.
-      if (error instanceof UcxError) this.fail(error);
-      else throw error;
-    } finally {
-      this.#home.forget(handle);
-      this.#settleClosed(null);
+      const isOurs = this.#ended !== undefined; // the close itself, or a flush that it has cancelled
+      if (error instanceof UcxError && !isOurs) this.fail(error);
     }
   }
 
@@ -150,7 +166,9 @@ export class UcxEndpoint {
         this.#failure.status,
       );
     }
-    if (this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
+    if (this.#closing !== undefined || this.#handle === 0n) {
+      throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
+    }
     return this.#handle;
   }
 }

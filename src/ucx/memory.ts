@@ -19,8 +19,8 @@ export interface Memory {
   readonly length: number;
   /** Whether it is a GPU's. */
   readonly cuda: boolean;
-  /** What keeps it alive. */
-  readonly keep: unknown;
+  /** Lets go of it. Until then it stays where it is, even if its buffer is closed. */
+  readonly release: () => void;
 }
 
 /**
@@ -30,19 +30,17 @@ export interface Memory {
  * @throws {TypeError} if it is not contiguous, or a GPU's and this UCX was built without CUDA
  */
 export function sendMemory(what: Sendable, hasCuda: boolean): Memory {
-  const memory = memoryOf(what, "send", hasCuda);
-  if (!(what instanceof Uint8Array)) what.stream?.synchronize();
-  return memory;
+  return memoryOf(what, "send", hasCuda);
 }
 
 /**
- * The memory to receive into.
+ * The memory to receive into. Work on it that is still enqueued is waited for as well.
  *
  * @throws {TypeError} if it is read-only, not contiguous, or a GPU's and this UCX was built without CUDA
  */
 export function receiveMemory(into: Receivable, hasCuda: boolean): Memory {
   if (into instanceof StridedMemoryView && into.readonly) throw new TypeError("Cannot receive into a read-only view");
-  return sendMemory(into, hasCuda);
+  return memoryOf(into, "receive into", hasCuda);
 }
 
 function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
@@ -50,7 +48,7 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
     const { buffer, byteOffset, byteLength: length } = what;
     if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
     const address = length === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
-    return { address, length, cuda: false, keep: buffer };
+    return { address, length, cuda: false, release: hold(buffer) };
   }
   const cuda = what.device !== null;
   if (cuda && !hasCuda) {
@@ -58,12 +56,20 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
       `Cannot ${doing} GPU memory: this UCX was built without CUDA. Copy it to the host, or install libucx-cu13.`,
     );
   }
-  if (what instanceof MemoryBuffer) return { address: what.ptr, length: what.size, cuda, keep: what };
-  if (!what.layout.isContiguousC) {
+  if (what instanceof StridedMemoryView && !what.layout.isContiguousC) {
     throw new TypeError(
       `Cannot ${doing} a view of shape (${what.shape.join(", ")}) with strides (${what.strides.join(", ")}): ` +
         "expected contiguous memory in C order. Copy it first.",
     );
   }
-  return { address: what.ptr, length: what.nbytes, cuda, keep: what };
+  what.stream?.synchronize();
+  return what instanceof MemoryBuffer
+    ? { address: what.ptr, length: what.size, cuda, release: what.pin() }
+    : { address: what.ptr, length: what.nbytes, cuda, release: what.buffer.pin() };
+}
+
+/** Keeps an ArrayBuffer from being collected until it is released. */
+function hold(buffer: ArrayBuffer): () => void {
+  const held = new Set([buffer]);
+  return () => held.clear();
 }

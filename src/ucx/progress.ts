@@ -20,8 +20,8 @@ const heartbeat = 10;
 export interface Begun<T> {
   /** The function of libucp, for messages. */
   readonly call: string;
-  /** What must stay alive until the end: the memory and its owners. */
-  readonly keep: unknown;
+  /** Lets go of the memory that UCX reads or writes. Called once, when UCX is done with it. */
+  readonly release: () => void;
   /** The result if the operation completed at once, before a request was made. */
   readonly immediate: () => T;
   /** The result from a finished request. */
@@ -51,17 +51,18 @@ export class Progress {
   }
 
   /** Follows what a function of type `ucs_status_ptr_t` has begun. */
-  follow<T>(pointer: bigint, { call, keep, immediate, result, signal }: Begun<T>): Promise<T> {
+  follow<T>(pointer: bigint, { call, release, immediate, result, signal }: Begun<T>): Promise<T> {
     const answer = readStatusPointer(pointer);
+    if (answer.kind !== "pending") release();
     if (answer.kind === "failed") return Promise.reject(new UcxError(call, answer.status, advice(answer.status)));
     if (answer.kind === "done") return Promise.resolve(immediate());
     const { request } = answer;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const operation: Operation = {
       request,
-      keep,
       reject,
       finish: (status) => {
+        release();
         if (status === ucs_status_t.UCS_OK) resolve(result(request));
         else reject(operation.cancelled ?? new UcxError(call, status, advice(status)));
       },

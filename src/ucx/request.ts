@@ -22,9 +22,7 @@ export function readStatusPointer(value: bigint): StatusPointer {
 export interface Operation {
   /** UCX's request. */
   readonly request: bigint;
-  /** What must not be collected before the end: the memory and its owners. */
-  readonly keep: unknown;
-  /** Settles the operation's promise once the request has ended with a status. */
+  /** Lets go of the memory and settles the operation's promise, once the request has ended with a status. */
   readonly finish: (status: number) => void;
   /** Rejects the operation's promise. */
   readonly reject: (reason: unknown) => void;

@@ -18,6 +18,7 @@ import {
 import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort, type NativeCallback } from "../ffi/port.ts";
 import type { StructView } from "../ffi/struct.ts";
+import { isIntact, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
@@ -25,6 +26,7 @@ import { type Receivable, receiveMemory } from "./memory.ts";
 import { writeParams } from "./params.ts";
 import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
+import { checkTag, everyBit } from "./tag.ts";
 
 /** What has been received. */
 export interface Received {
@@ -44,6 +46,15 @@ export interface ReceiveOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of {@linkcode UcxWorker.connect}. */
+export interface ConnectOptions {
+  /**
+   * Takes the address of a worker that is not Causeway's, as UCX wrote it. Nothing notices then whether it is damaged,
+   * and UCX aborts the process over a damaged one. Default false.
+   */
+  readonly unchecked?: boolean;
+}
+
 /** What a worker needs of its context. */
 export interface WorkerHome {
   readonly ucp: UcpFunctions;
@@ -52,8 +63,6 @@ export interface WorkerHome {
   /** Called once, when the worker is gone. */
   forget(): void;
 }
-
-const everyBit = 0xffff_ffff_ffff_ffffn;
 
 /** A UCX worker. All of it happens on the JavaScript thread. */
 export class UcxWorker {
@@ -86,7 +95,10 @@ export class UcxWorker {
     });
   }
 
-  /** What another worker needs to connect to this one. It can be sent by any means, and holds no secret. */
+  /**
+   * What another worker needs to connect to this one: UCX's address and a check of its integrity, which UCX itself
+   * ignores. It can be sent by any means, and holds no secret.
+   */
   get address(): Uint8Array<ArrayBuffer> {
     if (this.#address === undefined) {
       const { worker } = this.#home.ucp;
@@ -94,7 +106,7 @@ export class UcxWorker {
       const at = this.#arena.out("ptr");
       const length = this.#arena.out("size");
       checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
-      this.#address = new Uint8Array(ffiPort().memory(at.value, length.value)).slice();
+      this.#address = withTrailer(new Uint8Array(ffiPort().memory(at.value, length.value)));
       worker.ucp_worker_release_address(handle, at.value);
       this.#progress.watch(); // from now on others may connect, and need this worker to answer
     }
@@ -106,12 +118,18 @@ export class UcxWorker {
    * it can be is known when the first message has arrived.
    *
    * @throws {UcxError} if no transport reaches it
-   * @throws {TypeError} if the address is empty
+   * @throws {TypeError} if the bytes are no address, or not all of it
    */
   // deno-lint-ignore require-await -- a listener's answer, in the same method, will take time
-  async connect(to: Uint8Array): Promise<UcxEndpoint> {
+  async connect(to: Uint8Array, options: ConnectOptions = {}): Promise<UcxEndpoint> {
     const handle = this.#open("connect");
     if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
+    if (!options.unchecked && !isIntact(to)) {
+      throw new TypeError(
+        `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
+          "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
+      );
+    }
     using arena = new NativeArena();
     const address = arena.bytes(to.length);
     address.bytes.set(to);
@@ -125,12 +143,15 @@ export class UcxWorker {
     const { ucp, hasCuda } = this.#home;
     const status = ucp.endpoint.ucp_ep_create(handle, parameters.$address, made.$address);
     checkStatus("ucp_ep_create", status, advice(status));
-    const endpoint = new UcxEndpoint({
+    const endpoint: UcxEndpoint = new UcxEndpoint({
       ucp,
       hasCuda,
       progress: this.#progress,
       parameters: this.#parameters,
-      forget: (gone) => this.#endpoints.delete(gone),
+      forget: (gone) => {
+        // UCX may have given the same handle to a newer endpoint meanwhile.
+        if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
+      },
     }, made.value);
     this.#endpoints.set(made.value, endpoint);
     this.#progress.watch();
@@ -144,12 +165,15 @@ export class UcxWorker {
    * @param into contiguous writable memory: a view, a buffer or a Uint8Array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
+   * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   async recv(into: Receivable, options: ReceiveOptions = {}): Promise<Received> {
     const handle = this.#open("receive");
-    const { tag = 0n, mask = everyBit, signal } = options;
+    const tag = checkTag("tag", options.tag ?? 0n);
+    const mask = checkTag("mask", options.mask ?? everyBit);
+    const { signal } = options;
     signal?.throwIfAborted();
-    const { address, length, cuda, keep } = receiveMemory(into, this.#home.hasCuda);
+    const { address, length, cuda, release } = receiveMemory(into, this.#home.hasCuda);
     const parameters = this.#parameters;
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_REQUEST_PARAM_FIELD.recv_info;
     parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
@@ -159,7 +183,7 @@ export class UcxWorker {
     const read = (): Received => ({ length: this.#received.length, tag: this.#received.sender_tag });
     return await this.#progress.follow(begun, {
       call: "ucp_tag_recv_nbx",
-      keep,
+      release,
       immediate: read,
       result: (request) => {
         ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { StridedLayout } from "../layout/mod.ts";
+import { StridedLayout } from "../layout/mod.ts";
 
 /** An array in host memory. */
 export interface HostArray {
@@ -14,7 +14,8 @@ export interface HostArray {
 }
 
 /**
- * Copies every element of a source to the element with the same index of a destination of the same shape.
+ * Copies every element of a source to the element with the same index of a destination of the same shape. The two must
+ * not overlap.
  *
  * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is dense
  * on both sides, and a loop over elements where it is not.
@@ -51,6 +52,14 @@ export function copyHost(source: HostArray, destination: HostArray): void {
     }
   };
   walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
+}
+
+/** The same elements in memory of their own, in C order. */
+export function denseCopy(source: HostArray): HostArray {
+  const layout = StridedLayout.dense(source.layout.shape, source.layout.itemsize);
+  const copy = { bytes: new Uint8Array(Math.ceil(layout.volume * layout.itemsize)), offset: 0, layout };
+  copyHost(source, copy);
+  return copy;
 }
 
 /** Below this many bytes a loop is faster than `TypedArray.set`, which makes a view first. */

@@ -10,7 +10,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { copyHost, type HostArray } from "./host_copy.ts";
+import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
 import { protocols } from "./protocols.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
@@ -205,7 +205,7 @@ export class StridedMemoryView {
 
   /**
    * Copies the elements of another host view or a typed array of the same shape and type into this one, whatever their
-   * layouts.
+   * layouts. Where the two share memory the elements are those from before the copy.
    *
    * @throws {TypeError} if this view is read-only, the types differ, or device memory is involved
    * @throws {RangeError} if the shapes differ
@@ -221,7 +221,8 @@ export class StridedMemoryView {
         `Cannot copy shape (${from.shape.join(", ")}) into (${this.shape.join(", ")}): expected equal shapes`,
       );
     }
-    copyHost(from.#host("copy from"), this.#host("copy to"));
+    const elements = from.#host("copy from");
+    copyHost(this.#mayMeet(from) ? denseCopy(elements) : elements, this.#host("copy to"));
   }
 
   /** Copies the elements into another host view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
@@ -281,6 +282,20 @@ export class StridedMemoryView {
   /** Gives an import back. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Whether the memory between the first and the last element of each has bytes in common. */
+  #mayMeet(other: StridedMemoryView): boolean {
+    const [start, end] = this.#span();
+    const [otherStart, otherEnd] = other.#span();
+    return start < otherEnd && otherStart < end;
+  }
+
+  #span(): [start: bigint, end: bigint] {
+    const [min, max] = this.layout.offsetBounds;
+    const base = this.buffer.ptr + BigInt(this.offset);
+    const { itemsize } = this.dtype;
+    return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
   }
 
   #with(layout: StridedLayout, dtype: DType = this.dtype): StridedMemoryView {

@@ -38,7 +38,8 @@ test(...needs(missing, "a device view goes out by DLPack and comes back at the s
   }
   assertEquals(liveExports(), 0);
   assertThrows(() => view.toDlpack({ stream: 0n }), ExchangeError, "stream 0");
-  assertThrows(() => StridedMemoryView.fromDlpack(view.toDlpack({ stream: null })), ExchangeError, "pass { stream }");
+  using refused = view.toDlpack({ stream: null });
+  assertThrows(() => StridedMemoryView.fromDlpack(refused), ExchangeError, "pass { stream }");
 });
 
 test(
