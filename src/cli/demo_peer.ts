@@ -1,8 +1,8 @@
 /**
  * The demo's second process: receives an array over UCX and answers with its summary.
  *
- * Addresses travel over standard input and output, everything else over UCX. It leaves when its standard input ends, so
- * that it never outlives the first process.
+ * Addresses travel over standard input and output, everything else over UCX. It leaves when its standard input ends: so
+ * it neither goes before its answer has been read, nor outlives the first process.
  *
  * @module
  */
@@ -35,13 +35,14 @@ export interface PeerOptions {
   readonly arrived?: (bytes: Uint8Array) => void;
 }
 
-/** Runs the second process until it has answered. */
+/** Runs the second process until its standard input ends. */
 export async function runPeer(options: PeerOptions = {}): Promise<void> {
-  process.stdin.once("end", () => process.exit(1));
+  process.stdin.once("end", () => process.exit(0));
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
   console.log(JSON.stringify({ address: toHex(worker.address) }));
   const endpoint = await worker.connect(fromHex(await firstLine()));
+  process.stdin.resume(); // reading a line has paused it, and its end would go unheard
 
   const headerBuffer = new Uint8Array(new ArrayBuffer(headerBytes));
   const { length } = await worker.recv(headerBuffer, { tag: TAG.header });
@@ -56,7 +57,7 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   const answer = encoder.encode(JSON.stringify(summary));
   await endpoint.send(encoder.encode(`${answer.length}`), { tag: TAG.arrived });
   await endpoint.send(answer, { tag: TAG.answer });
-  await endpoint.close();
+  await new Promise<never>(() => {}); // the first process reads the answer, and then ends our standard input
 }
 
 async function firstLine(): Promise<string> {

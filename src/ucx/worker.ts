@@ -7,12 +7,14 @@ import {
   UCP_EP_PARAMS_FIELD,
   ucp_ep_params_t,
   UCP_ERR_HANDLING_MODE,
+  UCP_OP_ATTR_FLAG,
   UCP_REQUEST_PARAM_FIELD,
   ucp_request_param_t,
   ucp_tag_recv_info_t,
   UCP_WORKER_PARAMS_FIELD,
   ucp_worker_params_t,
   UCS_MEMORY_TYPE,
+  ucs_status_t,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
@@ -175,19 +177,22 @@ export class UcxWorker {
     signal?.throwIfAborted();
     const { address, length, cuda, release } = receiveMemory(into, this.#home.hasCuda);
     const parameters = this.#parameters;
-    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_REQUEST_PARAM_FIELD.recv_info;
+    // Always a request, also for a message that is already here: UCX 1.13.1 leaves recv_info unwritten when a receive
+    // completes at once, and the length would be that of an earlier message.
+    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL;
     parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-    parameters.recv_info = this.#received.$address; // written if the message is already here
     const { ucp } = this.#home;
     const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
-    const read = (): Received => ({ length: this.#received.length, tag: this.#received.sender_tag });
     return await this.#progress.follow(begun, {
       call: "ucp_tag_recv_nbx",
       release,
-      immediate: read,
+      immediate: () => {
+        throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_OK, "It completed at once, although asked not to");
+      },
       result: (request) => {
-        ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
-        return read();
+        const status = ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
+        checkStatus("ucp_tag_recv_request_test", status);
+        return { length: this.#received.length, tag: this.#received.sender_tag };
       },
       signal,
     });

@@ -1,0 +1,40 @@
+/**
+ * Worker addresses as they travel between processes.
+ *
+ * UCX walks an address without knowing its length, and aborts the process where one is damaged. So Causeway appends what
+ * it takes to notice that: a mark and a CRC-32. UCX itself never reads so far, so another program's UCX can use the whole
+ * as it is.
+ *
+ * @module
+ */
+
+const mark = 0x4341_5553; // "CAUS"
+const trailerBytes = 8;
+
+/** A copy of an address of UCX, with the trailer that {@linkcode isIntact} looks for. */
+export function withTrailer(address: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(new ArrayBuffer(address.length + trailerBytes));
+  whole.set(address);
+  const trailer = new DataView(whole.buffer, address.length);
+  trailer.setUint32(0, mark);
+  trailer.setUint32(4, crc32(address));
+  return whole;
+}
+
+/** Whether these bytes are an address with its trailer, all of it and unchanged. */
+export function isIntact(address: Uint8Array): boolean {
+  const length = address.length - trailerBytes;
+  if (length <= 0) return false;
+  const trailer = new DataView(address.buffer, address.byteOffset + length, trailerBytes);
+  return trailer.getUint32(0) === mark && trailer.getUint32(4) === crc32(address.subarray(0, length));
+}
+
+/** The CRC-32 of Ethernet and zip (IEEE 802.3, reflected). Addresses are short: no table is worth its memory. */
+export function crc32(bytes: Uint8Array): number {
+  let crc = 0xffff_ffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb8_8320 : 0);
+  }
+  return ~crc >>> 0;
+}

@@ -1,0 +1,68 @@
+/** What doctor says is true of this machine. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import "../../mod.ts";
+import { type DoctorReport, examine, format } from "../../src/cli/doctor.ts";
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const run = "deno" in process.versions ? ["run", "-A", main] : [main];
+
+function doctor(args: string[], env: Record<string, string> = {}): string {
+  return execFileSync(process.execPath, [...run, "doctor", ...args], {
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+  });
+}
+
+test("the report names this runtime, and every library is either open or explained", () => {
+  const report = examine();
+  assertEquals(report.runtime.version, process.versions["bun"] ?? process.versions["deno"]);
+  assertEquals(report.libraries.map(({ name }) => name), ["libcuda", "libcudart", "libnvrtc", "libucp", "libpython"]);
+  const mapped = readFileSync("/proc/self/maps", "utf8");
+  for (const { name, path, version, problem, searched, cost, fix } of report.libraries) {
+    if (problem === null) {
+      assertMatch(version ?? "", /^\d+\.\d+/, name);
+      assert(path?.startsWith("/"), `${name}: ${path}`);
+      assertStringIncludes(mapped, (path ?? "").split("/").at(-1)?.split(".so")[0] ?? name);
+    } else {
+      assertEquals(path, null);
+      assert(searched.length > 0 && cost !== "" && fix !== "", name);
+    }
+  }
+});
+
+test("the table and --json say the same", () => {
+  const json: DoctorReport = JSON.parse(doctor(["--json"]));
+  assertEquals(
+    json.libraries.map(({ name, path }) => [name, path]),
+    examine().libraries.map(({ name, path }) => [name, path]),
+  );
+  const text = doctor([]);
+  for (const { name, version } of json.libraries) assertStringIncludes(text, version ?? `missing  ${name}`);
+  assertStringIncludes(text, json.ucx === null ? "none" : json.ucx.transports.join(", "));
+});
+
+test("a library that is not there costs something, and the command that gets it is said; the exit code stays 0", () => {
+  const text = doctor([], { CAUSEWAY_LIBUCP: "/nonexistent/libucp.so.0" });
+  assertMatch(text, /missing {2}libucp +no messages to other processes/);
+  assertStringIncludes(text, "get it: apt-get install libucx0");
+  const json: DoctorReport = JSON.parse(doctor(["--json"], { CAUSEWAY_LIBUCP: "/nonexistent/libucp.so.0" }));
+  assertEquals(json.ucx, null);
+  const ucp = json.libraries.find(({ name }) => name === "libucp");
+  assertEquals(ucp?.searched.length, 1);
+  assertStringIncludes(ucp?.searched[0] ?? "", "/nonexistent/libucp.so.0: cannot open shared object file");
+});
+
+test("two GPUs are a table of who can read whom", () => {
+  const gpu = { name: "X", uuid: "GPU-0", pciBusId: "0000:00:06.0", computeCapability: "9.0", totalMemory: 8e9 };
+  const report: DoctorReport = {
+    ...examine(),
+    cuda: { available: true, reason: "", driverVersion: "13.0" },
+    gpus: [{ ...gpu, ordinal: 0, canAccess: [true, false] }, { ...gpu, ordinal: 1, canAccess: [true, true] }],
+  };
+  assertStringIncludes(format(report), "   0  yes  no\n   1  yes yes");
+});
