@@ -4,9 +4,9 @@
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { scratchFolder } from "./scratch.ts";
 
 /** What is missing for `compiled`, or null. */
 export const missingCompiler: string | null = spawnSync("cc", ["--version"]).status === 0
@@ -20,7 +20,7 @@ export const missingCompiler: string | null = spawnSync("cc", ["--version"]).sta
  * @returns its path
  */
 export function compiled(source: string, name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "causeway-"));
+  const folder = scratchFolder();
   const file = join(folder, `${name}.c`);
   const library = join(folder, name);
   writeFileSync(file, source);

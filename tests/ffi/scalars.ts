@@ -22,6 +22,22 @@ export const scalars: readonly CScalar[] = [
   "ptr",
 ];
 
+/** The C type of each scalar. */
+export const cTypes: { readonly [S in CScalar]: string } = {
+  i8: "int8_t",
+  u8: "uint8_t",
+  i16: "int16_t",
+  u16: "uint16_t",
+  i32: "int32_t",
+  u32: "uint32_t",
+  i64: "int64_t",
+  u64: "uint64_t",
+  f32: "float",
+  f64: "double",
+  size: "size_t",
+  ptr: "void *",
+};
+
 function integers(min: number, max: number): fc.Arbitrary<number> {
   const middle = Math.floor(max / 2);
   const borders = [min, min + 1, -5, -1, 0, 1, middle, middle + 1, max - 1, max].filter((n) => n >= min);

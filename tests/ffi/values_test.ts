@@ -8,25 +8,9 @@ import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { askChild } from "./child.ts";
 import { compiled, missingCompiler } from "./compiled.ts";
-import { scalars, values } from "./scalars.ts";
+import { cTypes, scalars, values } from "./scalars.ts";
 
 type Values = (number | bigint)[];
-
-/** The C type of each scalar. */
-const cType: { readonly [S in CScalar]: string } = {
-  i8: "int8_t",
-  u8: "uint8_t",
-  i16: "int16_t",
-  u16: "uint16_t",
-  i32: "int32_t",
-  u32: "uint32_t",
-  i64: "int64_t",
-  u64: "uint64_t",
-  f32: "float",
-  f64: "double",
-  size: "size_t",
-  ptr: "void *",
-};
 
 /** A signature with a value for each parameter and for the result. */
 const call = fc.record({
@@ -70,8 +54,8 @@ const source = `
 #include <string.h>
 ${
   scalars.map((type) => `
-${cType[type]} same_${type}(${cType[type]} value) { return value; }
-uint64_t bits_${type}(${cType[type]} value) { uint64_t bits = 0; memcpy(&bits, &value, sizeof value); return bits; }
+${cTypes[type]} same_${type}(${cTypes[type]} value) { return value; }
+uint64_t bits_${type}(${cTypes[type]} value) { uint64_t bits = 0; memcpy(&bits, &value, sizeof value); return bits; }
 `).join("")
 }
 static uint64_t mix(uint64_t sum, const void *value, size_t size) {
@@ -79,7 +63,7 @@ static uint64_t mix(uint64_t sum, const void *value, size_t size) {
   memcpy(&bits, value, size);
   return (sum ^ bits) * 0x100000001b3u;
 }
-uint64_t every(${scalars.map((type) => `${cType[type]} ${type}`).join(", ")}, const uint8_t *buffer) {
+uint64_t every(${scalars.map((type) => `${cTypes[type]} ${type}`).join(", ")}, const uint8_t *buffer) {
   uint64_t sum = 0;
 ${scalars.map((type) => `  sum = mix(sum, &${type}, sizeof ${type});\n`).join("")}
   return mix(sum, buffer, 8);
