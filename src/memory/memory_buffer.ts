@@ -56,7 +56,6 @@ interface Holding {
   /** Exports that still use the memory. */
   pins: number;
   closed: boolean;
-  freed: boolean;
 }
 
 /**
@@ -77,9 +76,9 @@ const forgotten = new FinalizationRegistry<Holding>((holding) => {
  */
 const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
+/** Frees closed memory without pins. Each of its callers makes that true at most once. */
 function freeIfUnused(holding: Holding): void {
-  if (!holding.closed || holding.pins > 0 || holding.freed) return;
-  holding.freed = true;
+  if (!holding.closed || holding.pins > 0) return;
   holding.owner = undefined;
   holding.free(holding.ptr, holding.stream);
   holding.releaseStream?.();
@@ -106,7 +105,7 @@ export class MemoryBuffer {
     this.size = size;
     this.device = device;
     const releaseStream = stream?.hold();
-    this.#holding = { ptr, size, free, stream, releaseStream, owner, pins: 0, closed: false, freed: false };
+    this.#holding = { ptr, size, free, stream, releaseStream, owner, pins: 0, closed: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
