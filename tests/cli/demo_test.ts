@@ -24,7 +24,7 @@ interface Finished {
 /** Runs the command line program. `started` sees the process as soon as it runs. */
 function causeway(
   args: string[],
-  env: Record<string, string> = {},
+  env?: Record<string, string>,
   started?: (pid: number) => void,
 ): Promise<Finished> {
   const [executable, ...parameters] = [...command("../../src/cli/main.ts"), ...args];

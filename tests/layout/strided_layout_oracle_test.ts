@@ -159,7 +159,8 @@ test("permuting looks the axes up, and the inverse undoes it", () => {
 function shapesOfVolume(volume: number): fc.Arbitrary<number[]> {
   if (volume === 0) return shapes(3).map((shape) => [...shape, 0]);
   const factors: number[] = [];
-  for (let rest = volume, factor = 2; rest > 1; factor++) {
+  let rest = volume;
+  for (let factor = 2; rest > 1; factor++) {
     for (; rest % factor === 0; rest /= factor) factors.push(factor);
   }
   return fc.record({
