@@ -26,7 +26,11 @@ interface Outcome {
 
 /** Runs a command, letting it print. */
 function run(command: string, args: readonly string[]): Promise<number> {
-  const env = { ...process.env, ...(deep ? { CAUSEWAY_RUNS: process.env["CAUSEWAY_RUNS"] ?? "20" } : {}) };
+  const env = {
+    ...process.env,
+    CAUSEWAY_SETUP: "done",
+    ...(deep ? { CAUSEWAY_RUNS: process.env["CAUSEWAY_RUNS"] ?? "20" } : {}),
+  };
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const child = spawn(command, args, { stdio: "inherit", env });
   child.once("error", reject);

@@ -1,0 +1,23 @@
+/**
+ * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the system.
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Runs a command of this Bun in the project's folder; what it prints is seen only if it fails. */
+function bun(...args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  if (stdout.startsWith("Installing") || status !== 0) process.stderr.write(stdout + stderr);
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+if (process.env["CAUSEWAY_SETUP"] !== "done") {
+  if (!existsSync(`${root}node_modules/fast-check`)) bun("install", "--frozen-lockfile");
+  bun("tools/setup.ts", "ucx", "python");
+}
