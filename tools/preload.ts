@@ -4,7 +4,7 @@
  * @module
  */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
@@ -18,6 +18,12 @@ function bun(...args: string[]): void {
 }
 
 if (process.env["CAUSEWAY_SETUP"] !== "done") {
-  if (!existsSync(`${root}node_modules/fast-check`)) bun("install", "--frozen-lockfile");
   bun("tools/setup.ts", "ucx", "python");
+  if (!existsSync(`${root}node_modules/fast-check`)) {
+    bun("install", "--frozen-lockfile");
+    // This Bun has looked for node_modules already, and will not look again: the same command line begins anew.
+    const [, ...args] = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
+    const env = { ...process.env, CAUSEWAY_SETUP: "done" };
+    process.exit(spawnSync(process.execPath, args, { stdio: "inherit", env }).status ?? 1);
+  }
 }
