@@ -1,0 +1,48 @@
+/**
+ * What `children/open.ts` is told and what it answers.
+ *
+ * @module
+ */
+import type { LoadAttempt } from "../../src/ffi/errors.ts";
+import type { LibraryDescription } from "../../src/ffi/library.ts";
+import { askChild } from "./child.ts";
+
+/** One library to open. */
+export interface OpenStep {
+  /** Environment variables to set before, or to unset. */
+  readonly env?: { readonly [name: string]: string | null };
+  /** A folder to go to after the library is open and before its functions are bound. */
+  readonly chdir?: string;
+  /** The library; its symbols are the child's. */
+  readonly description: Omit<LibraryDescription<Record<never, never>>, "symbols">;
+}
+
+/** What came of it. */
+export type OpenOutcome = {
+  readonly path: string;
+  readonly handle: string;
+  /** Whether /proc/self/maps has the path. */
+  readonly mapped: boolean;
+  /** The first step that gave the very same library object. */
+  readonly sameAs: number | null;
+  /** The result of the library's `cos`, null if it has none. */
+  readonly cosOf0: number | null;
+  /** Whether a symbol of it is visible to libraries that are loaded later. */
+  readonly isGlobal: boolean;
+} | {
+  readonly error: {
+    readonly name: string;
+    readonly message: string;
+    readonly library: string;
+    readonly attempts: readonly LoadAttempt[];
+    readonly remedy: string;
+  };
+};
+
+/** Opens libraries in one child process. */
+export function openInChild(
+  steps: readonly OpenStep[],
+  options: { readonly env?: { readonly [name: string]: string }; readonly cwd?: string } = {},
+): OpenOutcome[] {
+  return askChild("open", [], { ...options, input: JSON.stringify(steps) }) as OpenOutcome[];
+}
