@@ -67,6 +67,16 @@ function unescape(text: string): string {
   });
 }
 
+/** How many tests were skipped for want of what, which stands at the end of their names. */
+function reasons(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) {
+    const reason = /\(skipped: (?<reason>.*)\)$/s.exec(name)?.groups?.["reason"] ?? name;
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return counts;
+}
+
 const report = (runtime: string) => join(scratch, `${runtime}.xml`);
 const outcomes: Outcome[] = [];
 try {
@@ -85,7 +95,7 @@ console.log();
 for (const { runtime, passed, failed, skipped } of outcomes) {
   console.log(`${runtime}: ${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
   for (const name of failed) console.log(`  failed: ${name}`);
-  for (const name of skipped) console.log(`  skipped: ${name}`);
+  for (const [reason, count] of reasons(skipped)) console.log(`  ${count} skipped: ${reason}`);
 }
 const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
 const failures = sum(({ failed }) => failed.length);
