@@ -160,16 +160,17 @@ export function broadcastInto(
   let volume = 1;
   for (let axis = 0; axis < wanted.length; axis++) {
     const repeated = at(wanted, axis);
-    checkExtent(repeated, axis);
+    const extent = axis < added ? 1 : at(shape, axis - added);
+    // What equals an extent is one.
+    if (repeated !== extent) {
+      checkExtent(repeated, axis);
+      if (extent !== 1) throw cannotBroadcast(shape, wanted, `extent ${extent} is neither ${repeated} nor 1`);
+    } else if (axis >= added) newStrides[axis] = at(strides, axis - added);
     if (repeated === 0) volume = 0;
     else {
       newShape[axis] = repeated; // not -0
       volume *= repeated;
     }
-    if (axis < added) continue;
-    const extent = at(shape, axis - added);
-    if (extent === repeated) newStrides[axis] = at(strides, axis - added);
-    else if (extent !== 1) throw cannotBroadcast(shape, wanted, `extent ${extent} is neither ${repeated} nor 1`);
   }
   return checkVolume(volume, wanted);
 }

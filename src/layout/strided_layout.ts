@@ -97,9 +97,9 @@ export class StridedLayout {
   readonly sliceOffset: number;
   /** How many elements there are: the product of the extents, 1 for a scalar. */
   readonly volume: number;
-  private known: number;
-  private bounds: readonly [min: number, max: number] | null;
-  private description: Description | null;
+  private known = 0;
+  private bounds: readonly [min: number, max: number] | null = null;
+  private description: Description | null = null;
 
   /**
    * A layout with the given extents and strides, whose first element lies at offset 0.
@@ -136,33 +136,27 @@ export class StridedLayout {
     strides: readonly number[] | null,
     itemsize: number,
     options?: StridedLayoutOptions | typeof DERIVED,
-    sliceOffset = 0,
-    volume = 0,
-    bounds: readonly [min: number, max: number] | null = null,
+    sliceOffset?: number,
+    volume?: number,
+    bounds?: readonly [min: number, max: number] | null,
   ) {
-    this.itemsize = itemsize;
-    this.sliceOffset = sliceOffset;
-    this.known = 0;
-    this.description = null;
-    this.bounds = bounds;
     if (options === DERIVED) {
       this.shape = shape;
-      this.strides = strides ?? []; // never null here, as the overload says
-      this.volume = volume;
+      // The overload says that these are given; defaults of the parameters would cost more than these branches.
+      this.strides = strides ?? [];
+      this.itemsize = itemsize;
+      this.sliceOffset = sliceOffset ?? 0;
+      this.volume = volume ?? 0;
+      this.bounds = bounds ?? null;
       return;
     }
+    // Few and short calls, so that the engines take the way above, the common one, into their callers.
     checkItemsize(itemsize);
-    const extents = copyShape(shape);
-    this.shape = extents;
-    this.volume = volumeOf(extents);
-    if (strides === null) {
-      checkDenseSpan(extents, this.volume, itemsize);
-      this.strides = rowMajorStrides(extents, this.volume);
-    } else {
-      const steps = copyStrides(extents, strides, options?.divideStrides === true ? itemsize : 1);
-      checkSpan(extents, steps, itemsize);
-      this.strides = steps;
-    }
+    this.shape = copyShape(shape);
+    this.itemsize = itemsize;
+    this.sliceOffset = 0;
+    this.volume = volumeOf(this.shape);
+    this.strides = explicitStrides(this.shape, strides, itemsize, this.volume, options);
   }
 
   /**
@@ -379,7 +373,10 @@ export class StridedLayout {
   reshaped(shape: Shape): StridedLayout {
     const { volume } = this;
     const extents = completeShape(shape, this.shape, volume);
-    const strides = volume === 0 ? arrayOf(extents.length, 0) : stridesForShape(this.shape, this.strides, extents);
+    // Without gaps, or without elements, there is nothing to find out; and that is asked once for all reshapes.
+    const strides = this.isContiguousC
+      ? rowMajorStrides(extents, volume)
+      : stridesForShape(this.shape, this.strides, extents);
     if (strides === null) throw notEvenlySpaced(this.shape, this.strides, extents);
     return this.withSameElements(extents, strides);
   }
@@ -678,4 +675,21 @@ export class StridedLayout {
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
     return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume, this.bounds);
   }
+}
+
+/** The strides that a caller gave or left out, copied and checked. */
+function explicitStrides(
+  shape: Shape,
+  strides: readonly number[] | null,
+  itemsize: number,
+  volume: number,
+  options: StridedLayoutOptions | undefined,
+): number[] {
+  if (strides === null) {
+    checkDenseSpan(shape, volume, itemsize);
+    return rowMajorStrides(shape, volume);
+  }
+  const steps = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
+  checkSpan(shape, steps, itemsize);
+  return steps;
 }
