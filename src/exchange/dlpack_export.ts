@@ -57,13 +57,21 @@ class Export implements TensorHolder {
 /** Tensors whose consumers have not released them, as far as anybody has looked. Being here keeps their memory alive. */
 const live = new Set<Export>();
 
-onReclaim(() => {
-  for (const one of live) one.isReleased();
-});
+/** Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too. */
+function look(): void {
+  let before: number;
+  do {
+    before = live.size;
+    for (const one of live) one.isReleased();
+  } while (live.size < before);
+}
 
-/** How many exported tensors have not been released by their consumers. */
+onReclaim(look);
+
+/** How many exported tensors have not been released by their consumers. Gives back the memory of those that have. */
 export function liveExports(): number {
-  return [...live].filter((one) => !one.isReleased()).length;
+  look();
+  return live.size;
 }
 
 const counterBytes = 8;

@@ -150,7 +150,7 @@ function run(buffers: Modelled[], operation: Operation): void {
 
 test("a buffer is freed once, when it is closed and the last pin is gone, and refuses every use after its end", () => {
   check(
-    fc.property(fc.array(operations, { minLength: 5, maxLength: 40 }), (program) => {
+    fc.property(fc.array(operations, { minLength: 5, maxLength: 60, size: "max" }), (program) => {
       const buffers: Modelled[] = [];
       for (const operation of program) {
         run(buffers, operation);

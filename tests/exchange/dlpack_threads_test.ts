@@ -1,0 +1,82 @@
+/**
+ * Consumers that release from threads of their own, which no JavaScript may run on.
+ */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import type { DlpackTensor } from "../../src/exchange/dlpack.ts";
+import { liveExports } from "../../src/exchange/mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { scaled } from "../support/property.ts";
+import { type Kind, readRaw } from "./raw_dlpack.ts";
+
+const threads = ffiPort().bind("libc.so.6", 0n, {
+  // int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
+  pthread_create: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
+  // int pthread_join(pthread_t thread, void **result);
+  pthread_join: { args: ["u64", "ptr"], returns: "i32" },
+});
+
+/** Starts a thread whose whole work is to call the deleter of a tensor with the tensor. */
+function releaseOnThread(arena: NativeArena, ptr: bigint, kind: Kind): bigint {
+  const thread = arena.out("u64");
+  assertEquals(threads.pthread_create(thread.$address, 0n, readRaw(ptr, kind).deleter, ptr), 0);
+  return thread.value;
+}
+
+test("a deleter may be called from any thread, before or after the buffer is closed, and frees once it is seen", () => {
+  const rounds = scaled(10);
+  const each = 20;
+  let freed = 0;
+  const free = (ptr: bigint) => {
+    freed++;
+    libc().loading.free(ptr);
+  };
+  for (let round = 0; round < rounds; round++) {
+    using arena = new NativeArena();
+    const isClosedFirst = round % 2 === 0;
+    const kind = round % 4 < 2 ? "versioned" : "legacy";
+    const buffers: MemoryBuffer[] = [];
+    const tensors: DlpackTensor[] = [];
+    for (let i = 0; i < each; i++) {
+      const ptr = libc().loading.calloc(1n, 64n);
+      const buffer = MemoryBuffer.fromAllocation({ ptr, size: 64, device: null, stream: null, free });
+      buffers.push(buffer);
+      const view = StridedMemoryView.fromBuffer(buffer, { shape: [4, 4], dtype: "float32" });
+      tensors.push(view.toDlpack({ maxVersion: kind === "versioned" ? [1, 3] : [0, 8] }));
+    }
+    const pointers = tensors.map((tensor) => tensor.take());
+    if (isClosedFirst) { for (const buffer of buffers) buffer.close(); }
+    assertEquals([liveExports(), freed], [each, round * each]);
+    const running = pointers.map((ptr) => releaseOnThread(arena, ptr, kind));
+    for (const thread of running) assertEquals(threads.pthread_join(thread, 0n), 0); // this thread runs no JavaScript here
+    assertEquals(freed, round * each, "nothing is freed on a thread of others");
+    assertEquals(tensors.map(({ released }) => released), tensors.map(() => true));
+    if (!isClosedFirst) { for (const buffer of buffers) buffer.close(); }
+    assertEquals([liveExports(), freed], [0, (round + 1) * each]);
+  }
+});
+
+test("many threads release tensors of one buffer at once, and it is freed when all have", () => {
+  using arena = new NativeArena();
+  let freed = 0;
+  const ptr = libc().loading.calloc(1n, 64n);
+  const free = (at: bigint) => {
+    freed++;
+    libc().loading.free(at);
+  };
+  const buffer = MemoryBuffer.fromAllocation({ ptr, size: 64, device: null, stream: null, free });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "float32" });
+  const count = scaled(200);
+  const pointers = Array.from({ length: count }, () => view.toDlpack().take());
+  buffer.close();
+  const [last = 0n, ...rest] = pointers;
+  const running = rest.map((one) => releaseOnThread(arena, one, "versioned"));
+  for (const thread of running) threads.pthread_join(thread, 0n);
+  assertEquals([liveExports(), freed], [1, 0]);
+  threads.pthread_join(releaseOnThread(arena, last, "versioned"), 0n);
+  assertEquals([liveExports(), freed], [0, 1]);
+});

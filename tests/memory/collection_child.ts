@@ -1,0 +1,98 @@
+/**
+ * Drops buffers, imports and exports in every state, lets the garbage collector run, and prints what it has freed.
+ */
+import { setTimeout } from "node:timers/promises";
+import { fromDlpack } from "../../src/exchange/dlpack_import.ts";
+import { liveExports } from "../../src/exchange/mod.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+
+let freed = 0;
+
+function free(ptr: bigint): void {
+  freed++;
+  libc().loading.free(ptr);
+}
+
+function allocate(size = 64): MemoryBuffer {
+  const ptr = libc().loading.calloc(1n, BigInt(size));
+  return MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, free });
+}
+
+function viewOf(buffer: MemoryBuffer): StridedMemoryView {
+  return StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "float32" });
+}
+
+/** Collects garbage until nothing more is freed, and says how much was. */
+async function collect(): Promise<number> {
+  const collectGarbage: unknown = Reflect.get(globalThis, "gc");
+  if (typeof collectGarbage !== "function") throw new Error("this script needs gc()");
+  for (let i = 0; i < 8; i++) {
+    collectGarbage();
+    await setTimeout(2); // finalisers run in tasks of their own
+    liveExports(); // looking gives back what consumers have released
+  }
+  const now = freed;
+  freed = 0;
+  return now;
+}
+
+const count = 20;
+/** Does something many times in a function of its own, so that nothing of it stays on the stack. */
+function many<T>(once: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => once(i));
+}
+
+const results: Record<string, number> = {};
+
+many(() => void allocate(48));
+results["dropped"] = await collect();
+
+many(() => allocate().close());
+results["closed"] = await collect();
+
+const kept = many(() => allocate());
+results["kept"] = await collect();
+kept.splice(0);
+results["kept, then dropped"] = await collect();
+
+const arrays = many(() => allocate().bytes());
+results["only the bytes kept"] = await collect();
+arrays.forEach((bytes) => bytes.fill(1));
+arrays.splice(0);
+results["the bytes dropped too"] = await collect();
+
+const views = many(() => viewOf(allocate()).sliced(3));
+results["only a view kept"] = await collect();
+views.splice(0);
+results["the view dropped too"] = await collect();
+
+const pins = many(() => allocate().pin());
+results["dropped while pinned"] = await collect();
+pins.splice(0).forEach((unpin) => unpin());
+results["unpinned after that"] = await collect();
+
+many(() => void StridedMemoryView.fromTypedArray(new Float32Array(64)));
+many(() => void MemoryBuffer.fromPointer(64n, 8));
+results["borrowed"] = await collect();
+
+many(() => void viewOf(allocate()).toDlpack());
+results["tensors dropped untaken"] = await collect();
+results["of which still out"] = liveExports();
+
+const taken = many(() => viewOf(allocate()).toDlpack().take());
+results["tensors taken by somebody"] = await collect();
+results["of which are out"] = liveExports();
+results["taken tensors have an address"] = taken.filter((ptr) => ptr !== 0n).length;
+
+many(() => void fromDlpack(viewOf(allocate())));
+results["imports dropped"] = await collect();
+
+const imports = many(() => fromDlpack(viewOf(allocate())).sliced("...", null));
+results["only a view of an import kept"] = await collect();
+results["its elements"] = (await imports[0]?.toTypedArray())?.length ?? -1;
+imports.splice(0);
+results["the view of the import dropped too"] = await collect();
+
+console.log(JSON.stringify(results));
