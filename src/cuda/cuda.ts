@@ -51,7 +51,9 @@ export class Cuda {
     checkCuda(driver, "cuDriverGetVersion", cuDriverGetVersion(out.$address));
     this.driverVersion = decodeVersion(out.value);
     checkCuda(driver, "cuDeviceGetCount", cuDeviceGetCount(out.$address));
-    this.devices = Array.from({ length: out.value }, (_, ordinal) => new CudaDevice(driver, ordinal));
+    const devices: CudaDevice[] = [];
+    for (let ordinal = 0; ordinal < out.value; ordinal++) devices.push(new CudaDevice(driver, ordinal, devices));
+    this.devices = devices;
   }
 
   /**

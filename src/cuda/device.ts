@@ -41,6 +41,8 @@ export class CudaDevice {
   readonly driver: CudaDriver;
   /** Its number, from 0. */
   readonly ordinal: number;
+  /** All devices of the same driver by ordinal, this one included. */
+  readonly siblings: readonly CudaDevice[];
   readonly #arena = new NativeArena();
   readonly #out = this.#arena.out("ptr");
   readonly #int = this.#arena.out("i32");
@@ -50,9 +52,10 @@ export class CudaDevice {
   readonly #holders = new Holders(() => this.#release());
 
   /** Use `Cuda.open().devices`. */
-  constructor(driver: CudaDriver, ordinal: number) {
+  constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[]) {
     this.driver = driver;
     this.ordinal = ordinal;
+    this.siblings = siblings;
     checkCuda(driver, "cuDeviceGet", driver.opening.cuDeviceGet(this.#int.$address, ordinal));
     this.#handle = this.#int.value;
   }

@@ -1,0 +1,294 @@
+/**
+ * Which devices may use the memory of a pool: a live Set over the driver.
+ *
+ * Nothing is cached. A read asks the driver; a change, of one device or of many, is at most one call to it, and none if
+ * nothing changes, because a change of access may take seconds on a pool with much memory.
+ *
+ * @module
+ */
+import {
+  CU_MEM_ACCESS_FLAGS_PROT,
+  CU_MEM_LOCATION_TYPE,
+  CUmemAccessDesc,
+  CUmemLocation,
+} from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { checkCuda } from "../cuda/driver.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
+
+/** A device, or its ordinal. */
+export type DeviceLike = CudaDevice | number;
+
+/** What has to be said to the driver, in ascending order of devices. */
+export interface PeerAccessPlan {
+  readonly grant: readonly number[];
+  readonly revoke: readonly number[];
+}
+
+/**
+ * Decides what changes when the devices with access become those wanted. The owner has access in any case, and is never
+ * mentioned.
+ *
+ * @param current ordinals with access now
+ * @param wanted ordinals that are to have access
+ */
+export function planPeerAccess(owner: number, current: Iterable<number>, wanted: Iterable<number>): PeerAccessPlan {
+  const before = new Set(current);
+  const after = new Set(wanted);
+  const ascending = (ordinals: Set<number>, others: Set<number>) =>
+    [...ordinals].filter((ordinal) => ordinal !== owner && !others.has(ordinal)).sort((a, b) => a - b);
+  return { grant: ascending(after, before), revoke: ascending(before, after) };
+}
+
+/** What a peer access set needs of its pool. */
+export interface PoolOfPeers {
+  /** The device whose memory it is. */
+  readonly device: CudaDevice;
+  /** The pool's handle, if it is open. */
+  readonly handle: bigint;
+}
+
+/**
+ * The devices, besides the owner, that may read and write the memory of a pool.
+ *
+ * It is a JavaScript Set in every respect, iterated in ascending order, whose members live in the driver: two of them
+ * over one pool always agree. Devices may be given as ordinals. The owner is silently dropped from every change. The
+ * results of `union` and its like are plain Sets. In addition there are changes of many devices in one call.
+ *
+ * @example
+ * ```ts ignore
+ * pool.peerAccessibleBy.addAll(cuda.devices); // one call to the driver
+ * pool.peerAccessibleBy.has(1); // asks the driver
+ * pool.peerAccessibleBy = []; // nobody but the owner
+ * ```
+ */
+export class PeerAccessSet implements Set<CudaDevice> {
+  readonly #pool: PoolOfPeers;
+
+  /** Use `pool.peerAccessibleBy`. */
+  constructor(pool: PoolOfPeers) {
+    this.#pool = pool;
+  }
+
+  /** How many devices have access, besides the owner. */
+  get size(): number {
+    return this.#current().length;
+  }
+
+  /** Whether a device has access. Anything that is no other device of this driver has none, the owner included. */
+  has(device: DeviceLike): boolean {
+    const ordinal = this.#find(device);
+    return ordinal !== null && this.#isGranted(ordinal);
+  }
+
+  /**
+   * Gives a device access.
+   *
+   * @throws {RangeError} if there is no such device, or it cannot reach the memory
+   */
+  add(device: DeviceLike): this {
+    return this.addAll([device]);
+  }
+
+  /** Takes access away from a device. @returns whether it had access */
+  delete(device: DeviceLike): boolean {
+    const ordinal = this.#find(device);
+    if (ordinal === null || !this.#isGranted(ordinal)) return false;
+    this.#apply({ grant: [], revoke: [ordinal] });
+    return true;
+  }
+
+  /** Takes access away from all devices but the owner. */
+  clear(): void {
+    this.replace([]);
+  }
+
+  /**
+   * Gives all these devices access.
+   *
+   * @throws {RangeError} naming every device that does not exist or cannot reach the memory; nothing has changed then
+   */
+  addAll(devices: Iterable<DeviceLike>): this {
+    const current = this.#current();
+    return this.#become(current, [...current, ...this.#resolve(devices)]);
+  }
+
+  /** Takes access away from all these devices. What has no access, or is no device, is passed over. */
+  deleteAll(devices: Iterable<DeviceLike>): this {
+    const gone = this.#findAll(devices);
+    const current = this.#current();
+    return this.#become(current, current.filter((ordinal) => !gone.has(ordinal)));
+  }
+
+  /** Takes access away from all devices but these. */
+  retainAll(devices: Iterable<DeviceLike>): this {
+    const kept = this.#findAll(devices);
+    const current = this.#current();
+    return this.#become(current, current.filter((ordinal) => kept.has(ordinal)));
+  }
+
+  /** Gives access to those of these devices that have none, and takes it from those that have. */
+  toggleAll(devices: Iterable<DeviceLike>): this {
+    const current = new Set(this.#current());
+    const toggled = new Set(this.#resolve(devices));
+    return this.#become([...current], [...current.symmetricDifference(toggled)]);
+  }
+
+  /** Gives exactly these devices access. */
+  replace(devices: Iterable<DeviceLike>): this {
+    return this.#become(this.#current(), this.#resolve(devices));
+  }
+
+  /** The devices with access, as they are now, in ascending order. */
+  *[Symbol.iterator](): SetIterator<CudaDevice> {
+    yield* this.#snapshot();
+  }
+
+  /** The devices with access, in ascending order. */
+  values(): SetIterator<CudaDevice> {
+    return this.#snapshot().values();
+  }
+
+  /** The same as `values`. */
+  keys(): SetIterator<CudaDevice> {
+    return this.#snapshot().keys();
+  }
+
+  /** Each device twice, as a Set does. */
+  entries(): SetIterator<[CudaDevice, CudaDevice]> {
+    return this.#snapshot().entries();
+  }
+
+  /** Calls a function for each device with access. */
+  forEach(callback: (device: CudaDevice, again: CudaDevice, set: Set<CudaDevice>) => void, self?: unknown): void {
+    for (const device of this.#snapshot()) callback.call(self, device, device, this);
+  }
+
+  /** Devices with access, and those of another set, as a plain Set. */
+  union<U>(other: ReadonlySetLike<U>): Set<CudaDevice | U> {
+    return this.#snapshot().union(other);
+  }
+
+  /** Devices with access that are also in another set, as a plain Set. */
+  intersection<U>(other: ReadonlySetLike<U>): Set<CudaDevice & U> {
+    return this.#snapshot().intersection(other);
+  }
+
+  /** Devices with access that are not in another set, as a plain Set. */
+  difference<U>(other: ReadonlySetLike<U>): Set<CudaDevice> {
+    return this.#snapshot().difference(other);
+  }
+
+  /** What is in exactly one of the two sets, as a plain Set. */
+  symmetricDifference<U>(other: ReadonlySetLike<U>): Set<CudaDevice | U> {
+    return this.#snapshot().symmetricDifference(other);
+  }
+
+  /** Whether every device with access is in another set. */
+  isSubsetOf(other: ReadonlySetLike<unknown>): boolean {
+    return this.#snapshot().isSubsetOf(other);
+  }
+
+  /** Whether every member of another set has access. */
+  isSupersetOf(other: ReadonlySetLike<unknown>): boolean {
+    return this.#snapshot().isSupersetOf(other);
+  }
+
+  /** Whether no member of another set has access. */
+  isDisjointFrom(other: ReadonlySetLike<unknown>): boolean {
+    return this.#snapshot().isDisjointFrom(other);
+  }
+
+  /** `PeerAccessSet`. */
+  get [Symbol.toStringTag](): string {
+    return "PeerAccessSet";
+  }
+
+  #snapshot(): Set<CudaDevice> {
+    const { siblings } = this.#pool.device;
+    return new Set(this.#current().flatMap((ordinal) => siblings[ordinal] ?? []));
+  }
+
+  /** Ordinals with access, ascending. */
+  #current(): number[] {
+    const { siblings, ordinal: owner } = this.#pool.device;
+    return siblings.map(({ ordinal }) => ordinal).filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal));
+  }
+
+  #isGranted(ordinal: number): boolean {
+    const { device, handle } = this.#pool;
+    using arena = new NativeArena();
+    const location = arena.struct(CUmemLocation);
+    const flags = arena.out("i32");
+    location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+    location.id = ordinal;
+    const code = device.driver.pool.cuMemPoolGetAccess(flags.$address, handle, location.$address);
+    checkCuda(device.driver, "cuMemPoolGetAccess", code);
+    return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
+  }
+
+  /** The ordinal of another device of this driver, or null. */
+  #find(device: unknown): number | null {
+    const { siblings, ordinal: owner } = this.#pool.device;
+    const ordinal = typeof device === "number" ? device : siblings.find((one) => one === device)?.ordinal;
+    return ordinal !== undefined && ordinal !== owner && siblings[ordinal] !== undefined ? ordinal : null;
+  }
+
+  #findAll(devices: Iterable<DeviceLike>): Set<number> {
+    return new Set([...devices].map((device) => this.#find(device)).filter((ordinal) => ordinal !== null));
+  }
+
+  /** Ordinals of devices that must exist; the owner is dropped. */
+  #resolve(devices: Iterable<DeviceLike>): number[] {
+    const { device: owner } = this.#pool;
+    return [...devices].flatMap((device) => {
+      if (device === owner || device === owner.ordinal) return [];
+      const ordinal = this.#find(device);
+      if (ordinal !== null) return [ordinal];
+      const last = owner.siblings.length - 1;
+      throw new RangeError(
+        `Cannot give ${typeof device === "number" ? `device ${device}` : "this device"} access: ` +
+          `expected a device of the same Cuda, or an ordinal from 0 to ${last}`,
+      );
+    });
+  }
+
+  #become(current: readonly number[], wanted: readonly number[]): this {
+    const { device: owner } = this.#pool;
+    const plan = planPeerAccess(owner.ordinal, current, wanted);
+    // Asked in the direction that is granted: whether the peer can reach the owner's memory.
+    const unreachable = plan.grant.filter((ordinal) => owner.siblings[ordinal]?.canAccessPeer(owner) !== true);
+    if (unreachable.length > 0) {
+      throw new RangeError(
+        `Cannot give access to device${unreachable.length === 1 ? "" : "s"} ${unreachable.join(", ")}: ` +
+          `no path from there to the memory of device ${owner.ordinal}. Ask canAccessPeer() first.`,
+      );
+    }
+    this.#apply(plan);
+    return this;
+  }
+
+  /** Tells the driver, in one call, or in none. */
+  #apply({ grant, revoke }: PeerAccessPlan): void {
+    const count = grant.length + revoke.length;
+    if (count === 0) return;
+    const { device, handle } = this.#pool;
+    using arena = new NativeArena();
+    const { size } = layoutOf(CUmemAccessDesc);
+    const list = arena.bytes(size * count);
+    [...grant, ...revoke].forEach((ordinal, i) => {
+      const { buffer, byteOffset } = list.bytes;
+      const description = struct(CUmemAccessDesc).over(
+        buffer,
+        list.address - BigInt(byteOffset),
+        byteOffset + i * size,
+      );
+      description.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+      description.location.id = ordinal;
+      description.flags = i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE;
+    });
+    const code = device.driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count));
+    checkCuda(device.driver, "cuMemPoolSetAccess", code);
+  }
+}
