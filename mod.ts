@@ -39,6 +39,11 @@ export { CudaStream } from "./src/cuda/stream.ts";
 
 // memory/: who owns bytes
 export { DeviceMemoryResource } from "./src/memory/device_memory_resource.ts";
+export {
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  SynchronousMemoryResource,
+} from "./src/memory/driver_memory_resource.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./src/memory/host_memory_resource.ts";
 export {
   type Allocation,

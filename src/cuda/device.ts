@@ -27,7 +27,7 @@ export interface EventOptions {
 export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
 
 /** Which way a copy goes, as the driver's functions are named. */
-export type CopyDirection = "HtoD" | "DtoH" | "DtoD";
+export type CopyDirection = "HtoH" | "HtoD" | "DtoH" | "DtoD";
 
 /**
  * A GPU.
@@ -164,8 +164,25 @@ export class CudaDevice {
   /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */
   copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
     const { copy } = this.driver;
-    const call = `cuMemcpy${direction}Async_v2` as const;
+    // Between pinned buffers the driver finds out by itself what the addresses are.
+    const call = direction === "HtoH" ? "cuMemcpyAsync" as const : `cuMemcpy${direction}Async_v2` as const;
     this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
+  }
+
+  /** Enqueues a fill of `bytes` bytes, a multiple of `width`, with a value of `width` bytes. */
+  fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
+    const { fill } = this.driver;
+    const call = `cuMemsetD${(8 * width) as 8 | 16 | 32}Async` as const;
+    this.within(() => this.#check(call, fill[call](destination, value, BigInt(bytes / width), stream.handle)));
+  }
+
+  /** Bytes of device memory that are free, and all of them. */
+  memoryInfo(): { readonly free: number; readonly total: number } {
+    using arena = new NativeArena();
+    const [free, total] = [arena.out("size"), arena.out("size")];
+    const { memory } = this.driver;
+    this.within(() => this.#check("cuMemGetInfo_v2", memory.cuMemGetInfo_v2(free.$address, total.$address)));
+    return { free: free.value, total: total.value };
   }
 
   /**

@@ -1,17 +1,31 @@
 /**
- * Device memory, allocated and freed in the order of a stream.
+ * Device memory from a pool, allocated and freed in the order of a stream.
  *
  * @module
  */
+import { CUresult } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkCuda, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { reclaim } from "./reclaim.ts";
+import { MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
+import { reclaim } from "./reclaim.ts";
 
-/** Allocates from a device's current memory pool, on a stream; from the driver directly where it has no pools. */
+/**
+ * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
+ * allocation, and is freed after the work that was enqueued before the buffer was closed. The host never waits.
+ *
+ * @example
+ * ```ts ignore
+ * using cuda = Cuda.open();
+ * const pool = new DeviceMemoryResource(cuda.device(0), { maxSize: 2 ** 30 });
+ * pool.peerAccessibleBy = cuda.devices; // every other GPU may use it
+ * using buffer = pool.allocate(4096, { stream });
+ * ```
+ */
 export class DeviceMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
   override readonly isDeviceAccessible: boolean = true;
@@ -19,63 +33,100 @@ export class DeviceMemoryResource extends MemoryResource {
   override readonly isHostAccessible: boolean = false;
   /** The device. */
   readonly device: CudaDevice;
-  readonly #pooled: boolean;
+  /** The pool. */
+  readonly pool: MemoryPool;
+  readonly #peers: PeerAccessSet;
 
-  /** A resource over the device's current pool. */
-  constructor(device: CudaDevice) {
+  /**
+   * A resource over a device's memory.
+   *
+   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the moment
+   * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
+   */
+  constructor(device: CudaDevice, options?: MemoryPoolOptions) {
     super();
     this.device = device;
-    this.#pooled = device.attribute("MEMORY_POOLS_SUPPORTED") !== 0;
+    if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {
+      const code = CUresult.CUDA_ERROR_NOT_SUPPORTED;
+      const way = `device ${device.ordinal} has no memory pools. Use SynchronousMemoryResource there.`;
+      throw new CudaError("cuMemAllocAsync", code, "CUDA_ERROR_NOT_SUPPORTED", way);
+    }
+    this.pool = options === undefined ? MemoryPool.current(device) : MemoryPool.create(device, options);
+    this.#peers = new PeerAccessSet(this.pool);
+  }
+
+  /** The devices that may use this memory besides its own: a live Set over the driver. */
+  get peerAccessibleBy(): PeerAccessSet {
+    return this.#peers;
+  }
+
+  /** Replaces the devices that may use this memory, in at most one call to the driver. */
+  set peerAccessibleBy(devices: Iterable<DeviceLike>) {
+    this.#peers.replace(devices);
   }
 
   /**
    * Allocates device memory, in the order of a stream (the default stream if none is given), on which it is also freed.
    *
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, what the pool uses and what the device has free
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
     reclaim();
     const { device } = this;
     const stream = options.stream ?? device.defaultStream;
-    const releaseDevice = device.hold();
+    const handle = this.pool.handle; // a closed pool is an error before anything is held
+    const releasePool = this.pool.hold();
     try {
-      const ptr = bytes === 0 ? 0n : this.#allocate(bytes, stream);
+      const ptr = bytes === 0 ? 0n : this.#allocate(bytes, handle, stream);
       const free = (at: bigint, home: CudaStream | null) => {
-        this.#free(at, home);
-        releaseDevice();
+        if (at !== 0n) freeInOrder(device, at, home ?? device.defaultStream);
+        releasePool();
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free });
     } catch (error) {
-      releaseDevice();
+      releasePool();
       throw error;
     }
   }
 
-  #allocate(bytes: number, stream: CudaStream): bigint {
+  /** Closes a pool of one's own once its last buffer is freed; the device's own pool is left alone. */
+  close(): void {
+    this.pool.close();
+  }
+
+  /** Closes a pool of one's own once its last buffer is freed. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = this.device;
-    this.device.within(() => {
-      if (this.#pooled) {
-        const code = driver.pool.cuMemAllocAsync(out.$address, BigInt(bytes), stream.handle);
-        checkCuda(driver, `cuMemAllocAsync of ${bytes} bytes`, code);
-      } else {checkCuda(
-          driver,
-          `cuMemAlloc_v2 of ${bytes} bytes`,
-          driver.memory.cuMemAlloc_v2(out.$address, BigInt(bytes)),
-        );}
-    });
+    const code = this.device.within(() =>
+      driver.pool.cuMemAllocFromPoolAsync(out.$address, BigInt(bytes), pool, stream.handle)
+    );
+    if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
+    checkCuda(driver, "cuMemAllocFromPoolAsync", code);
     return out.value;
   }
 
-  #free(ptr: bigint, stream: CudaStream | null): void {
-    if (ptr === 0n) return;
-    const { driver, defaultStream } = this.device;
-    this.device.within(() => {
-      if (this.#pooled) {
-        checkCuda(driver, "cuMemFreeAsync", driver.pool.cuMemFreeAsync(ptr, (stream ?? defaultStream).handle));
-      } else checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
-    });
+  #outOfMemory(bytes: number): CudaError {
+    const { used, reserved } = this.pool.use;
+    const { free, total } = this.device.memoryInfo();
+    return new CudaError(
+      "cuMemAllocFromPoolAsync",
+      CUresult.CUDA_ERROR_OUT_OF_MEMORY,
+      "CUDA_ERROR_OUT_OF_MEMORY",
+      `${bytes} bytes were asked for; buffers of the pool use ${used}, the pool holds ${reserved}, ` +
+        `device ${this.device.ordinal} has ${free} of ${total} free`,
+    );
   }
+}
+
+/** A function of its own, so that what it is called from keeps no buffer alive. */
+function freeInOrder(device: CudaDevice, ptr: bigint, stream: CudaStream): void {
+  const { driver } = device;
+  device.within(() => checkCuda(driver, "cuMemFreeAsync", driver.pool.cuMemFreeAsync(ptr, stream.handle)));
 }

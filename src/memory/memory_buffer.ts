@@ -22,15 +22,31 @@ export interface CopyOptions {
   readonly stream?: CudaStream;
 }
 
+/**
+ * Where memory is and who can use it: ordinary host memory; the memory of a device; host memory that devices can use as
+ * well; memory that moves between them.
+ */
+export type MemoryKind = "host" | "device" | "pinned" | "managed";
+
+/** Options of {@linkcode MemoryBuffer.fill}. */
+export interface FillOptions {
+  /** The stream that the fill is ordered on. Needed for device memory. */
+  readonly stream?: CudaStream;
+  /** Bytes of the value: the pattern that is repeated. Default 1. */
+  readonly width?: 1 | 2 | 4;
+}
+
 /** What a memory resource hands to a new buffer. */
 export interface Allocation {
   /** Address of the first byte; 0n if there are none. */
   readonly ptr: bigint;
   /** Bytes. */
   readonly size: number;
-  /** The device whose memory it is, or null for host memory. */
+  /** The device in whose context it was allocated, or null for ordinary host memory. */
   readonly device: CudaDevice | null;
-  /** The home stream, or null for host memory. */
+  /** Default: `device` if there is one, else `host`. */
+  readonly kind?: MemoryKind;
+  /** The home stream; null if there is none. */
   readonly stream: CudaStream | null;
   /** What keeps foreign memory alive. */
   readonly owner?: unknown;
@@ -96,14 +112,20 @@ function freeIfUnused(holding: Holding): void {
 export class MemoryBuffer {
   /** Bytes. */
   readonly size: number;
-  /** The device whose memory this is, or null for host memory. */
+  /** The device whose memory this is; null for memory on the host, pinned memory included. */
   readonly device: CudaDevice | null;
+  /** Where the memory is and who can use it. */
+  readonly kind: MemoryKind;
+  /** The device whose driver copies and fills it; null for ordinary host memory. */
+  readonly #driven: CudaDevice | null;
   readonly #holding: Holding;
   #bytes: Uint8Array<ArrayBuffer> | undefined;
 
-  private constructor({ ptr, size, device, stream, owner, free }: Allocation) {
+  private constructor({ ptr, size, device, kind, stream, owner, free }: Allocation) {
     this.size = size;
-    this.device = device;
+    this.kind = kind ?? (device === null ? "host" : "device");
+    this.device = this.kind === "pinned" ? null : device;
+    this.#driven = device;
     const releaseStream = stream?.hold();
     this.#holding = { ptr, size, free, stream, releaseStream, owner, pins: 0, closed: false };
   }
@@ -154,20 +176,45 @@ export class MemoryBuffer {
     return this.#holding.owner;
   }
 
+  /** Whether the host can use the memory. */
+  get isHostAccessible(): boolean {
+    return this.kind !== "device";
+  }
+
+  /** Whether kernels can use the memory. */
+  get isDeviceAccessible(): boolean {
+    return this.kind !== "host";
+  }
+
+  /**
+   * Gives the buffer another home stream, on which it will be freed. Work on the old one comes before work on the new.
+   *
+   * @throws {TypeError} if the buffer or the stream is closed
+   */
+  setHomeStream(stream: CudaStream): void {
+    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    const { stream: before } = this.#holding;
+    const releaseStream = stream.hold();
+    if (before !== null && before !== stream) stream.wait(before);
+    this.#holding.releaseStream?.();
+    this.#holding.releaseStream = releaseStream;
+    this.#holding.stream = stream;
+  }
+
   /** Whether `close` has been called. */
   get isClosed(): boolean {
     return this.#holding.closed;
   }
 
   /**
-   * The bytes of host memory, without a copy. The array keeps the buffer from being collected; closing the buffer empties
+   * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing the buffer empties
    * it (its length becomes 0), so that it cannot reach memory that is no longer there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    */
   bytes(): Uint8Array<ArrayBuffer> {
     const { ptr } = this;
-    if (this.device !== null) {
+    if (!this.isHostAccessible) {
       throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
     }
     if (this.#bytes === undefined) {
@@ -192,14 +239,37 @@ export class MemoryBuffer {
     }
     const [to, from] = [this.ptr, source.ptr];
     if (this.size === 0) return;
-    const device = this.device ?? source.device;
-    if (device === null) {
+    const device = this.#driven ?? source.#driven;
+    const { stream } = options;
+    if (device === null || (stream === undefined && this.isHostAccessible && source.isHostAccessible)) {
       libc().memory.memmove(to, from, BigInt(this.size));
       return;
     }
-    const { stream } = options;
     if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
     device.copy(to, from, this.size, directionOf(source, this), stream);
+  }
+
+  /**
+   * Fills the buffer with a value.
+   *
+   * @param value an unsigned number of `width` bytes, repeated
+   * @throws {RangeError} if the value does not fit, or the size is no multiple of the width
+   * @throws {TypeError} if the buffer is closed, or it is device memory and no stream is given
+   */
+  fill(value: number, options: FillOptions = {}): void {
+    const { stream, width = 1 } = options;
+    if (!Number.isInteger(value) || value < 0 || value >= 256 ** width) {
+      throw new RangeError(`Cannot fill with ${value}: expected an integer from 0 to ${256 ** width - 1}`);
+    }
+    if (this.size % width !== 0) {
+      throw new RangeError(`Cannot fill ${this.size} bytes with values of ${width}: expected a multiple`);
+    }
+    const { ptr } = this;
+    if (this.size === 0) return;
+    if (stream !== undefined && this.#driven !== null) return this.#driven.fill(ptr, value, width, this.size, stream);
+    if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
+    const bytes = this.bytes();
+    for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
   }
 
   /** Copies all bytes into another buffer of the same size. See {@linkcode MemoryBuffer.copyFrom}. */
@@ -251,6 +321,7 @@ export class MemoryBuffer {
 }
 
 function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {
-  if (source.device === null) return "HtoD";
-  return destination.device === null ? "DtoH" : "DtoD";
+  const onHost = ({ kind }: MemoryBuffer) => kind === "host" || kind === "pinned";
+  if (onHost(source)) return onHost(destination) ? "HtoH" : "HtoD";
+  return onHost(destination) ? "DtoH" : "DtoD";
 }

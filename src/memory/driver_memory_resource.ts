@@ -1,0 +1,145 @@
+/**
+ * Memory that the driver allocates at once, outside any pool: pinned, managed and plain device memory.
+ *
+ * @module
+ */
+import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { checkCuda } from "../cuda/driver.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { NativeArena, type Out } from "../ffi/arena.ts";
+import { freeAfter } from "./deferred_free.ts";
+import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
+import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { reclaim } from "./reclaim.ts";
+
+/** What the three kinds have in common. */
+abstract class DriverMemoryResource extends MemoryResource {
+  /** Whether kernels can use the memory. */
+  override readonly isDeviceAccessible: boolean = true;
+  /** The device in whose context the memory is allocated. */
+  readonly device: CudaDevice;
+
+  /** A resource over memory of the driver. */
+  constructor(device: CudaDevice) {
+    super();
+    this.device = device;
+  }
+
+  /**
+   * Allocates memory. It may be used at once; it is freed when the home stream, if one is given, has passed its last use.
+   *
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
+   */
+  override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
+    checkSize(bytes);
+    reclaim();
+    const { device } = this;
+    const releaseDevice = device.hold();
+    try {
+      const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
+      const release = this.release;
+      const free = (at: bigint, home: CudaStream | null) => {
+        freeAfter(home, () => {
+          if (at !== 0n) device.within(() => release(device, at));
+          releaseDevice();
+        });
+      };
+      const { kind } = this;
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream: options.stream ?? null, free });
+    } catch (error) {
+      releaseDevice();
+      throw error;
+    }
+  }
+
+  #allocate(bytes: number): bigint {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    this.device.within(() => this.acquire(out, BigInt(bytes)));
+    return out.value;
+  }
+
+  /** What kind of memory it is. */
+  protected abstract readonly kind: MemoryKind;
+  /** Asks the driver. */
+  protected abstract acquire(out: Out<"ptr">, bytes: bigint): void;
+  /** Gives memory back to the driver. It must not refer to the resource. */
+  protected abstract readonly release: (device: CudaDevice, ptr: bigint) => void;
+}
+
+/** Host memory that is locked in place: copies to and from GPUs run at full speed, and kernels can use it directly. */
+export class PinnedMemoryResource extends DriverMemoryResource {
+  /** Whether the host can use the memory. */
+  override readonly isHostAccessible: boolean = true;
+  protected override readonly kind: MemoryKind = "pinned";
+
+  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
+    const { driver } = this.device;
+    const code = driver.hostMemory.cuMemHostAlloc(out.$address, bytes, CU_MEMHOSTALLOC.PORTABLE);
+    checkCuda(driver, "cuMemHostAlloc", code);
+  }
+
+  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
+    checkCuda(driver, "cuMemFreeHost", driver.hostMemory.cuMemFreeHost(ptr));
+  };
+}
+
+/** Memory that moves between host and devices by itself, with hints where it should be. */
+export class ManagedMemoryResource extends DriverMemoryResource {
+  /** Whether the host can use the memory. */
+  override readonly isHostAccessible: boolean = true;
+  protected override readonly kind: MemoryKind = "managed";
+
+  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
+    const { driver } = this.device;
+    const code = driver.managedMemory.cuMemAllocManaged(out.$address, bytes, CU_MEM_ATTACH.GLOBAL);
+    checkCuda(driver, "cuMemAllocManaged", code);
+  }
+
+  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
+    checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
+  };
+
+  /**
+   * Enqueues moving a buffer to where it will be used next.
+   *
+   * @param to a device, or null for the host
+   */
+  prefetch(buffer: MemoryBuffer, to: CudaDevice | null, options: { readonly stream: CudaStream }): void {
+    const { driver } = this.device;
+    const { ptr, size } = buffer;
+    const target = to?.ordinal ?? CU_DEVICE_CPU;
+    const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, options.stream.handle);
+    if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", this.device.within(prefetch));
+  }
+
+  /**
+   * Says how a buffer will be used, by the advice's name in the header without the prefix `CU_MEM_ADVISE_`.
+   *
+   * @param location the device that the advice is about, or null for the host
+   */
+  advise(buffer: MemoryBuffer, advice: keyof typeof CU_MEM_ADVISE, location: CudaDevice | null): void {
+    const { driver } = this.device;
+    const { ptr, size } = buffer;
+    const target = location?.ordinal ?? CU_DEVICE_CPU;
+    const advise = () => driver.managedMemory.cuMemAdvise(ptr, BigInt(size), CU_MEM_ADVISE[advice], target);
+    if (size > 0) checkCuda(driver, "cuMemAdvise", this.device.within(advise));
+  }
+}
+
+/** Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. */
+export class SynchronousMemoryResource extends DriverMemoryResource {
+  /** Whether the host can use the memory. */
+  override readonly isHostAccessible: boolean = false;
+  protected override readonly kind: MemoryKind = "device";
+
+  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
+    const { driver } = this.device;
+    checkCuda(driver, "cuMemAlloc_v2", driver.memory.cuMemAlloc_v2(out.$address, bytes));
+  }
+
+  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
+    checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
+  };
+}

@@ -1,0 +1,176 @@
+/**
+ * A pool of device memory: its handle, attributes and limits.
+ *
+ * @module
+ */
+import {
+  CU_MEM_ALLOCATION_TYPE,
+  CU_MEM_HANDLE_TYPE,
+  CU_MEM_LOCATION_TYPE,
+  CU_MEMPOOL_ATTR,
+  CUmemPoolProps,
+} from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { checkCuda } from "../cuda/driver.ts";
+import { Holders } from "../cuda/holders.ts";
+import { NativeArena } from "../ffi/arena.ts";
+
+/** Options of a pool of one's own. */
+export interface MemoryPoolOptions {
+  /** The most bytes that the pool may hold. Default: as many as the device has. */
+  readonly maxSize?: number;
+  /**
+   * Bytes that the pool keeps when a stream or event is synchronised, instead of giving them back to the system. Default:
+   * all: giving memory back and asking for it again costs milliseconds.
+   */
+  readonly releaseThreshold?: number;
+  /** Whether the pool can be shared with other processes, by file descriptor. Default false. */
+  readonly shareable?: boolean;
+}
+
+/** What a pool holds at the moment, in bytes. The high marks count from the last reset. */
+export interface MemoryPoolUse {
+  /** Taken from the system. */
+  readonly reserved: number;
+  /** The most that was ever taken from the system. */
+  readonly reservedHigh: number;
+  /** Allocated by buffers. */
+  readonly used: number;
+  /** The most that was ever allocated. */
+  readonly usedHigh: number;
+}
+
+/** Every byte: a threshold that is never passed. */
+const never = 0xffff_ffff_ffff_ffffn;
+
+/** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
+export class MemoryPool {
+  /** The device whose memory it is. */
+  readonly device: CudaDevice;
+  /** Whether `close` destroys it. */
+  readonly isOwned: boolean;
+  /** Whether other processes can be given the pool. */
+  readonly isShareable: boolean;
+  readonly #handle: bigint;
+  readonly #holders: Holders;
+
+  private constructor(device: CudaDevice, handle: bigint, isOwned: boolean, isShareable: boolean) {
+    const releaseDevice = device.hold();
+    this.device = device;
+    this.isOwned = isOwned;
+    this.isShareable = isShareable;
+    this.#handle = handle;
+    this.#holders = new Holders(() => {
+      const { driver } = device;
+      if (isOwned) checkCuda(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
+      releaseDevice();
+    });
+  }
+
+  /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
+  static current(device: CudaDevice): MemoryPool {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
+    const pool = new MemoryPool(device, out.value, false, false);
+    // The driver's default gives all memory back at every synchronisation. A value that somebody has set is left alone.
+    if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
+    return pool;
+  }
+
+  /**
+   * A pool of one's own.
+   *
+   * @throws {RangeError} if a size is no safe integer of at least 0
+   * @throws {CudaError} if the device has no such pools
+   */
+  static create(device: CudaDevice, options: MemoryPoolOptions): MemoryPool {
+    const { maxSize = 0, releaseThreshold, shareable = false } = options;
+    for (const size of [maxSize, releaseThreshold ?? 0]) {
+      if (!Number.isSafeInteger(size) || size < 0) {
+        throw new RangeError(`Cannot limit a pool to ${size} bytes: expected a safe integer of at least 0`);
+      }
+    }
+    using arena = new NativeArena();
+    const properties = arena.struct(CUmemPoolProps);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE.PINNED;
+    properties.handleTypes = shareable ? CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE.NONE;
+    properties.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+    properties.location.id = device.ordinal;
+    properties.maxSize = maxSize;
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
+    checkCuda(driver, "cuMemPoolCreate", device.within(create));
+    const pool = new MemoryPool(device, out.value, true, shareable);
+    pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
+    return pool;
+  }
+
+  /**
+   * `CUmemoryPool`.
+   *
+   * @throws {TypeError} if the pool is closed
+   */
+  get handle(): bigint {
+    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed memory pool");
+    return this.#handle;
+  }
+
+  /** What the pool holds. */
+  get use(): MemoryPoolUse {
+    return {
+      reserved: Number(this.#get("RESERVED_MEM_CURRENT")),
+      reservedHigh: Number(this.#get("RESERVED_MEM_HIGH")),
+      used: Number(this.#get("USED_MEM_CURRENT")),
+      usedHigh: Number(this.#get("USED_MEM_HIGH")),
+    };
+  }
+
+  /** Bytes kept at a synchronisation; 2^64 (as a number) if all are. */
+  get releaseThreshold(): number {
+    return Number(this.#get("RELEASE_THRESHOLD"));
+  }
+
+  /** Begins counting both high marks anew. */
+  resetHighMarks(): void {
+    this.#set("RESERVED_MEM_HIGH", 0n);
+    this.#set("USED_MEM_HIGH", 0n);
+  }
+
+  /** Gives memory that no buffer uses back to the system, until at most `keep` bytes are left. Default 0. */
+  trim(keep = 0): void {
+    const { driver } = this.device;
+    checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
+  }
+
+  /** Keeps the pool until the returned function is called. What a buffer of it does. */
+  hold(): () => void {
+    return this.#holders.hold();
+  }
+
+  /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
+  close(): void {
+    this.#holders.close();
+  }
+
+  /** The two attributes that are flags are 32 bits wide, all others 64; both fit the larger slot. */
+  #get(name: keyof typeof CU_MEMPOOL_ATTR): bigint {
+    using arena = new NativeArena();
+    const out = arena.out("u64");
+    const { driver } = this.device;
+    const code = driver.pool.cuMemPoolGetAttribute(this.handle, CU_MEMPOOL_ATTR[name], out.$address);
+    checkCuda(driver, "cuMemPoolGetAttribute", code);
+    return out.value;
+  }
+
+  #set(name: keyof typeof CU_MEMPOOL_ATTR, value: bigint): void {
+    using arena = new NativeArena();
+    const slot = arena.out("u64");
+    slot.value = value;
+    const { driver } = this.device;
+    const code = driver.pool.cuMemPoolSetAttribute(this.handle, CU_MEMPOOL_ATTR[name], slot.$address);
+    checkCuda(driver, "cuMemPoolSetAttribute", code);
+  }
+}
