@@ -51,6 +51,12 @@ export const libc = {
     // int munmap(void *addr, size_t length);
     munmap: { args: ["ptr", "size"], returns: "i32" },
   },
+  files: {
+    // int pipe2(int pipefd[2], int flags);
+    pipe2: { args: ["ptr", "i32"], returns: "i32" },
+    // int close(int fd);
+    close: { args: ["i32"], returns: "i32" },
+  },
   stdio: {
     // FILE *open_memstream(char **ptr, size_t *sizeloc);
     open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },

@@ -28,6 +28,18 @@ export class CudaEvent {
     checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.handle));
   }
 
+  /**
+   * Settles when the work before the event is done. Costs a stream: to wait for all of a stream's work, its own
+   * `completed` is cheaper.
+   *
+   * @throws {CudaError} if the work has failed
+   */
+  async completed(): Promise<void> {
+    using stream = this.device.createStream();
+    stream.wait(this);
+    await stream.completed();
+  }
+
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;

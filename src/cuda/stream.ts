@@ -3,11 +3,16 @@
  *
  * @module
  */
+import { clearInterval, setInterval } from "node:timers";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { createWakeup } from "../ffi/wakeup.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
+
+/** How often to look whether a stream that is waited for has failed, in milliseconds. */
+const failureCheck = 100;
 
 /** A CUDA stream. */
 export class CudaStream {
@@ -71,11 +76,43 @@ export class CudaStream {
     });
   }
 
+  /**
+   * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
+   * JavaScript: the stream closes the end of a pipe, which the event loop sees.
+   *
+   * @throws {CudaError} if the work has failed
+   */
+  async completed(): Promise<void> {
+    const { device } = this;
+    const { driver } = device;
+    const wakeup = createWakeup();
+    const { callback, argument } = wakeup;
+    const code = device.within(() => driver.stream.cuLaunchHostFunc(this.handle, callback, argument));
+    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
+    // A context that has failed calls no host functions any more: without this look the wait would never end.
+    const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);
+    try {
+      await wakeup.said;
+    } finally {
+      clearInterval(watch);
+    }
+    checkCuda(driver, "cuLaunchHostFunc", code);
+    if (this.#hasFailed()) checkCuda(driver, "cuStreamQuery", this.#query());
+  }
+
+  #query(): number {
+    return this.device.within(() => this.device.driver.stream.cuStreamQuery(this.handle));
+  }
+
+  #hasFailed(): boolean {
+    const code = this.#query();
+    return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
+  }
+
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
-    const { driver } = this.device;
-    const code = this.device.within(() => driver.stream.cuStreamQuery(this.handle));
-    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", code);
+    const code = this.#query();
+    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(this.device.driver, "cuStreamQuery", code);
     return code === CUresult.CUDA_SUCCESS;
   }
 

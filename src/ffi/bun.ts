@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { closeSync, read } from "node:fs";
 import process from "node:process";
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
@@ -103,6 +104,16 @@ class BunPort implements FfiPort {
     const callback = new this.#ffi.JSCallback(fn, definition);
     if (callback.ptr === null) throw new FfiError("Cannot make a callback: Bun returned no address");
     return { address: BigInt(callback.ptr), close: () => callback.close() };
+  }
+
+  endOfFile(fd: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    read(fd, new Uint8Array(1), 0, 1, null, (error) => {
+      closeSync(fd);
+      if (error === null) resolve();
+      else reject(error);
+    });
+    return promise;
   }
 
   env(name: string): string | undefined {

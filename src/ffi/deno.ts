@@ -37,7 +37,13 @@ interface DenoApi {
 interface DenoSymbol {
   readonly parameters: string[];
   readonly result: string;
-  readonly optional: boolean;
+  readonly optional?: boolean;
+  readonly nonblocking?: boolean;
+}
+
+interface Waiting {
+  read(fd: number, buffer: Uint8Array<ArrayBuffer>, count: bigint): Promise<bigint>;
+  close(fd: number): number;
 }
 
 /** Deno's word for a type of the tables. */
@@ -55,6 +61,7 @@ class DenoPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
   readonly #deno: DenoApi;
+  #waiting: Waiting | undefined;
   #getenv: ((name: string) => string | undefined) | undefined;
 
   constructor(deno: DenoApi) {
@@ -101,6 +108,15 @@ class DenoPort implements FfiPort {
     const definition = { parameters, result: denoType(description.returns) };
     const callback = this.#try("make a callback", () => new UnsafeCallback(definition, fn));
     return { address: UnsafePointer.value(callback.pointer), close: () => callback.close() };
+  }
+
+  async endOfFile(fd: number): Promise<void> {
+    // node:fs knows only the files that Deno has opened; a call that does not block runs on a thread of Deno's.
+    const read = { parameters: ["i32", "buffer", "u64"], result: "i64", nonblocking: true };
+    const close = { parameters: ["i32"], result: "i32" };
+    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, close }).symbols as Waiting;
+    await this.#waiting.read(fd, new Uint8Array(1), 1n);
+    this.#waiting.close(fd);
   }
 
   env(name: string): string | undefined {

@@ -62,6 +62,13 @@ export interface FfiPort {
   /** Makes a C callback of a JavaScript function. Only the JavaScript thread may call it. */
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback;
 
+  /**
+   * Waits, on another thread, until the writing ends of a pipe are all closed, and closes the reading end.
+   *
+   * @param fd the reading end
+   */
+  endOfFile(fd: number): Promise<void>;
+
   /** Reads an environment variable without asking the user for a permission beyond FFI. */
   env(name: string): string | undefined;
 }
