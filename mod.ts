@@ -34,6 +34,9 @@ export {
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
 export { CU_DEVICE_ATTRIBUTE } from "./bindings/cuda_types.ts";
 export { type CudaDriver, CudaError } from "./src/cuda/driver.ts";
+export { CompileError } from "./src/cuda/compiler.ts";
+export { type Dim3, Kernel, type KernelArg, type KernelAttribute, type LaunchOptions } from "./src/cuda/kernel.ts";
+export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
 export { CudaStream } from "./src/cuda/stream.ts";
 

@@ -52,7 +52,7 @@ export const libc = {
     munmap: { args: ["ptr", "size"], returns: "i32" },
   },
   files: {
-    // int pipe2(int pipefd[2], int flags);
+    // int pipe2(int *pipefd, int flags);
     pipe2: { args: ["ptr", "i32"], returns: "i32" },
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },

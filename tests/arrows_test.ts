@@ -26,7 +26,7 @@ const arrows: { readonly [room: string]: readonly string[] } = {
 /** The only rooms that may use a runtime's own modules: files and processes belong to the command line. */
 const mayUseNode: { readonly [room: string]: readonly string[] } = {
   ffi: ["node:fs", "node:process"],
-  cuda: ["node:timers"],
+  cuda: ["node:crypto", "node:fs", "node:timers"],
   ucx: ["node:timers"],
   cli: [
     "node:child_process",

@@ -5,8 +5,8 @@
  */
 import { execFileSync } from "node:child_process";
 import process from "node:process";
-import { Cuda, decodeVersion } from "../cuda/cuda.ts";
-import { libcuda } from "../cuda/driver.ts";
+import { Cuda } from "../cuda/cuda.ts";
+import { decodeVersion, libcuda } from "../cuda/driver.ts";
 import { libcudart, libnvrtc } from "../cuda/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { pythonLibrary } from "../exchange/python_library.ts";

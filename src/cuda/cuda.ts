@@ -8,7 +8,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
 import { CudaDevice } from "./device.ts";
-import { checkCuda, CudaError, libcuda } from "./driver.ts";
+import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
 import type { CudaDriver } from "./driver.ts";
 
 /** What {@linkcode Cuda.probe} found. */
@@ -108,11 +108,6 @@ export class Cuda {
   [Symbol.dispose](): void {
     this.close();
   }
-}
-
-/** CUDA writes 13.0 as 13000. */
-export function decodeVersion(version: number): [major: number, minor: number] {
-  return [Math.floor(version / 1000), Math.floor((version % 1000) / 10)];
 }
 
 function explain(error: CudaError): string {

@@ -6,9 +6,10 @@
 import { CU_DEVICE_ATTRIBUTE, CU_EVENT, CU_STREAM, CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
-import { checkCuda, type CudaDriver } from "./driver.ts";
+import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
+import { type CompileOptions, Program } from "./program.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Options of {@linkcode CudaDevice.createStream}. */
@@ -159,6 +160,37 @@ export class CudaDevice {
   /** Blocks until everything enqueued in the primary context is done. */
   synchronize(): void {
     this.within(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
+  }
+
+  /**
+   * Compiles CUDA C++ for this device and loads it. The compiled code is kept in the user's cache folder, by source,
+   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`).
+   *
+   * @throws {CompileError} with the compiler's words and the lines that they are about
+   * @throws {LibraryNotFoundError} if there is no compiler (libnvrtc)
+   *
+   * @example
+   * ```ts ignore
+   * const program = device.compile(`extern "C" __global__ void scale(float *x, float a, int n) {
+   *   int i = blockIdx.x * blockDim.x + threadIdx.x;
+   *   if (i < n) x[i] *= a;
+   * }`);
+   * program.kernel("scale").launch(stream, Math.ceil(n / 256), 256, [buffer, ["float32", 2], ["int32", n]]);
+   * ```
+   */
+  compile(source: string, options: CompileOptions = {}): Program {
+    return Program.compile(this, source, options);
+  }
+
+  /** Loads PTX, which the driver compiles. */
+  loadPtx(ptx: string): Program {
+    return Program.fromPtx(this, ptx);
+  }
+
+  /** The newest CUDA version that the driver supports. */
+  get driverVersion(): [major: number, minor: number] {
+    this.#check("cuDriverGetVersion", this.driver.opening.cuDriverGetVersion(this.#int.$address));
+    return decodeVersion(this.#int.value);
   }
 
   /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */

@@ -68,3 +68,8 @@ function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
   driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
   return new CudaError(call, code, resultName(code), readCString(text.value));
 }
+
+/** CUDA writes 13.0 as 13000. */
+export function decodeVersion(version: number): [major: number, minor: number] {
+  return [Math.floor(version / 1000), Math.floor((version % 1000) / 10)];
+}

@@ -116,6 +116,10 @@ class BunPort implements FfiPort {
     return promise;
   }
 
+  mayUseFiles(): boolean {
+    return true;
+  }
+
   env(name: string): string | undefined {
     return Object.hasOwn(process.env, name) ? process.env[name] : undefined; // it inherits from Object.prototype
   }

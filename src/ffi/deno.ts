@@ -15,8 +15,8 @@ type DenoPointer = { readonly __denoPointer: unique symbol } | null;
 interface DenoApi {
   readonly version: { readonly deno: string };
   readonly build: { readonly os: string; readonly arch: string };
+  readonly permissions: { querySync(wanted: { readonly name: "ffi" | "read" | "write" }): { readonly state: string } };
   readonly env: { get(name: string): string | undefined };
-  readonly permissions: { querySync(wanted: { readonly name: "ffi" }): { readonly state: string } };
   dlopen(path: string, symbols: Record<string, DenoSymbol>): { readonly symbols: object };
   readonly UnsafePointer: {
     create(value: bigint): DenoPointer;
@@ -117,6 +117,11 @@ class DenoPort implements FfiPort {
     this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, close }).symbols as Waiting;
     await this.#waiting.read(fd, new Uint8Array(1), 1n);
     this.#waiting.close(fd);
+  }
+
+  mayUseFiles(): boolean {
+    const { permissions } = this.#deno;
+    return (["read", "write"] as const).every((name) => permissions.querySync({ name }).state === "granted");
   }
 
   env(name: string): string | undefined {

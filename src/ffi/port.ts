@@ -69,6 +69,9 @@ export interface FfiPort {
    */
   endOfFile(fd: number): Promise<void>;
 
+  /** Whether the program may read and write files without the user being asked. */
+  mayUseFiles(): boolean;
+
   /** Reads an environment variable without asking the user for a permission beyond FFI. */
   env(name: string): string | undefined;
 }

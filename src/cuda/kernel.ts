@@ -1,0 +1,156 @@
+/**
+ * Kernels: functions that a grid of threads runs.
+ *
+ * @module
+ */
+import { CU_FUNC_ATTRIBUTE } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { DType } from "../layout/mod.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda } from "./driver.ts";
+import type { CudaStream } from "./stream.ts";
+
+/** Extents along x, y and z; what is left out is 1. */
+export type Dim3 = number | readonly [x: number, y?: number, z?: number];
+
+/**
+ * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
+ * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
+ */
+export type KernelArg = bigint | { readonly ptr: bigint } | readonly [dtype: string, value: number | bigint | boolean];
+
+/** Options of {@linkcode Kernel.launch}. */
+export interface LaunchOptions {
+  /** Bytes of shared memory beyond what the kernel declares. Default 0. */
+  readonly sharedBytes?: number;
+}
+
+/** An attribute of a kernel by its name in the header, without the prefix `CU_FUNC_ATTRIBUTE_`. */
+export type KernelAttribute = keyof typeof CU_FUNC_ATTRIBUTE;
+
+/** The widest argument that is passed by value. */
+const slotBytes = 16;
+
+/** A kernel of a {@linkcode Program}. */
+export class Kernel {
+  /** The device. */
+  readonly device: CudaDevice;
+  /** Its name. */
+  readonly name: string;
+  /** `CUfunction`. */
+  readonly handle: bigint;
+  #scratch: Scratch | undefined;
+
+  /** Use {@linkcode Program.kernel}. */
+  constructor(device: CudaDevice, name: string, handle: bigint) {
+    this.device = device;
+    this.name = name;
+    this.handle = handle;
+  }
+
+  /**
+   * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it, which
+   * memory freed on the same stream does by itself.
+   *
+   * @param grid blocks, along each axis
+   * @param block threads of a block, along each axis
+   * @param args one for each parameter, in order
+   * @throws {RangeError} if an extent is no positive integer
+   * @throws {TypeError} if an argument is of no known kind
+   * @throws {CudaError} if the driver refuses the launch
+   */
+  launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = {}): void {
+    const { sharedBytes = 0 } = options;
+    const [gx, gy, gz] = extents("grid", grid);
+    const [bx, by, bz] = extents("block", block);
+    if (this.#scratch === undefined || this.#scratch.capacity < args.length) {
+      this.#scratch?.arena.close();
+      this.#scratch = makeScratch(Math.max(16, args.length));
+    }
+    const { values, pointers } = this.#scratch;
+    args.forEach((arg, i) => write(values, i * slotBytes, arg, `${this.name}, argument ${i}`));
+    const { driver } = this.device;
+    const code = this.device.within(() =>
+      driver.kernel.cuLaunchKernel(this.handle, gx, gy, gz, bx, by, bz, sharedBytes, stream.handle, pointers, 0n)
+    );
+    checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
+  }
+
+  /** An attribute of the kernel. */
+  attribute(name: KernelAttribute): number {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const get = () => driver.kernel.cuFuncGetAttribute(out.$address, CU_FUNC_ATTRIBUTE[name], this.handle);
+    checkCuda(driver, "cuFuncGetAttribute", this.device.within(get));
+    return out.value;
+  }
+
+  /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
+  occupancy(options: LaunchOptions = {}): { readonly blockSize: number; readonly minGridSize: number } {
+    using arena = new NativeArena();
+    const [grid, block] = [arena.out("i32"), arena.out("i32")];
+    const { driver } = this.device;
+    const shared = BigInt(options.sharedBytes ?? 0);
+    const { cuOccupancyMaxPotentialBlockSize } = driver.kernel;
+    const ask = () => cuOccupancyMaxPotentialBlockSize(grid.$address, block.$address, this.handle, 0n, shared, 0);
+    checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.within(ask));
+    return { blockSize: block.value, minGridSize: grid.value };
+  }
+
+  /** Frees what launches have needed. Called by the program. */
+  close(): void {
+    this.#scratch?.arena.close();
+    this.#scratch = undefined;
+  }
+}
+
+/** Where arguments are put for the driver, which copies them during the call. */
+interface Scratch {
+  readonly arena: NativeArena;
+  readonly capacity: number;
+  readonly values: DataView;
+  /** Address of the array of pointers to the values. */
+  readonly pointers: bigint;
+}
+
+function makeScratch(capacity: number): Scratch {
+  const arena = new NativeArena();
+  const values = arena.bytes(capacity * slotBytes, slotBytes);
+  const pointers = arena.bytes(capacity * 8);
+  const list = new DataView(pointers.bytes.buffer, pointers.bytes.byteOffset);
+  for (let i = 0; i < capacity; i++) list.setBigUint64(8 * i, values.address + BigInt(i * slotBytes), true);
+  const { buffer, byteOffset, byteLength } = values.bytes;
+  return { arena, capacity, values: new DataView(buffer, byteOffset, byteLength), pointers: pointers.address };
+}
+
+function write(values: DataView, at: number, arg: KernelArg, what: string): void {
+  if (typeof arg === "bigint") {
+    if (arg < -(1n << 63n) || arg >= 1n << 64n) throw new RangeError(`${what}: ${arg} does not fit 64 bits`);
+    values.setBigUint64(at, BigInt.asUintN(64, arg), true);
+  } else if (isTyped(arg)) {
+    const dtype = DType.from(arg[0]);
+    if (dtype.itemsize > slotBytes) throw new TypeError(`${what}: ${dtype.name} is too large to be passed by value`);
+    dtype.write(values, at, arg[1]);
+  } else if (typeof arg === "object" && arg !== null && typeof arg.ptr === "bigint") {
+    values.setBigUint64(at, arg.ptr, true);
+  } else {
+    throw new TypeError(
+      `${what}: expected memory, a bigint, or a number with its type such as ["float32", 1], got ${typeof arg}`,
+    );
+  }
+}
+
+function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number | bigint | boolean] {
+  return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
+}
+
+function extents(what: string, dim: Dim3): [x: number, y: number, z: number] {
+  const [x, y = 1, z = 1] = typeof dim === "number" ? [dim] : dim;
+  for (const extent of [x, y, z]) {
+    if (!Number.isInteger(extent) || extent < 1 || extent > 0x7fff_ffff) {
+      throw new RangeError(`Cannot launch a ${what} of (${x}, ${y}, ${z}): expected positive integers`);
+    }
+  }
+  return [x, y, z];
+}

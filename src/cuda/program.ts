@@ -1,0 +1,100 @@
+/**
+ * Programs: CUDA C++ or PTX, loaded into a device's context.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { cString } from "../ffi/text.ts";
+import { cached } from "./code_cache.ts";
+import { compilerVersion, compileSource } from "./compiler.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda } from "./driver.ts";
+import { Kernel } from "./kernel.ts";
+
+/** Options of {@linkcode CudaDevice.compile}. */
+export interface CompileOptions {
+  /** Name of the source in messages. Default `program.cu`. */
+  readonly name?: string;
+  /** Further options of NVRTC, for example `["--use_fast_math"]`. */
+  readonly options?: readonly string[];
+}
+
+/** Code in a device's context, from which kernels are taken. */
+export class Program {
+  /** The device. */
+  readonly device: CudaDevice;
+  readonly #handle: bigint;
+  readonly #release: () => void;
+  readonly #kernels = new Map<string, Kernel>();
+  #closed = false;
+
+  private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const image = arena.bytes(code.length, 16);
+    image.bytes.set(code);
+    const { driver } = device;
+    const load = () => driver.module.cuModuleLoadData(out.$address, image.address);
+    checkCuda(driver, "cuModuleLoadData", device.within(load));
+    this.device = device;
+    this.#handle = out.value;
+    this.#release = device.hold();
+  }
+
+  /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
+  static compile(device: CudaDevice, source: string, { name = "program.cu", options = [] }: CompileOptions): Program {
+    const [major, minor] = device.computeCapability;
+    const compiler = compilerVersion();
+    // A driver understands PTX of its own CUDA version and older; machine code it takes from newer compilers as well.
+    const target = isNewer(compiler, device.driverVersion) ? "cubin" : "ptx";
+    const architecture = `--gpu-architecture=${target === "ptx" ? "compute" : "sm"}_${major}${minor}`;
+    const all = [architecture, ...options];
+    const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
+    return new Program(device, cached(key, () => compileSource({ name, source, options: all, target })));
+  }
+
+  /** Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}. */
+  static fromPtx(device: CudaDevice, ptx: string): Program {
+    return new Program(device, cString(ptx));
+  }
+
+  /**
+   * A kernel of the program.
+   *
+   * @param name as the driver knows it: declare kernels `extern "C"` to keep their names
+   * @throws {CudaError} CUDA_ERROR_NOT_FOUND if there is none
+   */
+  kernel(name: string): Kernel {
+    if (this.#closed) throw new TypeError("Cannot use a closed Program");
+    let kernel = this.#kernels.get(name);
+    if (kernel === undefined) {
+      using arena = new NativeArena();
+      const out = arena.out("ptr");
+      const { driver } = this.device;
+      const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, cString(name));
+      checkCuda(driver, `cuModuleGetFunction of ${name}`, this.device.within(find));
+      kernel = new Kernel(this.device, name, out.value);
+      this.#kernels.set(name, kernel);
+    }
+    return kernel;
+  }
+
+  /** Unloads the code. No kernel of it may be running or be launched any more. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { driver } = this.device;
+    this.device.within(() => checkCuda(driver, "cuModuleUnload", driver.module.cuModuleUnload(this.#handle)));
+    for (const kernel of this.#kernels.values()) kernel.close();
+    this.#release();
+  }
+
+  /** Unloads the code. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+function isNewer(one: readonly [number, number], other: readonly [number, number]): boolean {
+  return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
+}
