@@ -77,6 +77,34 @@ export function placeNewAxes(shape: number[], strides: number[]): void {
   }
 }
 
+/** How many axes are longer or shorter than 1. */
+export function squeezedNdim(shape: Shape): number {
+  let kept = 0;
+  for (let axis = 0; axis < shape.length; axis++) if (at(shape, axis) !== 1) kept++;
+  return kept;
+}
+
+/**
+ * Leaves out the axes of extent 1.
+ *
+ * @param newShape receives the extents; of the length that {@linkcode squeezedNdim} gives
+ * @param newStrides receives the strides; as long
+ */
+export function squeezeInto(
+  shape: Shape,
+  strides: readonly number[],
+  newShape: number[],
+  newStrides: number[],
+): void {
+  let made = 0;
+  for (let axis = 0; axis < shape.length; axis++) {
+    if (at(shape, axis) === 1) continue;
+    newShape[made] = at(shape, axis);
+    newStrides[made] = at(strides, axis);
+    made++;
+  }
+}
+
 /** Some of at most 64 axes: those from 0 to 31 as the bits of one number, and those from 32 to 63 of another. */
 export interface AxisSet {
   readonly low: number;

@@ -172,7 +172,7 @@ export class DType {
    * @throws {RangeError} if the offset is not where an element can begin, or the element does not lie inside the view
    */
   read(view: DataView, byteOffset: number): ElementValue {
-    checkOffset(this, byteOffset);
+    checkPlace(this, view, byteOffset);
     const codec = this.#codec ??= this.#scalar.makeCodec();
     if (this.lanes === 1) return codec.read(view, byteOffset);
     const size = this.bits / 8;
@@ -190,7 +190,7 @@ export class DType {
    * @throws {RangeError} if an integer is out of range, NaN has no code, or the element does not lie inside the view
    */
   write(view: DataView, byteOffset: number, value: ElementValue): void {
-    checkOffset(this, byteOffset);
+    checkPlace(this, view, byteOffset);
     const codec = this.#codec ??= this.#scalar.makeCodec();
     if (this.lanes === 1) {
       if (isLanes(value)) throw new TypeError(`Expected one value for ${this.name}, got ${show(value)}`);
@@ -205,8 +205,10 @@ export class DType {
     if (!isLanes(value) || value.length !== this.lanes) {
       throw new TypeError(`Expected an array of ${this.lanes} values for ${this.name}, got ${show(value)}`);
     }
-    const size = this.bits / 8;
-    value.forEach((lane, index) => codec.write(view, byteOffset + index * size, lane));
+    // Aside first, so that a lane that cannot be written leaves the element as it was.
+    const element = new DataView(new ArrayBuffer(this.itemsize));
+    value.forEach((lane, index) => codec.write(element, (index * this.bits) / 8, lane));
+    for (let byte = 0; byte < this.itemsize; byte++) view.setUint8(byteOffset + byte, element.getUint8(byte));
   }
 
   /** Whether the other is the same dtype, stored in the same way. */
@@ -226,13 +228,18 @@ function isLanes(value: ElementValue): value is readonly Scalar[] {
   return Array.isArray(value);
 }
 
-function checkOffset(dtype: DType, byteOffset: number): void {
+function checkPlace(dtype: DType, view: DataView, byteOffset: number): void {
   const unit = dtype.isPacked ? 8 : 1;
   if (!(Number.isInteger(byteOffset * unit) && byteOffset >= 0)) {
     throw new RangeError(
-      `Expected the byte offset of a ${dtype.name} to be ${
+      `Expected the byte offset of an element of ${dtype.name} to be ${
         dtype.isPacked ? "a multiple of 1/8" : "an integer"
       } from 0 on, got ${show(byteOffset)}`,
+    );
+  }
+  if (byteOffset + dtype.itemsize > view.byteLength) {
+    throw new RangeError(
+      `Expected an element of ${dtype.name} inside the view of ${view.byteLength} bytes, got byte offset ${byteOffset}`,
     );
   }
 }

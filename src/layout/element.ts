@@ -175,7 +175,7 @@ export function complexCodec(name: string, part: ScalarCodec, partSize: number):
       return { re: Number(part.read(view, byteOffset)), im: Number(part.read(view, byteOffset + partSize)) };
     },
     write(view, byteOffset, value) {
-      if (typeof value !== "object" || typeof value.re !== "number" || typeof value.im !== "number") {
+      if (typeof value !== "object" || value === null || typeof value.re !== "number" || typeof value.im !== "number") {
         throw expected("{ re, im }", name, value);
       }
       part.write(view, byteOffset, value.re);

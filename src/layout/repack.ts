@@ -55,18 +55,16 @@ export interface PackableLayout {
 }
 
 /**
- * How many old elements make a new one; below 1, how many new elements an old one makes, as 1/n.
+ * Throws unless one size is a multiple of the other: otherwise bytes would appear or vanish.
  *
- * @throws {RangeError} if neither size is a multiple of the other, because then bytes would appear or vanish
+ * @throws {RangeError}
  */
-export function packRatio(itemsize: number, newItemsize: number): number {
-  if (newItemsize % itemsize !== 0 && itemsize % newItemsize !== 0) {
-    throw new RangeError(
-      `Cannot repack elements of ${itemsize} into elements of ${newItemsize} bytes: the number of bytes would change. ` +
-        "Choose a multiple or a divisor; maxCompatibleItemsize() finds the largest",
-    );
-  }
-  return newItemsize / itemsize;
+export function checkSizes(itemsize: number, newItemsize: number): void {
+  if (newItemsize % itemsize === 0 || itemsize % newItemsize === 0) return;
+  throw new RangeError(
+    `Cannot repack elements of ${itemsize} into elements of ${newItemsize} bytes: the number of bytes would change. ` +
+      "Choose a multiple or a divisor; maxCompatibleItemsize() finds the largest",
+  );
 }
 
 /**

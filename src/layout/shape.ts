@@ -9,8 +9,9 @@ export type Shape = readonly number[];
 export const MAX_NDIM = 64;
 
 /**
- * The most bytes a layout may span (4 PiB). Half of what a number holds exactly, so that no operation on a valid layout
- * can leave the exact range: the last stride of a slice with a step, for one, may reach twice as far as its extent.
+ * The most bytes a layout may span (4 PiB). Half of what a number holds exactly: an extent times its stride, which is where
+ * operations put the stride of a new axis, reaches at most twice as far as the last element. So no operation on a
+ * valid layout can leave the exact range.
  */
 export const MAX_SPAN_IN_BYTES: number = 2 ** 52;
 

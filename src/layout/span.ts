@@ -1,7 +1,14 @@
 /**
  * How far the elements of a layout lie apart, and that it is not too far to count exactly.
  */
+import { rowMajorStrides } from "./stride_order.ts";
 import { arrayOf, at, checkArray, formatShape, MAX_SPAN_IN_BYTES, notInteger, type Shape } from "./shape.ts";
+
+/** Options of the constructor of `StridedLayout`. */
+export interface StridedLayoutOptions {
+  /** Whether the strides are given in bytes, to be divided by the itemsize without a remainder. Default: false. */
+  divideStrides?: boolean;
+}
 
 /**
  * The smallest and the largest offset of an element, in elements from offset 0.
@@ -27,12 +34,34 @@ export function boundsOf(
 }
 
 /**
+ * A copy of the strides that a caller gave, or those that leave no gap if none were given.
+ *
+ * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the itemsize where
+ * they are to be divided by it, or reach too far
+ */
+export function explicitStrides(
+  shape: Shape,
+  strides: readonly number[] | null,
+  itemsize: number,
+  volume: number,
+  options: StridedLayoutOptions | undefined,
+): number[] {
+  if (strides === null) {
+    checkDenseSpan(shape, volume, itemsize);
+    return rowMajorStrides(shape, volume);
+  }
+  const steps = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
+  checkSpan(shape, steps, itemsize);
+  return steps;
+}
+
+/**
  * A copy of a caller's strides, in elements.
  *
  * @param unit what they count in: 1 for elements, or the itemsize if they are in bytes
  * @throws {TypeError | RangeError} if they are no array of integers, of another length, or no multiples of the unit
  */
-export function copyStrides(shape: Shape, strides: readonly number[], unit: number): number[] {
+function copyStrides(shape: Shape, strides: readonly number[], unit: number): number[] {
   checkArray("strides", strides);
   if (strides.length !== shape.length) {
     throw new RangeError(
@@ -57,18 +86,20 @@ export function copyStrides(shape: Shape, strides: readonly number[], unit: numb
   return steps;
 }
 
-/** Throws a RangeError if the layout, or a single axis of it, would span more than 2^52 bytes. */
-export function checkSpan(shape: Shape, strides: readonly number[], itemsize: number): void {
+/**
+ * Throws a RangeError if the layout, or a single axis of it, would span more than 2^52 bytes.
+ *
+ * @param sliceOffset elements from offset 0 to the first element
+ */
+export function checkSpan(shape: Shape, strides: readonly number[], itemsize: number, sliceOffset = 0): void {
   // For packed elements of less than a byte, the numbers of elements are the larger ones.
   const limit = itemsize < 1 ? MAX_SPAN_IN_BYTES : MAX_SPAN_IN_BYTES / itemsize;
-  let total = 0;
+  let total = Math.abs(sliceOffset);
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
     const stride = Math.abs(at(strides, axis));
-    // Not the distance to the last element but one step further, where operations put the stride of a new axis.
-    const reach = extent > 1 ? stride * extent : stride;
-    if (reach > limit) throw spansTooFar(shape, strides, itemsize);
-    if (extent > 1) total += reach - stride;
+    if (stride > limit) throw spansTooFar(shape, strides, itemsize);
+    if (extent > 1) total += stride * (extent - 1);
   }
   if (total >= limit) throw spansTooFar(shape, strides, itemsize);
 }

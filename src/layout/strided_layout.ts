@@ -2,10 +2,10 @@ import { allowedMerges, commonStride, flattenInto, type FlattenOptions, mergeabl
 import {
   checkDataPtr,
   checkItemsize,
+  checkSizes,
   type CompatibleItemsizeOptions,
   largestPack,
   packInto,
-  packRatio,
   type RepackOptions,
   unpackInto,
 } from "./repack.ts";
@@ -15,15 +15,16 @@ import {
   at,
   checkArray,
   checkNdim,
+  checkVolume,
   copyShape,
   formatShape,
   normalizeAxis,
   type Shape,
   volumeOf,
 } from "./shape.ts";
-import { axisSet, broadcastInto, permuteInto, unsqueezeInto } from "./axes.ts";
+import { axisSet, broadcastInto, permuteInto, squeezedNdim, squeezeInto, unsqueezeInto } from "./axes.ts";
 import { beginsInsideByte, position, slicedNdim, sliceInto, type SliceItem } from "./slicing.ts";
-import { boundsOf, checkDenseSpan, checkSpan, copyStrides } from "./span.ts";
+import { boundsOf, checkDenseSpan, checkSpan, explicitStrides, type StridedLayoutOptions } from "./span.ts";
 import {
   type DenseOrder,
   denseStrides,
@@ -35,12 +36,6 @@ import {
   stridesInOrder,
 } from "./stride_order.ts";
 import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
-
-/** Options of the constructor of {@linkcode StridedLayout}. */
-export interface StridedLayoutOptions {
-  /** Whether the strides are given in bytes, to be divided by the itemsize without a remainder. Default: false. */
-  divideStrides?: boolean;
-}
 
 /** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
 const DERIVED: unique symbol = Symbol("derived");
@@ -464,20 +459,12 @@ export class StridedLayout {
 
   /** The same elements without the axes of extent 1. Without elements the result has the shape (0,). */
   squeezed(): StridedLayout {
-    const { ndim } = this;
     if (this.volume === 0) return this.withSameElements([0], [0]);
-    let kept = 0;
-    for (let axis = 0; axis < ndim; axis++) if (at(this.shape, axis) !== 1) kept++;
-    if (kept === ndim) return this;
+    const kept = squeezedNdim(this.shape);
+    if (kept === this.shape.length) return this;
     const shape = arrayOf(kept, 0);
     const strides = arrayOf(kept, 0);
-    let made = 0;
-    for (let axis = 0; axis < ndim; axis++) {
-      if (at(this.shape, axis) === 1) continue;
-      shape[made] = at(this.shape, axis);
-      strides[made] = at(this.strides, axis);
-      made++;
-    }
+    squeezeInto(this.shape, this.strides, shape, strides);
     return this.withSameElements(shape, strides);
   }
 
@@ -601,16 +588,29 @@ export class StridedLayout {
     checkDataPtr(dataPtr);
     const axis = normalizeAxis(options?.axis ?? -1, this.shape.length);
     if (itemsize === this.itemsize) return this;
-    const ratio = packRatio(this.itemsize, itemsize);
+    checkSizes(this.itemsize, itemsize);
     const shape = arrayOf(this.shape.length, 0);
     const strides = arrayOf(this.shape.length, 0);
-    if (ratio > 1) packInto(this, ratio, axis, dataPtr, shape, strides);
-    else unpackInto(this, Math.round(1 / ratio), axis, shape, strides);
-    if (options?.keepDim === false && ratio > 1 && shape[axis] === 1) {
-      shape.splice(axis, 1);
-      strides.splice(axis, 1);
+    let offset: number;
+    let volume: number;
+    if (itemsize > this.itemsize) {
+      const ratio = itemsize / this.itemsize;
+      packInto(this, ratio, axis, dataPtr, shape, strides);
+      offset = this.sliceOffset / ratio;
+      volume = this.volume / ratio;
+      if (shape[axis] === 1 && options?.keepDim === false) {
+        shape.splice(axis, 1);
+        strides.splice(axis, 1);
+      }
+    } else {
+      const parts = this.itemsize / itemsize;
+      unpackInto(this, parts, axis, shape, strides);
+      offset = this.sliceOffset * parts;
+      volume = checkVolume(this.volume * parts, shape);
+      // Bits of a byte are more elements than there were bytes to count.
+      if (itemsize < 1) checkSpan(shape, strides, itemsize, offset);
     }
-    return new StridedLayout(shape, strides, itemsize, DERIVED, this.sliceOffset / ratio, this.volume / ratio, null);
+    return new StridedLayout(shape, strides, itemsize, DERIVED, offset, volume, null);
   }
 
   /**
@@ -675,21 +675,4 @@ export class StridedLayout {
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
     return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume, this.bounds);
   }
-}
-
-/** The strides that a caller gave or left out, copied and checked. */
-function explicitStrides(
-  shape: Shape,
-  strides: readonly number[] | null,
-  itemsize: number,
-  volume: number,
-  options: StridedLayoutOptions | undefined,
-): number[] {
-  if (strides === null) {
-    checkDenseSpan(shape, volume, itemsize);
-    return rowMajorStrides(shape, volume);
-  }
-  const steps = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
-  checkSpan(shape, steps, itemsize);
-  return steps;
 }

@@ -2,6 +2,11 @@ import { assert, assertEquals, assertFalse, assertStrictEquals, assertThrows } f
 import { test } from "node:test";
 import { DType } from "../../src/layout/mod.ts";
 
+/** What a caller without a type checker may pass. */
+function untyped<T>(value: unknown): T {
+  return value as T;
+}
+
 test("every dtype comes back from its name and from its DLPack type", () => {
   const dtypes = DType.all();
   assertEquals(new Set(dtypes.map(String)).size, dtypes.length);
@@ -101,4 +106,141 @@ test("elements of whole bytes are read and written little-endian", () => {
     assertEquals([...new Uint8Array(view.buffer, 3, dtype.itemsize)], bytes, name);
     assertEquals(dtype.read(view, 3), value);
   }
+});
+
+test("the typed array of a dtype reads the same memory, and leads back to the dtype", () => {
+  const arrays = [
+    new Int8Array([-1, 2]),
+    new Uint8Array([1, 255]),
+    new Int16Array([-1, 2]),
+    new Uint16Array([1, 65535]),
+    new Int32Array([-1, 2]),
+    new Uint32Array([1, 4294967295]),
+    new BigInt64Array([-1n, 2n]),
+    new BigUint64Array([1n, 2n ** 64n - 1n]),
+    new Float16Array([0.5, -1.5]),
+    new Float32Array([0.5, -1.5]),
+    new Float64Array([0.1, -1.5]),
+  ];
+  for (const array of arrays) {
+    const dtype = DType.fromTypedArray(array);
+    assertStrictEquals(dtype.typedArray, array.constructor);
+    assertStrictEquals(dtype.require("typedArray"), array.constructor);
+    assertEquals(dtype.itemsize, array.BYTES_PER_ELEMENT);
+    const view = new DataView(array.buffer);
+    assertEquals(dtype.read(view, array.BYTES_PER_ELEMENT), array[1]);
+    assertEquals(DType.fromTypedArray(array.subarray(1)).name, dtype.name);
+  }
+  assertEquals(DType.fromTypedArray(new Uint8ClampedArray(1)).name, "uint8");
+  assertStrictEquals(DType.from("bool").typedArray, Uint8Array);
+  assertStrictEquals(DType.from("complex64").typedArray, Float32Array);
+  assertStrictEquals(DType.from("complex128").typedArray, Float64Array);
+  assertStrictEquals(DType.from("float32x4").typedArray, Float32Array);
+  for (const name of ["bfloat16", "float8_e4m3fn", "float4_e2m1fn_packed", "int4", "bool1"]) {
+    assertEquals(DType.from(name).typedArray, null);
+  }
+  assertThrows(() => DType.fromTypedArray(untyped([1, 2])), TypeError, "Expected a typed array, got (1, 2)");
+});
+
+test("lanes are an array of values, written all or not at all", () => {
+  const dtype = DType.from("float32x3");
+  assertEquals([dtype.lanes, dtype.bits, dtype.itemsize, dtype.typestr, dtype.arrowFormat], [3, 32, 12, null, null]);
+  assertEquals(dtype.dlpack, { code: 2, bits: 32, lanes: 3, padded: false });
+  const view = new DataView(new ArrayBuffer(12));
+  dtype.write(view, 0, [1, 2, 3]);
+  assertEquals(dtype.read(view, 0), [1, 2, 3]);
+  assertThrows(() => dtype.write(view, 0, [4, 5, true]), TypeError, "a number for float32, got true");
+  assertEquals(dtype.read(view, 0), [1, 2, 3]);
+  assertEquals(DType.from("complex64x2").itemsize, 16);
+  assertEquals(DType.from({ code: 2, bits: 32, lanes: 65535 }).lanes, 65535);
+  assert(DType.from("int8x100").equals(DType.from({ code: 0, bits: 8, lanes: 100 })));
+});
+
+test("a value that the dtype cannot hold is refused, not bent", () => {
+  const view = new DataView(new ArrayBuffer(16));
+  const bad: [name: string, value: unknown, kind: typeof RangeError | typeof TypeError, message: string][] = [
+    ["int8", 128, RangeError, "an integer from -128 to 127 for int8, got 128"],
+    ["int8", -129, RangeError, "got -129"],
+    ["uint8", -1, RangeError, "from 0 to 255 for uint8, got -1"],
+    ["uint16", 65536, RangeError, "got 65536"],
+    ["int32", 2 ** 31, RangeError, "got 2147483648"],
+    ["uint32", 0.5, RangeError, "got 0.5"],
+    ["int4_packed", 8, RangeError, "from -8 to 7 for int4, got 8"],
+    ["uint1", 2, RangeError, "from 0 to 1 for uint1, got 2"],
+    ["int16", 1n, TypeError, "a number for int16, got 1n"],
+    ["int64", 2n ** 63n, RangeError, "got 9223372036854775808n"],
+    ["uint64", -1n, RangeError, "got -1n"],
+    ["int64", 2 ** 53, RangeError, "up to 2^53 - 1 for int64"],
+    ["int64", "1", TypeError, 'a bigint for int64, got "1"'],
+    ["float32", 1n, TypeError, "a number for float32, got 1n"],
+    ["bfloat16", "1", TypeError, "a number for bfloat16"],
+    ["bool", 1, TypeError, "a boolean for bool, got 1"],
+    ["complex64", 1, TypeError, "{ re, im } for complex64, got 1"],
+    ["complex64", { re: 1 }, TypeError, "{ re, im } for complex64"],
+    ["complex64", null, TypeError, "{ re, im } for complex64"],
+    ["float4_e2m1fn", NaN, RangeError, "float4_e2m1fn can hold, got NaN: it has none"],
+  ];
+  for (const [name, value, kind, message] of bad) {
+    assertThrows(() => DType.from(name).write(view, 0, untyped(value)), kind, message);
+    assertEquals(new Uint8Array(view.buffer).every((byte) => byte === 0), true, name);
+  }
+  DType.from("int64").write(view, 0, 5);
+  assertEquals(DType.from("int64").read(view, 0), 5n);
+});
+
+test("an element lies inside its view", () => {
+  const view = new DataView(new ArrayBuffer(8), 0, 6);
+  assertEquals(DType.from("int16").read(view, 4), 0);
+  assertThrows(
+    () => DType.from("int16").read(view, 5),
+    RangeError,
+    "an element of int16 inside the view of 6 bytes, got byte offset 5",
+  );
+  assertThrows(() => DType.from("int8x2").write(view, 5, [1, 1]), RangeError, "inside the view");
+  assertEquals(view.getUint8(5), 0);
+  for (const offset of [-1, 0.5, NaN]) {
+    assertThrows(() => DType.from("int8").read(view, offset), RangeError, `got ${offset}`);
+  }
+});
+
+test("a DLPack type that the standard does not define is refused", () => {
+  const bad: [source: { code: number; bits: number; lanes: number; padded?: boolean }, message: string][] = [
+    [{ code: 18, bits: 8, lanes: 1 }, "a type code of DLPack 1.3 (0 to 17), got 18"],
+    [{ code: 17, bits: 8, lanes: 1 }, "code 17 with 4 bits, got 8"],
+    [{ code: 15, bits: 8, lanes: 1 }, "code 15 with 6 bits, got 8"],
+    [{ code: 2, bits: 8, lanes: 1 }, "code 2 with 16, 32, 64 bits, got 8"],
+    [{ code: 0, bits: 0, lanes: 1 }, "got 0"],
+    [{ code: 0, bits: 8, lanes: 0 }, "at least one lane"],
+    [{ code: 0, bits: 8, lanes: 65536 }, "up to 65535, got 65536"],
+    [{ code: -1, bits: 8, lanes: 1 }, "got -1"],
+    [{ code: 2, bits: 32.5, lanes: 1 }, "got 32.5"],
+    [{ code: 17, bits: 4, lanes: 2, padded: true }, "to have one lane, got 2"],
+  ];
+  for (const [source, message] of bad) assertThrows(() => DType.from(source), Error, message);
+  // The flag speaks of types of less than a byte only.
+  assertEquals(DType.from({ code: 2, bits: 32, lanes: 1, padded: true }).name, "float32");
+});
+
+test("every name that DLPack's codes can have is known, and no other", () => {
+  const codes = new Set(DType.all().map(({ dlpack }) => dlpack.code));
+  assertEquals([...codes].sort((left, right) => left - right), Array.from({ length: 18 }, (_, code) => code));
+  for (
+    const source of ["float", "float32x0", "float32x65536", "complex64x", "int9", "Float32", " float32", "<M8[ns]"]
+  ) {
+    assertThrows(() => DType.from(source), TypeError);
+  }
+  for (const source of ["<U5", "<M8", "|V4", "<f16", "|f4", "=O8", "<c4", "<u1_packed"]) {
+    assertThrows(() => DType.from(source), TypeError);
+  }
+  assertEquals(DType.from("=f4").name, "float32");
+  assertEquals(DType.from("<u1").name, "uint8");
+});
+
+test("dtypes asked for twice are the same, and equal only those stored alike", () => {
+  assertStrictEquals(DType.from("<f4"), DType.from("float32"));
+  assertStrictEquals(DType.from({ code: 2, bits: 32, lanes: 1 }), DType.from("f"));
+  assertFalse(DType.from("float32").equals("float32"));
+  assertFalse(DType.from("int4").equals(DType.from("int4_packed")));
+  assertFalse(DType.from("int8").equals(DType.from("int8x2")));
+  assertEquals(`${DType.from("<c16")}`, "complex128");
 });
