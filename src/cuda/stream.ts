@@ -16,17 +16,16 @@ const failureCheck = 100;
 
 /** A CUDA stream. */
 export class CudaStream {
-  /** `CUstream`, the same as `cudaStream_t`. */
-  readonly handle: bigint;
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
+  readonly #handle: bigint;
   readonly #holders: Holders;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
     this.device = device;
-    this.handle = handle;
+    this.#handle = handle;
     this.owner = owner;
     const releaseDevice = owned ? device.hold() : null;
     this.#holders = new Holders(() => {
@@ -45,6 +44,16 @@ export class CudaStream {
   /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
   static adopt(device: CudaDevice, handle: bigint): CudaStream {
     return new CudaStream(device, handle, true, undefined);
+  }
+
+  /**
+   * `CUstream`, the same as `cudaStream_t`.
+   *
+   * @throws {TypeError} if the stream is closed and gone
+   */
+  get handle(): bigint {
+    if (this.#holders.isDestroyed) throw new TypeError("Cannot use a closed CudaStream");
+    return this.#handle;
   }
 
   /** Marks the present end of the stream with an event: a new one, or the given one. */
@@ -85,9 +94,10 @@ export class CudaStream {
   async completed(): Promise<void> {
     const { device } = this;
     const { driver } = device;
+    const { handle } = this;
     const wakeup = createWakeup();
     const { callback, argument } = wakeup;
-    const code = device.within(() => driver.stream.cuLaunchHostFunc(this.handle, callback, argument));
+    const code = device.within(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
     const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);
