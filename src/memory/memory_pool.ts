@@ -55,14 +55,15 @@ export class MemoryPool {
   readonly #holders: Holders;
 
   private constructor(device: CudaDevice, handle: bigint, isOwned: boolean, isShareable: boolean) {
-    const releaseDevice = device.hold();
+    const releaseDevice = isOwned ? device.hold() : null;
     this.device = device;
     this.isOwned = isOwned;
     this.isShareable = isShareable;
     this.#handle = handle;
     this.#holders = new Holders(() => {
       const { driver } = device;
-      if (isOwned) checkCuda(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
+      if (releaseDevice === null) return; // the device's own pool is not ours to destroy
+      checkCuda(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
       releaseDevice();
     });
   }
@@ -145,9 +146,14 @@ export class MemoryPool {
     checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
   }
 
-  /** Keeps the pool until the returned function is called. What a buffer of it does. */
+  /** Keeps the pool and its device until the returned function is called. What a buffer does. */
   hold(): () => void {
-    return this.#holders.hold();
+    const releaseDevice = this.device.hold();
+    const releasePool = this.#holders.hold();
+    return () => {
+      releasePool();
+      releaseDevice();
+    };
   }
 
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
