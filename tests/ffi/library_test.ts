@@ -50,7 +50,7 @@ test("the place that wins is the first in the documented order, and everything b
   // Cases run in one child, each with sonames of its own; a library that is loaded stays loaded.
   const places = fc.array(fc.record({ place: fc.nat(11), soname: fc.nat(1) }), { maxLength: 5 });
   check(
-    fc.property(fc.array(places, { minLength: 40, maxLength: 40 }), (cases) => {
+    fc.property(fc.noShrink(fc.array(places, { minLength: 40, maxLength: 40 })), (cases) => {
       const root = realpathSync(scratchFolder());
       const [venv, conda, system] = [join(root, "venv"), join(root, "conda"), join(root, "system")];
       const [home1, home2] = [join(root, "home1"), join(root, "home2")];
@@ -147,6 +147,22 @@ test("nothing found: the error lists every path with what the linker said, and w
     { path: broken, error: "file too short" },
   ]);
   assertEquals(failed(found[2]).attempts, []);
+});
+
+test("a place that is named twice is tried once", () => {
+  const env = { VIRTUAL_ENV: "/opt/env", CONDA_PREFIX: "/opt/env", TEST_HOME: "/opt/env", TEST_PATH: "/opt/env" };
+  const both = step(
+    ["a.so", "a.so"],
+    { wheels: ["w"], homes: ["TEST_HOME", "TEST_PATH"], folders: ["/opt/env/lib"] },
+    env,
+  );
+  assertEquals(failed(openInChild([both])[0]).attempts.map(({ path }) => path), [
+    "/opt/env/lib/python3*/site-packages/w/a.so",
+    "/opt/env/lib/a.so",
+    "a.so",
+    "/opt/env/lib64/a.so",
+    "/opt/env/targets/*/lib/a.so",
+  ]);
 });
 
 test("a file that cannot be loaded does not end the search", () => {
