@@ -68,6 +68,15 @@ function look(): void {
 
 onReclaim(look);
 
+/** How many may be out before an export looks after them: so that looking costs each export a constant time. */
+let enough = 64;
+
+function lookIfMany(): void {
+  if (live.size < enough) return;
+  look();
+  enough = Math.max(64, 2 * live.size);
+}
+
 /** How many exported tensors have not been released by their consumers. Gives back the memory of those that have. */
 export function liveExports(): number {
   look();
@@ -99,6 +108,7 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
         "Ask for a copy, or let the consumer pass a version of at least [1, 0].",
     );
   }
+  lookIfMany();
   orderForConsumer(view, options.stream);
   return exportTensor(view, versioned, view.readonly ? DLPACK_FLAG_BITMASK.READ_ONLY : 0n);
 }

@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers";
 import { test } from "node:test";
 import { Cuda, type CudaDevice, type CudaStream, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { collectGarbage } from "../support/collect.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { scaled } from "../support/property.ts";
@@ -46,6 +47,7 @@ async function repeat(rounds: number, cycle: () => void): Promise<void> {
     cycle();
     if (i % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
   }
+  await collectGarbage();
 }
 
 function resident(): number {
