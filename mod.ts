@@ -32,7 +32,7 @@ export {
   type StreamOptions,
 } from "./src/cuda/device.ts";
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
-export { CU_DEVICE_ATTRIBUTE } from "./bindings/cuda_types.ts";
+export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
 export { type CudaDriver, CudaError } from "./src/cuda/driver.ts";
 export { CompileError } from "./src/cuda/compiler.ts";
 export { type Dim3, Kernel, type KernelArg, type KernelAttribute, type LaunchOptions } from "./src/cuda/kernel.ts";
@@ -40,9 +40,28 @@ export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
 export { CudaStream } from "./src/cuda/stream.ts";
 
+// sim/: a CUDA driver without a GPU
+export {
+  type Extent,
+  IllegalAddressError,
+  type LiveObjects,
+  type LoadPtx,
+  type PtxEntry,
+  type PtxGlobal,
+  type PtxLaunch,
+  type PtxMemory,
+  type PtxProgram,
+  type Schedule,
+  SimulatedDriver,
+  simulateDriver,
+  type SimulateOptions,
+} from "./src/sim/mod.ts";
+
 // memory/: who owns bytes
 export { DeviceMemoryResource } from "./src/memory/device_memory_resource.ts";
 export {
+  type DriverCalls,
+  DriverMemoryResource,
   ManagedMemoryResource,
   PinnedMemoryResource,
   SynchronousMemoryResource,
@@ -51,9 +70,13 @@ export { type HostMemoryOptions, HostMemoryResource } from "./src/memory/host_me
 export {
   type Allocation,
   type CopyOptions,
+  type FillOptions,
   type FromPointerOptions,
   MemoryBuffer,
+  type MemoryKind,
 } from "./src/memory/memory_buffer.ts";
+export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./src/memory/memory_pool.ts";
+export { type DeviceLike, PeerAccessSet } from "./src/memory/peer_access.ts";
 export { type AllocateOptions, MemoryResource } from "./src/memory/memory_resource.ts";
 
 // view/ and exchange/: arrays, and handing them over
@@ -65,7 +88,7 @@ export { type CloseReason, type SendOptions, UcxEndpoint } from "./src/ucx/endpo
 export { UcxError } from "./src/ucx/error.ts";
 export type { Receivable, Sendable } from "./src/ucx/memory.ts";
 export { Ucx, type UcxOptions } from "./src/ucx/ucx.ts";
-export { type Received, type ReceiveOptions, UcxWorker } from "./src/ucx/worker.ts";
+export { type ConnectOptions, type Received, type ReceiveOptions, UcxWorker } from "./src/ucx/worker.ts";
 
 // ffi/: what goes wrong before any library is open
 export type {

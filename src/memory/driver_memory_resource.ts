@@ -7,23 +7,61 @@ import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC } from "..
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { NativeArena, type Out } from "../ffi/arena.ts";
+import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "./reclaim.ts";
 
-/** What the three kinds have in common. */
-abstract class DriverMemoryResource extends MemoryResource {
+/** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
+export interface DriverCalls {
+  /** What kind of memory it is. */
+  readonly kind: MemoryKind;
+  /** Allocates, and writes the address where it is told. */
+  readonly acquire: (device: CudaDevice, out: bigint, bytes: bigint) => void;
+  /** Gives memory back. */
+  readonly release: (device: CudaDevice, ptr: bigint) => void;
+}
+
+function free({ driver }: CudaDevice, ptr: bigint): void {
+  checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
+}
+
+const pinned: DriverCalls = {
+  kind: "pinned",
+  acquire: ({ driver }, out, bytes) => {
+    checkCuda(driver, "cuMemHostAlloc", driver.hostMemory.cuMemHostAlloc(out, bytes, CU_MEMHOSTALLOC.PORTABLE));
+  },
+  release: ({ driver }, ptr) => checkCuda(driver, "cuMemFreeHost", driver.hostMemory.cuMemFreeHost(ptr)),
+};
+
+const managed: DriverCalls = {
+  kind: "managed",
+  acquire: ({ driver }, out, bytes) => {
+    checkCuda(driver, "cuMemAllocManaged", driver.managedMemory.cuMemAllocManaged(out, bytes, CU_MEM_ATTACH.GLOBAL));
+  },
+  release: free,
+};
+
+const plain: DriverCalls = {
+  kind: "device",
+  acquire: ({ driver }, out, bytes) => checkCuda(driver, "cuMemAlloc_v2", driver.memory.cuMemAlloc_v2(out, bytes)),
+  release: free,
+};
+
+/** Memory that the driver allocates at once: what its three kinds have in common. */
+export abstract class DriverMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
   override readonly isDeviceAccessible: boolean = true;
   /** The device in whose context the memory is allocated. */
   readonly device: CudaDevice;
+  readonly #calls: DriverCalls;
 
-  /** A resource over memory of the driver. */
-  constructor(device: CudaDevice) {
+  /** For the three kinds. */
+  protected constructor(device: CudaDevice, calls: DriverCalls) {
     super();
     this.device = device;
+    this.#calls = calls;
   }
 
   /**
@@ -38,14 +76,13 @@ abstract class DriverMemoryResource extends MemoryResource {
     const releaseDevice = device.hold();
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
-      const release = this.release;
+      const { kind, release } = this.#calls;
       const free = (at: bigint, home: CudaStream | null) => {
         freeAfter(home, () => {
           if (at !== 0n) device.within(() => release(device, at));
           releaseDevice();
         });
       };
-      const { kind } = this;
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream: options.stream ?? null, free });
     } catch (error) {
       releaseDevice();
@@ -56,50 +93,31 @@ abstract class DriverMemoryResource extends MemoryResource {
   #allocate(bytes: number): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    this.device.within(() => this.acquire(out, BigInt(bytes)));
+    this.device.within(() => this.#calls.acquire(this.device, out.$address, BigInt(bytes)));
     return out.value;
   }
-
-  /** What kind of memory it is. */
-  protected abstract readonly kind: MemoryKind;
-  /** Asks the driver. */
-  protected abstract acquire(out: Out<"ptr">, bytes: bigint): void;
-  /** Gives memory back to the driver. It must not refer to the resource. */
-  protected abstract readonly release: (device: CudaDevice, ptr: bigint) => void;
 }
 
 /** Host memory that is locked in place: copies to and from GPUs run at full speed, and kernels can use it directly. */
 export class PinnedMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = true;
-  protected override readonly kind: MemoryKind = "pinned";
 
-  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
-    const { driver } = this.device;
-    const code = driver.hostMemory.cuMemHostAlloc(out.$address, bytes, CU_MEMHOSTALLOC.PORTABLE);
-    checkCuda(driver, "cuMemHostAlloc", code);
+  /** A resource in the context of a device. */
+  constructor(device: CudaDevice) {
+    super(device, pinned);
   }
-
-  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
-    checkCuda(driver, "cuMemFreeHost", driver.hostMemory.cuMemFreeHost(ptr));
-  };
 }
 
 /** Memory that moves between host and devices by itself, with hints where it should be. */
 export class ManagedMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = true;
-  protected override readonly kind: MemoryKind = "managed";
 
-  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
-    const { driver } = this.device;
-    const code = driver.managedMemory.cuMemAllocManaged(out.$address, bytes, CU_MEM_ATTACH.GLOBAL);
-    checkCuda(driver, "cuMemAllocManaged", code);
+  /** A resource in the context of a device. */
+  constructor(device: CudaDevice) {
+    super(device, managed);
   }
-
-  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
-    checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
-  };
 
   /**
    * Enqueues moving a buffer to where it will be used next.
@@ -132,14 +150,9 @@ export class ManagedMemoryResource extends DriverMemoryResource {
 export class SynchronousMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = false;
-  protected override readonly kind: MemoryKind = "device";
 
-  protected override acquire(out: Out<"ptr">, bytes: bigint): void {
-    const { driver } = this.device;
-    checkCuda(driver, "cuMemAlloc_v2", driver.memory.cuMemAlloc_v2(out.$address, bytes));
+  /** A resource in the context of a device. */
+  constructor(device: CudaDevice) {
+    super(device, plain);
   }
-
-  protected override readonly release: (device: CudaDevice, ptr: bigint) => void = ({ driver }, ptr) => {
-    checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
-  };
 }
