@@ -44,6 +44,7 @@ export { CudaStream } from "./src/cuda/stream.ts";
 export {
   type Extent,
   IllegalAddressError,
+  type KernelFaultKind,
   type LiveObjects,
   type LoadPtx,
   type PtxEntry,

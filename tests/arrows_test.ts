@@ -16,11 +16,12 @@ const arrows: { readonly [room: string]: readonly string[] } = {
   ffi: ["bindings"],
   layout: [],
   cuda: ["ffi", "bindings", "layout"],
+  sim: ["cuda", "ffi", "bindings", "layout"],
   memory: ["cuda", "ffi", "bindings", "layout"],
   view: ["memory", "cuda", "ffi", "bindings", "layout"],
   exchange: ["view", "memory", "cuda", "ffi", "bindings", "layout"],
   ucx: ["view", "memory", "cuda", "ffi", "bindings", "layout"],
-  cli: ["exchange", "ucx", "view", "memory", "cuda", "ffi", "bindings", "layout"],
+  cli: ["exchange", "ucx", "view", "sim", "memory", "cuda", "ffi", "bindings", "layout"],
 };
 
 /** The only rooms that may use a runtime's own modules: files and processes belong to the command line. */

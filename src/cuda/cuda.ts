@@ -10,6 +10,8 @@ import { openLibrary } from "../ffi/library.ts";
 import { CudaDevice } from "./device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
 import type { CudaDriver } from "./driver.ts";
+import type { SimulateOptions } from "../sim/options.ts";
+import { simulator } from "./simulation.ts";
 
 /** What {@linkcode Cuda.probe} found. */
 export interface CudaProbe {
@@ -65,6 +67,25 @@ export class Cuda {
   static open(): Cuda {
     const { path, functions } = openLibrary(libcuda);
     return new Cuda(functions, path);
+  }
+
+  /**
+   * A CUDA that needs no GPU: a driver in TypeScript that does queued work in any order that CUDA allows, so that a
+   * missing wait shows up as wrong bytes. Its `path` is `simulated`.
+   *
+   * @example
+   * ```ts
+   * import { Cuda } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate({ devices: 2, seed: 1 });
+   * console.log(cuda.devices.length); // 2
+   * ```
+   *
+   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0
+   * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
+   */
+  static simulate(options: SimulateOptions = {}): Cuda {
+    return new Cuda(simulator()(options), "simulated");
   }
 
   /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */

@@ -1,0 +1,210 @@
+/**
+ * All addresses: those of the devices and those of the host, what is allocated where, and the bytes behind them.
+ *
+ * @module
+ */
+import { CU_MEM_ACCESS_FLAGS_PROT, CUresult } from "../../bindings/cuda_types.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { roundUp } from "../ffi/struct.ts";
+import { blockBytes } from "./allocator.ts";
+import { deviceBase, deviceOfAddress, deviceSpan } from "./device_memory.ts";
+import { IllegalAddressError, type PtxMemory } from "./kernels.ts";
+import type { Allocation, Context, Device } from "./objects.ts";
+import { Ranges } from "./ranges.ts";
+import { refuse } from "./refusal.ts";
+
+/** Copies are done in pieces of so many bytes. */
+const pieceBytes = 2 ** 20;
+
+/** A page of the host: what pinned and managed memory is aligned to. */
+const pageBytes = 4096;
+
+/** The address space that devices and host share. */
+export class AddressSpace {
+  /** What is allocated as the host sees it: from the call that allocates to the call that frees. */
+  readonly known: Ranges<Allocation> = new Ranges();
+  readonly #devices: readonly Device[];
+  /** Views of host memory that kernels use, by its allocation: making one costs more than an access. */
+  readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
+  #ids = 0n;
+
+  /** @param devices by ordinal */
+  constructor(devices: readonly Device[]) {
+    this.#devices = devices;
+  }
+
+  /** Device memory, at once. Null if there is not enough. */
+  allocateDevice(context: Context, bytes: number): Allocation | null {
+    const { device } = context;
+    const block = roundUp(bytes, blockBytes);
+    const offset = device.heap.reuse(block, () => true)?.offset ?? device.heap.grow(block);
+    if (offset === null) return null;
+    const allocation = this.describe({ kind: "device", address: addressAt(device, offset), bytes, context });
+    device.memory.poison(offset, block);
+    device.mapped.add(allocation.address, bytes, allocation);
+    return allocation;
+  }
+
+  /** Memory of the host that a device reaches too. Null if the host has not enough. */
+  allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
+    const address = libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(roundUp(bytes, pageBytes)));
+    return address === 0n ? null : this.describe({ kind, address, bytes, context, flags });
+  }
+
+  /** Makes an allocation known to the host. */
+  describe(
+    allocation: Pick<Allocation, "address" | "bytes" | "kind" | "context"> & Partial<Allocation>,
+  ): Allocation {
+    const { device } = allocation.context;
+    const known = { device, pool: null, id: ++this.#ids, syncMemops: false, flags: 0, ...allocation };
+    this.known.add(known.address, known.bytes, known);
+    return known;
+  }
+
+  /** Frees memory that was not allocated in stream order. Nothing must use it any more. */
+  free(allocation: Allocation): void {
+    const { address, bytes, device, kind } = allocation;
+    this.known.remove(address);
+    if (kind === "pinned" || kind === "managed") libc().loading.free(address);
+    if (kind !== "device") return;
+    const block = roundUp(bytes, blockBytes);
+    const offset = offsetOf(address);
+    device.mapped.remove(address);
+    device.memory.poison(offset, block);
+    device.heap.release({ offset, bytes: block, tag: null });
+    device.heap.trim(0, () => true);
+  }
+
+  /** Frees what belongs to a context that is destroyed. Memory of pools belongs to the device. */
+  forget(context: Context): void {
+    for (const allocation of [...this.known.values()]) {
+      if (allocation.context === context && allocation.kind !== "pool") this.free(allocation);
+    }
+  }
+
+  /** The allocation that begins here. */
+  at(address: bigint): Allocation | undefined {
+    const allocation = this.known.find(address);
+    return allocation?.address === address ? allocation : undefined;
+  }
+
+  /**
+   * The allocation that holds a range, or null for memory of the host that the driver knows nothing about.
+   *
+   * Refused with CUDA_ERROR_INVALID_VALUE: an address of a device where nothing is allocated, and a range that goes
+   * beyond its allocation.
+   */
+  range(address: bigint, bytes: number): Allocation | null {
+    const allocation = this.known.find(address);
+    if (allocation === undefined) {
+      if (address === 0n || deviceOfAddress(address) !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      return null;
+    }
+    if (address + BigInt(bytes) > allocation.address + BigInt(allocation.bytes)) {
+      throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    }
+    return allocation;
+  }
+
+  /** Copies bytes out of memory, wherever it is. */
+  read(address: bigint, into: Uint8Array): void {
+    const device = this.#deviceAt(address);
+    if (device !== null) device.memory.read(offsetOf(address), into);
+    else into.set(new Uint8Array(ffiPort().memory(address, into.length)));
+  }
+
+  /** Copies bytes into memory, wherever it is. */
+  write(address: bigint, source: Uint8Array): void {
+    const device = this.#deviceAt(address);
+    if (device !== null) device.memory.write(offsetOf(address), source);
+    else new Uint8Array(ffiPort().memory(address, source.length)).set(source);
+  }
+
+  /** Copies bytes from anywhere to anywhere. */
+  copy(to: bigint, from: bigint, bytes: number): void {
+    const piece = new Uint8Array(Math.min(bytes, pieceBytes));
+    for (let at = 0; at < bytes; at += pieceBytes) {
+      const part = piece.subarray(0, Math.min(pieceBytes, bytes - at));
+      this.read(from + BigInt(at), part);
+      this.write(to + BigInt(at), part);
+    }
+  }
+
+  /** Fills memory with a pattern of 1, 2 or 4 bytes. */
+  fill(address: bigint, pattern: Uint8Array, count: number): void {
+    const bytes = count * pattern.length;
+    const piece = new Uint8Array(Math.min(bytes, pieceBytes));
+    for (let at = 0; at < piece.length; at += pattern.length) piece.set(pattern, at);
+    for (let at = 0; at < bytes; at += pieceBytes) {
+      this.write(address + BigInt(at), piece.subarray(0, Math.min(pieceBytes, bytes - at)));
+    }
+  }
+
+  /** Memory as kernels of a context reach it. */
+  kernelMemory(context: Context): PtxMemory {
+    return {
+      view: (address, bytes, access) => {
+        const owner = this.#deviceAt(address);
+        const allocation = owner === null ? this.known.find(address) : owner.mapped.find(address);
+        const reason = refusal(allocation, address, bytes, context);
+        if (allocation === undefined || reason !== null) {
+          throw new IllegalAddressError(address, bytes, access, reason ?? "nothing is allocated there");
+        }
+        if (owner === null) {
+          return { bytes: this.#hostView(allocation), offset: Number(address - allocation.address) };
+        }
+        const view = owner.memory.view(offsetOf(address), bytes);
+        if (view === null) throw new IllegalAddressError(address, bytes, access, "it is not aligned");
+        return view;
+      },
+    };
+  }
+
+  #deviceAt(address: bigint): Device | null {
+    const ordinal = deviceOfAddress(address);
+    return ordinal === null ? null : this.#devices[ordinal] ?? null;
+  }
+
+  #hostView(allocation: Allocation): DataView<ArrayBuffer> {
+    let view = this.#hostViews.get(allocation);
+    if (view === undefined) {
+      view = new DataView(ffiPort().memory(allocation.address, allocation.bytes));
+      this.#hostViews.set(allocation, view);
+    }
+    return view;
+  }
+}
+
+/** The address of an offset in a device's memory. */
+export function addressAt({ ordinal }: Device, offset: number): bigint {
+  return deviceBase + BigInt(ordinal) * BigInt(deviceSpan) + BigInt(offset);
+}
+
+/** The offset of an address in its device's memory. */
+export function offsetOf(address: bigint): number {
+  return Number((address - deviceBase) % BigInt(deviceSpan));
+}
+
+/** Whether kernels and copies of a device may reach the memory of an allocation. */
+export function isAccessible({ device, pool, context }: Allocation, from: Context): boolean {
+  if (device === from.device) return true;
+  if (pool !== null) return pool.access(from.device.ordinal) === CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
+  return from.peers.has(context);
+}
+
+function refusal(
+  allocation: Allocation | undefined,
+  address: bigint,
+  bytes: number,
+  context: Context,
+): string | null {
+  if (allocation === undefined) return "nothing is allocated there";
+  const end = allocation.address + BigInt(allocation.bytes);
+  if (address + BigInt(bytes) > end) return `the allocation of ${allocation.bytes} bytes ends before`;
+  const isHost = allocation.kind === "pinned" || allocation.kind === "registered" || allocation.kind === "managed";
+  if (!isHost && !isAccessible(allocation, context)) {
+    return `device ${context.device.ordinal} has no access to this memory of device ${allocation.device.ordinal}`;
+  }
+  return null;
+}

@@ -1,0 +1,164 @@
+/**
+ * Which offsets of a device's memory are in use: the device hands out segments, and heaps divide them into blocks.
+ *
+ * @module
+ */
+import { roundUp } from "../ffi/struct.ts";
+
+/** Bytes in which the device hands out memory. */
+export const segmentBytes = 2 ** 21;
+
+/** Multiple of bytes in which a heap hands out memory, and to which addresses are aligned. */
+export const blockBytes = 512;
+
+/** The segments of a device. */
+export class Segments {
+  /** Bytes of memory that the device has. */
+  readonly limit: number;
+  #reserved = 0;
+  #end = segmentBytes; // offset 0 is never handed out: the first address of a device stays a mistake
+  readonly #released: { readonly offset: number; readonly bytes: number }[] = [];
+
+  /** @param limit bytes of memory that the device has */
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  /** Bytes in use. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** Takes memory: what was given back last, if the size fits. Null if there is not enough. */
+  reserve(bytes: number): number | null {
+    if (this.#reserved + bytes > this.limit) return null;
+    this.#reserved += bytes;
+    const at = this.#released.findLastIndex((one) => one.bytes === bytes);
+    const [again] = at < 0 ? [] : this.#released.splice(at, 1);
+    if (again !== undefined) return again.offset;
+    const offset = this.#end;
+    this.#end += bytes;
+    return offset;
+  }
+
+  /** Gives memory back. */
+  release(offset: number, bytes: number): void {
+    this.#reserved -= bytes;
+    this.#released.push({ offset, bytes });
+  }
+}
+
+/** Free memory of a heap, and what its owner has to say about it. */
+export interface FreeBlock<Tag> {
+  readonly offset: number;
+  readonly bytes: number;
+  /** Why it may not be usable at once; null if it is. */
+  readonly tag: Tag | null;
+}
+
+interface Segment {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** A heap: blocks of any size out of segments, the block that was freed last first. */
+export class Heap<Tag> {
+  readonly #segments: Segments;
+  readonly #own: Segment[] = [];
+  /** The one that was freed last stands at the end. */
+  #free: FreeBlock<Tag>[] = [];
+  #reserved = 0;
+
+  /** A heap that takes its memory from a device. */
+  constructor(segments: Segments) {
+    this.#segments = segments;
+  }
+
+  /** Bytes taken from the device. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /**
+   * Takes a block out of what is free.
+   *
+   * @param bytes a multiple of `blockBytes`
+   * @param usable whether a block may be used for it
+   * @returns the block, or null if none fits
+   */
+  reuse(bytes: number, usable: (block: FreeBlock<Tag>) => boolean): FreeBlock<Tag> | null {
+    const at = this.#free.findLastIndex((block) => block.bytes >= bytes && usable(block));
+    const block = this.#free[at];
+    if (block === undefined) return null;
+    const rest = { offset: block.offset + bytes, bytes: block.bytes - bytes, tag: block.tag };
+    this.#free.splice(at, 1, ...(rest.bytes > 0 ? [rest] : []));
+    return { ...block, bytes };
+  }
+
+  /**
+   * Takes a block out of a new segment.
+   *
+   * @returns its offset, or null if the device has not enough
+   */
+  grow(bytes: number): number | null {
+    const whole = roundUp(bytes, segmentBytes);
+    const offset = this.#segments.reserve(whole);
+    if (offset === null) return null;
+    this.#own.push({ offset, bytes: whole });
+    this.#reserved += whole;
+    // At the front: memory that was in use is handed out before memory that never was.
+    if (whole > bytes) this.#free.unshift({ offset: offset + bytes, bytes: whole - bytes, tag: null });
+    return offset;
+  }
+
+  /** Takes a block back. It is the first to be handed out again. */
+  release(block: FreeBlock<Tag>): void {
+    this.#free.push(block);
+  }
+
+  /** Joins neighbours that may be used at once, which `settled` says of a tag. */
+  join(settled: (tag: Tag) => boolean): void {
+    const blocks = this.#free.map((block) =>
+      block.tag !== null && settled(block.tag) ? { ...block, tag: null } : block
+    );
+    const usable = new Map(blocks.filter(({ tag }) => tag === null).map((block) => [block.offset, block]));
+    const joined: FreeBlock<Tag>[] = [];
+    const taken = new Set<FreeBlock<Tag>>();
+    for (const block of blocks.toSorted((a, b) => a.offset - b.offset)) {
+      if (taken.has(block) || block.tag !== null) continue;
+      let { bytes } = block;
+      for (;;) {
+        const next = usable.get(block.offset + bytes);
+        if (next === undefined || this.#own.some(({ offset }) => offset === next.offset)) break; // ends its segment
+        taken.add(next);
+        bytes += next.bytes;
+      }
+      if (bytes > block.bytes) {
+        taken.add(block);
+        joined.push({ offset: block.offset, bytes, tag: null });
+      }
+    }
+    this.#free = [...joined, ...blocks.filter((block) => !taken.has(block))];
+  }
+
+  /**
+   * Gives segments in which nothing is used back to the device, as long as more than `keep` bytes remain.
+   *
+   * @returns what was given back
+   */
+  trim(keep: number, settled: (tag: Tag) => boolean): Segment[] {
+    this.join(settled);
+    const given: Segment[] = [];
+    for (const block of this.#free.filter(({ tag }) => tag === null)) {
+      const at = this.#own.findIndex(({ offset, bytes }) => offset === block.offset && bytes === block.bytes);
+      const segment = this.#own[at];
+      if (segment === undefined || this.#reserved - segment.bytes < keep) continue;
+      this.#own.splice(at, 1);
+      this.#free.splice(this.#free.indexOf(block), 1);
+      this.#reserved -= segment.bytes;
+      this.#segments.release(segment.offset, segment.bytes);
+      given.push(segment);
+    }
+    return given;
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Captures and graphs.
+ *
+ * @module
+ */
+import { CU_STREAM_CAPTURE_MODE, CU_STREAM_CAPTURE_STATUS, CUresult } from "../../../bindings/cuda_types.ts";
+import type { Behaviour } from "../behaviour.ts";
+import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
+import type { Machine } from "../machine.ts";
+import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
+import type { Stream } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+import type { Task } from "../scheduler.ts";
+
+/** The calls for captures. */
+export function captureCalls(machine: Machine): Behaviour<"capture"> {
+  const modes: readonly number[] = Object.values(CU_STREAM_CAPTURE_MODE);
+  return {
+    cuStreamBeginCapture_v2(handle, mode) {
+      const stream = machine.stream(handle);
+      if (!modes.includes(mode)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (stream === stream.context.legacy) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+      if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
+      const graph: Graph = { handle: machine.newHandle(), nodes: [] };
+      const capture: Capture = {
+        id: machine.newId(),
+        mode,
+        origin: stream,
+        graph,
+        streams: new Set([stream]),
+        invalidated: false,
+        ended: false,
+      };
+      machine.captures.add(capture);
+      stream.capture = { of: capture, point: [] };
+    },
+    cuStreamEndCapture(handle, out) {
+      const stream = machine.stream(handle);
+      if (stream.capture === null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
+      const { of, point } = stream.capture;
+      if (of.origin !== stream) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+      const joined = [...of.streams].every(({ capture }) => capture?.of !== of || isJoined(capture.point, point));
+      of.ended = true;
+      for (const one of of.streams) if (one.capture?.of === of) one.capture = null;
+      machine.captures.delete(of);
+      writeWord(out, 0n);
+      if (of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+      if (!joined) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+      machine.graphs.set(of.graph.handle, of.graph);
+      writeWord(out, of.graph.handle);
+    },
+    cuStreamIsCapturing: (handle, out) => writeInt(out, status(machine.stream(handle))),
+    cuStreamGetCaptureInfo_v2(handle, statusOut, idOut, graphOut, dependenciesOut, countOut) {
+      const stream = machine.stream(handle);
+      // The list of dependencies would have to live in memory of the driver's; nobody is told that it is empty.
+      if (dependenciesOut !== 0n) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      writeInt(statusOut, status(stream));
+      if (stream.capture === null) return;
+      const { of, point } = stream.capture;
+      if (idOut !== 0n) writeWord(idOut, of.id);
+      if (graphOut !== 0n) writeWord(graphOut, of.graph.handle);
+      if (countOut !== 0n) writeWord(countOut, BigInt(point.length));
+    },
+    cuThreadExchangeStreamCaptureMode(inout) {
+      const mode = readInt(inout);
+      if (!modes.includes(mode)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeInt(inout, machine.captureMode);
+      machine.captureMode = mode;
+    },
+  };
+}
+
+function status({ capture }: Stream): number {
+  if (capture === null) return CU_STREAM_CAPTURE_STATUS.NONE;
+  return capture.of.invalidated ? CU_STREAM_CAPTURE_STATUS.INVALIDATED : CU_STREAM_CAPTURE_STATUS.ACTIVE;
+}
+
+/** The calls for graphs. */
+export function graphCalls(machine: Machine): Behaviour<"graph"> {
+  const graph = (handle: bigint): Graph => {
+    const found = machine.graphs.get(handle);
+    if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    return found;
+  };
+  const exec = (handle: bigint): GraphExec => {
+    const found = machine.graphExecs.get(handle);
+    if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    return found;
+  };
+  return {
+    cuGraphCreate(out, flags) {
+      if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const made: Graph = { handle: machine.newHandle(), nodes: [] };
+      writeWord(out, made.handle);
+      machine.graphs.set(made.handle, made);
+    },
+    cuGraphGetNodes(handle, nodes, count) {
+      const { nodes: all } = graph(handle);
+      if (nodes === 0n) return writeWord(count, BigInt(all.length));
+      const room = readWord(count);
+      nativeView(nodes, Number(room) * 8);
+      all.slice(0, Number(room)).forEach((node, i) => writeWord(nodes + BigInt(i * 8), node.handle));
+      // What does not fit is not said; what is not there is NULL.
+      for (let i = BigInt(all.length); i < room; i++) writeWord(nodes + i * 8n, 0n);
+      writeWord(count, BigInt(Math.min(all.length, Number(room))));
+    },
+    cuGraphInstantiateWithFlags(out, handle, flags) {
+      const { nodes } = graph(handle);
+      if (flags > 15n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const made: GraphExec = { handle: machine.newHandle(), nodes: [...nodes] };
+      writeWord(out, made.handle);
+      machine.graphExecs.set(made.handle, made);
+    },
+    cuGraphUpload(handle, stream) {
+      exec(handle);
+      machine.submit(machine.stream(stream), () => {});
+    },
+    cuGraphLaunch(handle, streamHandle) {
+      const launched = exec(handle);
+      const stream = machine.stream(streamHandle);
+      if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // graphs in graphs are not simulated
+      launch(machine, launched, stream);
+    },
+    cuGraphExecDestroy(handle) {
+      exec(handle);
+      machine.graphExecs.delete(handle); // launches that are queued still run
+    },
+    cuGraphDestroy(handle) {
+      graph(handle);
+      machine.graphs.delete(handle);
+    },
+  };
+}
+
+/** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
+function launch(machine: Machine, exec: GraphExec, stream: Stream): void {
+  const before = machine.enqueue(stream, () => {}, [machine.lastLaunch.get(exec) ?? null]);
+  const tasks = new Map<GraphNode, Task>();
+  for (const node of exec.nodes) { // in the order of the capture: every node after those that it depends on
+    const waits = node.dependencies.map((one) => tasks.get(one) ?? null);
+    const lane = machine.newStream(0n, 0, 0).lane; // a branch of its own
+    tasks.set(node, machine.queue(node.context, lane, node.run, [before, ...waits]));
+  }
+  const ends = leaves(exec.nodes).map((node) => tasks.get(node) ?? null);
+  machine.lastLaunch.set(exec, machine.enqueue(stream, () => {}, ends));
+}

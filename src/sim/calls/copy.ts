@@ -1,0 +1,290 @@
+/**
+ * Copies: of runs of bytes, of rectangles and of boxes.
+ *
+ * @module
+ */
+import {
+  CU_MEMORYTYPE,
+  CUDA_MEMCPY2D_v2,
+  CUDA_MEMCPY3D_PEER,
+  CUDA_MEMCPY3D_v2,
+  CUresult,
+} from "../../../bindings/cuda_types.ts";
+import { struct } from "../../ffi/struct.ts";
+import { isAccessible } from "../address_space.ts";
+import type { Behaviour } from "../behaviour.ts";
+import { deviceOfAddress } from "../device_memory.ts";
+import type { Machine } from "../machine.ts";
+import { nativeView } from "../native.ts";
+import type { Allocation, Stream } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+
+/** One run of bytes. */
+interface Run {
+  readonly to: bigint;
+  readonly from: bigint;
+  readonly bytes: number;
+}
+
+/** How a copy treats the host. */
+type Manner = "synchronous" | "asynchronous";
+
+/** Where a run begins or ends, by the way the host takes part in it. */
+type Place = "device" | "pinned" | "pageable";
+
+/** What an address must be: the calls that name a direction insist on it. */
+type Expected = "any" | "device" | "host";
+
+/** The calls for runs of bytes. */
+export function copyCalls(machine: Machine): Behaviour<"copy"> {
+  const copy = (
+    stream: Stream,
+    run: Run,
+    manner: Manner,
+    to: Expected = "any",
+    from: Expected = "any",
+  ): void => {
+    expect(machine, run.to, run.bytes, to);
+    expect(machine, run.from, run.bytes, from);
+    transfer(machine, stream, [run], manner, true);
+  };
+  const run = (to: bigint, from: bigint, size: bigint): Run => ({ to, from, bytes: count(size) });
+  const now = (): Stream => machine.current().legacy;
+  const peer = (stream: Stream, given: Run, toContext: bigint, fromContext: bigint, manner: Manner): void => {
+    machine.usable(machine.context(toContext));
+    machine.usable(machine.context(fromContext));
+    transfer(machine, stream, [given], manner, false);
+  };
+  return {
+    cuMemcpy: (to, from, size) => copy(now(), run(to, from, size), "synchronous"),
+    cuMemcpyHtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device", "host"),
+    cuMemcpyDtoH_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "host", "device"),
+    cuMemcpyDtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device", "device"),
+    cuMemcpyPeer: (to, toContext, from, fromContext, size) =>
+      peer(now(), run(to, from, size), toContext, fromContext, "synchronous"),
+    cuMemcpyAsync: (to, from, size, stream) => copy(machine.stream(stream), run(to, from, size), "asynchronous"),
+    cuMemcpyHtoDAsync_v2: (to, from, size, stream) =>
+      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device", "host"),
+    cuMemcpyDtoHAsync_v2: (to, from, size, stream) =>
+      copy(machine.stream(stream), run(to, from, size), "asynchronous", "host", "device"),
+    cuMemcpyDtoDAsync_v2: (to, from, size, stream) =>
+      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device", "device"),
+    cuMemcpyPeerAsync: (to, toContext, from, fromContext, size, stream) =>
+      peer(machine.stream(stream), run(to, from, size), toContext, fromContext, "asynchronous"),
+  };
+}
+
+/** The calls for rectangles and boxes. */
+export function copyPitchedCalls(machine: Machine): Behaviour<"copyPitched"> {
+  const now = (): Stream => machine.current().legacy;
+  const flat = (stream: Stream, address: bigint, manner: Manner) =>
+    transfer(machine, stream, rectangle(address), manner, true);
+  const deep = (stream: Stream, address: bigint, manner: Manner) =>
+    transfer(machine, stream, box(address), manner, true);
+  const peer = (stream: Stream, address: bigint, manner: Manner) => {
+    nativeView(address, struct(CUDA_MEMCPY3D_PEER).size);
+    const { srcContext, dstContext } = struct(CUDA_MEMCPY3D_PEER).at(address);
+    machine.usable(machine.context(srcContext));
+    machine.usable(machine.context(dstContext));
+    // Beyond the contexts, in the place of two fields that must be NULL, the two structs are the same.
+    transfer(machine, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), manner, false);
+  };
+  return {
+    cuMemcpy2D_v2: (copy) => flat(now(), copy, "synchronous"),
+    cuMemcpy2DUnaligned_v2: (copy) => flat(now(), copy, "synchronous"),
+    cuMemcpy2DAsync_v2: (copy, stream) => flat(machine.stream(stream), copy, "asynchronous"),
+    cuMemcpy3D_v2: (copy) => deep(now(), copy, "synchronous"),
+    cuMemcpy3DAsync_v2: (copy, stream) => deep(machine.stream(stream), copy, "asynchronous"),
+    cuMemcpy3DPeer: (copy) => peer(now(), copy, "synchronous"),
+    cuMemcpy3DPeerAsync: (copy, stream) => peer(machine.stream(stream), copy, "asynchronous"),
+  };
+}
+
+/** A size of a call, as a number. */
+export function count(size: bigint): number {
+  const bytes = Number(size);
+  if (!Number.isSafeInteger(bytes) || bytes < 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return bytes;
+}
+
+/** Refuses an address that is not what the call's name says. Host memory that devices reach is both. */
+function expect(machine: Machine, address: bigint, bytes: number, expected: Expected): void {
+  if (expected === "any" || bytes === 0) return;
+  const isDevice = deviceOfAddress(address) !== null || machine.space.known.find(address) !== undefined;
+  const isHost = deviceOfAddress(address) === null;
+  if (expected === "device" ? !isDevice : !isHost) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+}
+
+/**
+ * Enqueues a copy of runs, and waits for it as far as CUDA says that the call does.
+ *
+ * Where CUDA leaves open whether a call waits for pageable memory of the host, the schedule decides: `latest` never
+ * does, and reads and writes that memory when the copy runs; `round-robin` does, as drivers mostly do; `random` both.
+ *
+ * @param direct whether the stream's device itself must have access to memory of pools
+ */
+function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner: Manner, direct: boolean): void {
+  const work = runs.filter(({ bytes }) => bytes > 0);
+  if (manner === "synchronous") machine.refuseInCapture();
+  const to = place(machine, stream, work, "to", direct);
+  const from = place(machine, stream, work, "from", direct);
+  if (work.length === 0) return;
+  const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
+  const copy = () => {
+    machine.clock += bytes * 1e-8; // milliseconds at 100 GB/s
+    for (const run of work) machine.space.copy(run.to, run.from, run.bytes);
+  };
+  const { context } = stream;
+  const onHost = to.kind !== "device" && from.kind !== "device";
+  const patient = to.synchronizes || from.synchronizes;
+  if (stream.capture !== null) {
+    machine.submit(stream, copy);
+    return;
+  }
+  if (from.kind === "pageable" && to.kind === "device" && (manner === "synchronous" || isStaged(machine))) {
+    // The source is read before the call returns; the rest of the way may take longer.
+    if (manner === "synchronous") machine.wait(context, machine.enqueue(stream, () => {}));
+    const staged = work.map((run) => {
+      const part = new Uint8Array(run.bytes);
+      machine.space.read(run.from, part);
+      return part;
+    });
+    const task = machine.enqueue(stream, () => {
+      machine.clock += bytes * 1e-8;
+      work.forEach((run, i) => machine.space.write(run.to, staged[i] ?? new Uint8Array()));
+    });
+    if (patient) machine.wait(context, task);
+    return;
+  }
+  const task = machine.enqueue(stream, copy);
+  const touchesHost = to.kind !== "device" || from.kind !== "device";
+  const waits = manner === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(machine));
+  if (waits || patient) machine.wait(context, task);
+}
+
+/** Whether a copy between pageable memory and a device deals with the host's side before it returns. */
+function isStaged({ options, random }: Machine): boolean {
+  return options.schedule === "round-robin" || (options.schedule === "random" && random.chance(0.5));
+}
+
+/** Where one side of a copy lies. All runs of a copy lie in the same place. */
+function place(
+  machine: Machine,
+  stream: Stream,
+  runs: readonly Run[],
+  side: "to" | "from",
+  direct: boolean,
+): { readonly kind: Place; readonly synchronizes: boolean } {
+  let allocation: Allocation | null = null;
+  for (const run of runs) {
+    allocation = machine.space.range(run[side], run.bytes);
+    if (allocation === null || !direct || allocation.pool === null) continue;
+    if (!isAccessible(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  const synchronizes = allocation?.syncMemops ?? false;
+  switch (allocation?.kind) {
+    case undefined:
+      return { kind: "pageable", synchronizes };
+    case "pinned":
+    case "registered":
+      return { kind: "pinned", synchronizes };
+    default:
+      return { kind: "device", synchronizes };
+  }
+}
+
+function rectangle(address: bigint): Run[] {
+  nativeView(address, struct(CUDA_MEMCPY2D_v2).size);
+  const c = struct(CUDA_MEMCPY2D_v2).at(address);
+  return boxRuns({
+    ...plain(c),
+    srcZ: 0,
+    dstZ: 0,
+    srcHeight: c.srcY + c.Height,
+    dstHeight: c.dstY + c.Height,
+    Depth: 1,
+  });
+}
+
+function box(address: bigint): Run[] {
+  nativeView(address, struct(CUDA_MEMCPY3D_v2).size);
+  return boxRuns(struct(CUDA_MEMCPY3D_v2).at(address));
+}
+
+/** A copy of a box, as all structs describe it. */
+interface Box extends Rectangle {
+  readonly srcZ: number;
+  readonly srcHeight: number;
+  readonly dstZ: number;
+  readonly dstHeight: number;
+  readonly Depth: number;
+}
+
+interface Rectangle {
+  readonly srcXInBytes: number;
+  readonly srcY: number;
+  readonly srcMemoryType: number;
+  readonly srcHost: bigint;
+  readonly srcDevice: bigint;
+  readonly srcPitch: number;
+  readonly dstXInBytes: number;
+  readonly dstY: number;
+  readonly dstMemoryType: number;
+  readonly dstHost: bigint;
+  readonly dstDevice: bigint;
+  readonly dstPitch: number;
+  readonly WidthInBytes: number;
+  readonly Height: number;
+}
+
+/** The fields of a struct view, which are accessors of its prototype and would be lost when it is spread. */
+function plain(view: Rectangle): Rectangle {
+  const { srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcPitch, WidthInBytes, Height } = view;
+  const { dstXInBytes, dstY, dstMemoryType, dstHost, dstDevice, dstPitch } = view;
+  return {
+    ...{ srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcPitch, WidthInBytes, Height },
+    ...{ dstXInBytes, dstY, dstMemoryType, dstHost, dstDevice, dstPitch },
+  };
+}
+
+/** The rows of a box. A pitch of 0 means rows without gaps. */
+function boxRuns(box: Box): Run[] {
+  const { WidthInBytes: bytes, Height, Depth } = box;
+  const source = base(box.srcMemoryType, box.srcHost, box.srcDevice);
+  const destination = base(box.dstMemoryType, box.dstHost, box.dstDevice);
+  const sourcePitch = box.srcPitch === 0 ? box.srcXInBytes + bytes : box.srcPitch;
+  const destinationPitch = box.dstPitch === 0 ? box.dstXInBytes + bytes : box.dstPitch;
+  if (box.srcXInBytes + bytes > sourcePitch || box.dstXInBytes + bytes > destinationPitch) {
+    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  const sourceHeight = box.srcHeight === 0 ? box.srcY + Height : box.srcHeight;
+  const destinationHeight = box.dstHeight === 0 ? box.dstY + Height : box.dstHeight;
+  if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {
+    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  const runs: Run[] = [];
+  for (let z = 0; z < Depth; z++) {
+    for (let y = 0; y < Height; y++) {
+      const sourceRow = (box.srcZ + z) * sourceHeight + box.srcY + y;
+      const destinationRow = (box.dstZ + z) * destinationHeight + box.dstY + y;
+      const from = source + BigInt(sourceRow * sourcePitch + box.srcXInBytes);
+      const to = destination + BigInt(destinationRow * destinationPitch + box.dstXInBytes);
+      runs.push({ to, from, bytes });
+    }
+  }
+  return runs;
+}
+
+function base(type: number, host: bigint, device: bigint): bigint {
+  switch (type) {
+    case CU_MEMORYTYPE.HOST:
+      return host;
+    case CU_MEMORYTYPE.DEVICE:
+    case CU_MEMORYTYPE.UNIFIED:
+      return device;
+    case CU_MEMORYTYPE.ARRAY:
+      throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // there are no arrays here
+    default:
+      throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What a device says about itself: a middling data centre GPU of compute capability 9.0.
+ *
+ * @module
+ */
+import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
+import { readField } from "../../ffi/text.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Machine } from "../machine.ts";
+import { nativeView, writeInt, writeString, writeWord } from "../native.ts";
+import type { Device } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+
+/** Attributes that are not 0 and the same for every simulated device. */
+export const deviceAttributes: ReadonlyMap<number, number> = new Map(
+  Object.entries({
+    MAX_THREADS_PER_BLOCK: 1024,
+    MAX_BLOCK_DIM_X: 1024,
+    MAX_BLOCK_DIM_Y: 1024,
+    MAX_BLOCK_DIM_Z: 64,
+    MAX_GRID_DIM_X: 2 ** 31 - 1,
+    MAX_GRID_DIM_Y: 65535,
+    MAX_GRID_DIM_Z: 65535,
+    MAX_SHARED_MEMORY_PER_BLOCK: 49152,
+    TOTAL_CONSTANT_MEMORY: 65536,
+    WARP_SIZE: 32,
+    MAX_PITCH: 2 ** 31 - 1,
+    MAX_REGISTERS_PER_BLOCK: 65536,
+    CLOCK_RATE: 1_000_000,
+    MULTIPROCESSOR_COUNT: 16,
+    CAN_MAP_HOST_MEMORY: 1,
+    CONCURRENT_KERNELS: 1,
+    MEMORY_CLOCK_RATE: 1_000_000,
+    GLOBAL_MEMORY_BUS_WIDTH: 1024,
+    L2_CACHE_SIZE: 2 ** 22,
+    MAX_THREADS_PER_MULTIPROCESSOR: 2048,
+    ASYNC_ENGINE_COUNT: 3,
+    UNIFIED_ADDRESSING: 1,
+    COMPUTE_CAPABILITY_MAJOR: 9,
+    COMPUTE_CAPABILITY_MINOR: 0,
+    STREAM_PRIORITIES_SUPPORTED: 1,
+    GLOBAL_L1_CACHE_SUPPORTED: 1,
+    LOCAL_L1_CACHE_SUPPORTED: 1,
+    MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: 233472,
+    MAX_REGISTERS_PER_MULTIPROCESSOR: 65536,
+    MANAGED_MEMORY: 1,
+    SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: 2,
+    CONCURRENT_MANAGED_ACCESS: 1,
+    COMPUTE_PREEMPTION_SUPPORTED: 1,
+    CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: 1,
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
+    HOST_REGISTER_SUPPORTED: 1,
+    MAX_BLOCKS_PER_MULTIPROCESSOR: 32,
+    RESERVED_SHARED_MEMORY_PER_BLOCK: 1024,
+    UNIFIED_FUNCTION_POINTERS: 1,
+  }).map(([name, value]) => [CU_DEVICE_ATTRIBUTE[name as keyof typeof CU_DEVICE_ATTRIBUTE], value]),
+);
+
+const known: ReadonlySet<number> = new Set(Object.values(CU_DEVICE_ATTRIBUTE));
+
+/** The calls of the group. */
+export function deviceCalls(machine: Machine): Behaviour<"device"> {
+  const busId = ({ ordinal }: Device) => `0000:${(ordinal + 1).toString(16).padStart(2, "0")}:00.0`.toUpperCase();
+  const reaches = (device: number, peer: number) =>
+    machine.device(device) !== machine.device(peer) && machine.options.canAccessPeer(device, peer);
+  return {
+    cuDeviceGetName: (out, length, device) =>
+      writeString(out, length, `Simulated GPU ${machine.device(device).ordinal}`),
+    cuDeviceGetUuid_v2(out, device) {
+      const bytes = new Uint8Array(nativeView(out, 16).buffer);
+      bytes.set(new TextEncoder().encode("simulated gpu   "));
+      bytes[15] = machine.device(device).ordinal;
+    },
+    cuDeviceGetAttribute(out, attribute, device) {
+      const { ordinal } = machine.device(device);
+      if (!known.has(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const { MEMORY_POOLS_SUPPORTED, PCI_BUS_ID } = CU_DEVICE_ATTRIBUTE;
+      if (attribute === MEMORY_POOLS_SUPPORTED) writeInt(out, Number(machine.options.poolsSupported));
+      else writeInt(out, attribute === PCI_BUS_ID ? ordinal + 1 : deviceAttributes.get(attribute) ?? 0);
+    },
+    cuDeviceTotalMem_v2: (out, device) => writeWord(out, BigInt(machine.device(device).segments.limit)),
+    cuDeviceGetPCIBusId: (out, length, device) => writeString(out, length, busId(machine.device(device))),
+    cuDeviceGetByPCIBusId(out, name) {
+      const wanted = name === null ? "" : readField(name).toUpperCase();
+      const device = machine.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
+      if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
+      writeInt(out, device.ordinal);
+    },
+    cuDeviceCanAccessPeer: (out, device, peer) => writeInt(out, Number(reaches(device, peer))),
+    cuDeviceGetP2PAttribute(out, attribute, source, destination) {
+      if (machine.device(source) === machine.device(destination)) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
+      const { ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED } = CU_DEVICE_P2P_ATTRIBUTE;
+      const access = Number(reaches(source, destination));
+      const known: readonly number[] = Object.values(CU_DEVICE_P2P_ATTRIBUTE);
+      if (!known.includes(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeInt(out, attribute === ACCESS_SUPPORTED || attribute === NATIVE_ATOMIC_SUPPORTED ? access : 0);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/**
+ * Events: points in the order of streams.
+ *
+ * @module
+ */
+import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Machine } from "../machine.ts";
+import { writeFloat, writeWord } from "../native.ts";
+import type { Event, EventRecord } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+import type { Task } from "../scheduler.ts";
+
+const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
+
+/** Records an event as a task that `enqueue` queues. A wait that was made before keeps waiting for the record it saw. */
+export function recordTask(machine: Machine, event: Event, enqueue: (run: () => void) => Task): void {
+  let time = Number.NaN;
+  let record: EventRecord | null = null;
+  const task = enqueue(() => {
+    time = machine.clock;
+    if (record !== null) record.time = time;
+  });
+  record = { task, time }; // an eager schedule may have run it already
+  event.record = record;
+  event.captured = null;
+}
+
+/** The calls of the group. */
+export function eventCalls(machine: Machine): Behaviour<"event"> {
+  const record = (handle: bigint, streamHandle: bigint): void => {
+    const event = machine.event(handle);
+    const stream = machine.stream(streamHandle);
+    if (event.context !== stream.context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
+    if (stream.capture === null) return recordTask(machine, event, (run) => machine.enqueue(stream, run));
+    if (stream.capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    event.captured = stream.capture;
+    event.record = null;
+  };
+  return {
+    cuEventCreate(out, flags) {
+      const context = machine.current();
+      const interprocess = (flags & CU_EVENT.INTERPROCESS) !== 0;
+      if ((flags & ~allFlags) !== 0 || (interprocess && (flags & CU_EVENT.DISABLE_TIMING) === 0)) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+      const event = { handle: machine.newHandle(), context, flags, record: null, captured: null };
+      writeWord(out, event.handle);
+      machine.events.set(event.handle, event);
+    },
+    cuEventDestroy_v2(handle) {
+      machine.event(handle);
+      machine.events.delete(handle); // who waits for it waits for its task
+    },
+    cuEventRecord: (handle, stream) => record(handle, stream),
+    cuEventRecordWithFlags(handle, stream, flags) {
+      if (flags === CU_EVENT_RECORD.EXTERNAL) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (flags !== CU_EVENT_RECORD.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      record(handle, stream);
+    },
+    cuEventQuery(handle) {
+      const event = machine.event(handle);
+      if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
+      machine.refuseInCapture();
+      if (event.record === null) return;
+      return machine.query(event.context, event.record.task);
+    },
+    cuEventSynchronize(handle) {
+      const event = machine.event(handle);
+      if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
+      machine.refuseInCapture();
+      machine.wait(event.context, event.record?.task ?? null);
+    },
+    cuEventElapsedTime(out, startHandle, endHandle) {
+      const [start, end] = [machine.event(startHandle), machine.event(endHandle)];
+      const timed = [start, end].every(({ flags }) => (flags & CU_EVENT.DISABLE_TIMING) === 0);
+      if (!timed || start.context !== end.context || start.record === null || end.record === null) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
+      }
+      if (!start.record.task.done || !end.record.task.done) return CUresult.CUDA_ERROR_NOT_READY;
+      writeFloat(out, end.record.time - start.record.time);
+      return CUresult.CUDA_SUCCESS;
+    },
+  };
+}

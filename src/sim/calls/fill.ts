@@ -1,0 +1,84 @@
+/**
+ * Fills: of runs of elements and of rectangles.
+ *
+ * @module
+ */
+import { CUresult } from "../../../bindings/cuda_types.ts";
+import { littleEndian } from "../../ffi/struct.ts";
+import { isAccessible } from "../address_space.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Machine } from "../machine.ts";
+import type { Stream } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+import { count } from "./copy.ts";
+
+/** The calls for runs of elements. */
+export function fillCalls(machine: Machine): Behaviour<"fill"> {
+  const now = (): Stream => machine.current().legacy;
+  const sync = (pattern: Uint8Array, to: bigint, n: bigint) => fill(machine, now(), pattern, { to, n }, true);
+  const async = (pattern: Uint8Array, to: bigint, n: bigint, stream: bigint) =>
+    fill(machine, machine.stream(stream), pattern, { to, n }, false);
+  return {
+    cuMemsetD8_v2: (to, value, n) => sync(pattern(1, value), to, n),
+    cuMemsetD16_v2: (to, value, n) => sync(pattern(2, value), to, n),
+    cuMemsetD32_v2: (to, value, n) => sync(pattern(4, value), to, n),
+    cuMemsetD8Async: (to, value, n, stream) => async(pattern(1, value), to, n, stream),
+    cuMemsetD16Async: (to, value, n, stream) => async(pattern(2, value), to, n, stream),
+    cuMemsetD32Async: (to, value, n, stream) => async(pattern(4, value), to, n, stream),
+  };
+}
+
+/** The calls for rectangles. */
+export function fillPitchedCalls(machine: Machine): Behaviour<"fillPitched"> {
+  const now = (): Stream => machine.current().legacy;
+  const sync = (pattern: Uint8Array, to: bigint, pitch: bigint, width: bigint, height: bigint) =>
+    fill(machine, now(), pattern, { to, n: width, pitch, height }, true);
+  const async = (pattern: Uint8Array, to: bigint, pitch: bigint, width: bigint, height: bigint, stream: bigint) =>
+    fill(machine, machine.stream(stream), pattern, { to, n: width, pitch, height }, false);
+  return {
+    cuMemsetD2D8_v2: (to, pitch, value, w, h) => sync(pattern(1, value), to, pitch, w, h),
+    cuMemsetD2D16_v2: (to, pitch, value, w, h) => sync(pattern(2, value), to, pitch, w, h),
+    cuMemsetD2D32_v2: (to, pitch, value, w, h) => sync(pattern(4, value), to, pitch, w, h),
+    cuMemsetD2D8Async: (to, pitch, value, w, h, stream) => async(pattern(1, value), to, pitch, w, h, stream),
+    cuMemsetD2D16Async: (to, pitch, value, w, h, stream) => async(pattern(2, value), to, pitch, w, h, stream),
+    cuMemsetD2D32Async: (to, pitch, value, w, h, stream) => async(pattern(4, value), to, pitch, w, h, stream),
+  };
+}
+
+/** What is filled: `n` elements, in each of `height` rows. */
+interface Target {
+  readonly to: bigint;
+  readonly n: bigint;
+  readonly pitch?: bigint;
+  readonly height?: bigint;
+}
+
+function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
+  const view = new DataView(new ArrayBuffer(bytes));
+  if (bytes === 1) view.setUint8(0, value);
+  else if (bytes === 2) view.setUint16(0, value, littleEndian);
+  else view.setUint32(0, value, littleEndian);
+  return new Uint8Array(view.buffer);
+}
+
+/** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
+function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Target, synchronous: boolean): void {
+  if (synchronous) machine.refuseInCapture();
+  const elements = count(target.n);
+  const rows = count(target.height ?? 1n);
+  if (elements === 0 || rows === 0) return;
+  const width = elements * pattern.length;
+  const pitch = rows === 1 ? BigInt(width) : target.pitch ?? 0n;
+  const misaligned = [target.to, pitch].some((value) => value % BigInt(pattern.length) !== 0n);
+  if (misaligned || pitch < BigInt(width)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const allocation = machine.space.range(target.to, count(pitch) * (rows - 1) + width);
+  if (allocation === null || (allocation.pool !== null && !isAccessible(allocation, stream.context))) {
+    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  const task = machine.submit(stream, () => {
+    machine.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
+    for (let row = 0n; row < BigInt(rows); row++) machine.space.fill(target.to + row * pitch, pattern, elements);
+  });
+  const onHost = allocation.kind === "pinned" || allocation.kind === "registered" || allocation.kind === "managed";
+  if ((synchronous && onHost) || allocation.syncMemops) machine.wait(stream.context, task);
+}

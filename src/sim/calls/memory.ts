@@ -1,0 +1,170 @@
+/**
+ * Memory that is allocated and freed at once: of devices, of the host, and managed.
+ *
+ * @module
+ */
+import {
+  CU_DEVICE_CPU,
+  CU_MEM_ADVISE,
+  CU_MEM_ATTACH,
+  CU_MEMHOSTALLOC,
+  CU_MEMHOSTREGISTER,
+  CUresult,
+} from "../../../bindings/cuda_types.ts";
+import { roundUp } from "../../ffi/struct.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Machine } from "../machine.ts";
+import { writeUint, writeWord } from "../native.ts";
+import type { Allocation } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+import { freeFromPool } from "./pool.ts";
+
+/** The calls for device memory. */
+export function memoryCalls(machine: Machine): Behaviour<"memory"> {
+  const allocate = (size: bigint): Allocation => {
+    const context = machine.current();
+    machine.refuseInCapture();
+    if (size === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    const allocation = size > BigInt(context.device.segments.limit)
+      ? null
+      : machine.space.allocateDevice(context, Number(size));
+    if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    return allocation;
+  };
+  return {
+    cuMemAlloc_v2: (out, size) => writeWord(out, allocate(size).address),
+    cuMemFree_v2(address) {
+      machine.current();
+      machine.refuseInCapture();
+      if (address === 0n) return;
+      const allocation = machine.space.at(address);
+      if (allocation?.kind === "pool") return freeFromPool(machine, allocation);
+      if (allocation?.kind !== "device" && allocation?.kind !== "managed") {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+      finish(machine);
+      machine.space.free(allocation);
+    },
+    cuMemAllocPitch_v2(out, pitchOut, width, height, elementBytes) {
+      if (![4, 8, 16].includes(elementBytes) || width === 0n || height === 0n) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+      const pitch = (width + 511n) / 512n * 512n;
+      writeWord(out, allocate(pitch * height).address);
+      writeWord(pitchOut, pitch);
+    },
+    cuMemGetInfo_v2(free, total) {
+      const { segments } = machine.current().device;
+      writeWord(free, BigInt(segments.limit - segments.reserved));
+      writeWord(total, BigInt(segments.limit));
+    },
+  };
+}
+
+/** Lets all work run that may use memory which is about to go. */
+function finish(machine: Machine): void {
+  for (const context of machine.contexts.values()) {
+    for (const task of machine.tails(context)) machine.scheduler.force(task);
+  }
+}
+
+/** The calls for page-locked host memory. */
+export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
+  const flagsOf = (names: Readonly<Record<string, number>>) =>
+    Object.values(names).reduce((all, flag) => all | flag, 0);
+  const allocate = (out: bigint, size: bigint, flags: number): void => {
+    const context = machine.current();
+    if (size === 0n || (flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    const bytes = Number(size);
+    const allocation = Number.isSafeInteger(bytes) ? machine.space.allocateHost(context, "pinned", bytes, flags) : null;
+    if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    writeWord(out, allocation.address);
+  };
+  const pinned = (address: bigint): Allocation => {
+    machine.current();
+    const allocation = machine.space.known.find(address);
+    if (allocation?.kind !== "pinned" && allocation?.kind !== "registered") {
+      throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    }
+    return allocation;
+  };
+  return {
+    cuMemHostAlloc: allocate,
+    cuMemAllocHost_v2: (out, size) => allocate(out, size, 0),
+    cuMemFreeHost(address) {
+      machine.current();
+      if (address === 0n) return;
+      const allocation = machine.space.at(address);
+      if (allocation?.kind !== "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      finish(machine);
+      machine.space.free(allocation);
+    },
+    cuMemHostRegister_v2(address, size, flags) {
+      const context = machine.current();
+      const bytes = Number(size);
+      if (address === 0n || size === 0n || !Number.isSafeInteger(bytes)) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+      if ((flags & ~flagsOf(CU_MEMHOSTREGISTER)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const { space } = machine;
+      if (space.known.overlaps(address, bytes)) throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+      space.describe({ kind: "registered", address, bytes, context, flags });
+    },
+    cuMemHostUnregister(address) {
+      machine.current();
+      const allocation = machine.space.at(address);
+      if (allocation?.kind !== "registered") throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+      finish(machine);
+      machine.space.free(allocation);
+    },
+    cuMemHostGetDevicePointer_v2(out, address, flags) {
+      if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      pinned(address);
+      writeWord(out, address);
+    },
+    // With unified addressing all of it is portable and mapped, whatever was asked for.
+    cuMemHostGetFlags(out, address) {
+      const { flags } = pinned(address);
+      writeUint(out, flags | CU_MEMHOSTALLOC.DEVICEMAP);
+    },
+  };
+}
+
+/** The calls for managed memory. It is memory of the host here: what migration would do is not seen, only who may use it. */
+export function managedMemoryCalls(machine: Machine): Behaviour<"managedMemory"> {
+  const managed = (address: bigint, count: bigint): Allocation => {
+    const allocation = count === 0n ? null : machine.space.range(address, Number(count));
+    if (allocation?.kind !== "managed") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    return allocation;
+  };
+  const place = (device: number): void => {
+    if (device !== CU_DEVICE_CPU) machine.device(device);
+  };
+  return {
+    cuMemAllocManaged(out, size, flags) {
+      const context = machine.current();
+      machine.refuseInCapture();
+      const bytes = Number(size);
+      if (size === 0n || (flags !== CU_MEM_ATTACH.GLOBAL && flags !== CU_MEM_ATTACH.HOST)) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+      const fits = Number.isSafeInteger(roundUp(bytes, 4096));
+      const allocation = fits ? machine.space.allocateHost(context, "managed", bytes, flags) : null;
+      if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+      writeWord(out, allocation.address);
+    },
+    cuMemAdvise(address, count, advice, device) {
+      machine.current();
+      const known: readonly number[] = Object.values(CU_MEM_ADVISE);
+      if (!known.includes(advice)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      managed(address, count);
+      if (advice !== CU_MEM_ADVISE.SET_READ_MOSTLY && advice !== CU_MEM_ADVISE.UNSET_READ_MOSTLY) place(device);
+    },
+    cuMemPrefetchAsync(address, count, device, stream) {
+      const target = machine.stream(stream);
+      managed(address, count);
+      place(device);
+      machine.submit(target, () => {}); // it moves no bytes here, but it has its place in the order
+    },
+  };
+}

@@ -1,0 +1,287 @@
+/**
+ * Modules and kernels: PTX that an interpreter runs.
+ *
+ * @module
+ */
+import { CU_FUNC_ATTRIBUTE, CU_LAUNCH_PARAM, CUlaunchConfig, CUresult } from "../../../bindings/cuda_types.ts";
+import { ffiPort } from "../../ffi/port.ts";
+import { struct } from "../../ffi/struct.ts";
+import { readCString, readField } from "../../ffi/text.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Extent, KernelFaultKind, PtxEntry, PtxProgram } from "../kernels.ts";
+import type { Machine } from "../machine.ts";
+import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
+import type { Allocation, Context, Stream } from "../objects.ts";
+import { refuse } from "../refusal.ts";
+
+/** Threads of a block, at most. */
+const maxThreads = 1024;
+
+/** Bytes of shared memory of a block: without asking, and after cuFuncSetAttribute(). */
+const sharedBytes = { default: 49152, most: 232448 } as const;
+
+/** A module: a program and its variables in the memory of a context. */
+interface LoadedModule {
+  readonly handle: bigint;
+  readonly context: Context;
+  readonly program: PtxProgram;
+  readonly variables: ReadonlyMap<string, Allocation>;
+  readonly functions: Map<string, LoadedFunction>;
+}
+
+/** A kernel of a module. */
+interface LoadedFunction {
+  readonly handle: bigint;
+  readonly name: string;
+  readonly module: LoadedModule;
+  readonly entry: PtxEntry;
+  /** Bytes of dynamic shared memory that launches may ask for. */
+  maxDynamicShared: number;
+}
+
+/** Groups that share modules and their functions. */
+export interface ModuleCalls {
+  readonly module: Behaviour<"module">;
+  readonly kernel: Behaviour<"kernel">;
+}
+
+/** The calls for modules and kernels. */
+export function moduleCalls(machine: Machine): ModuleCalls {
+  const modules = new Map<bigint, LoadedModule>();
+  const functions = new Map<bigint, LoadedFunction>();
+  const loaded = (handle: bigint): LoadedModule => {
+    const found = modules.get(handle);
+    if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
+    machine.usable(found.context);
+    return found;
+  };
+  const kernel = (handle: bigint): LoadedFunction => {
+    const found = functions.get(handle);
+    if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
+    machine.usable(found.module.context);
+    return found;
+  };
+  const load = (out: bigint, image: bigint): void => {
+    const context = machine.current();
+    if (out === 0n || image === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    const program = read(machine, image);
+    const variables = place(machine, context, program);
+    const made = { handle: machine.newHandle(), context, program, variables, functions: new Map() };
+    modules.set(made.handle, made);
+    writeWord(out, made.handle);
+  };
+  const launch = (handle: bigint, shape: Shape, streamHandle: bigint, params: bigint, extra: bigint): void => {
+    const stream = machine.stream(streamHandle);
+    enqueueLaunch(machine, kernel(handle), shape, stream, params, extra);
+  };
+
+  return {
+    module: {
+      cuModuleLoadData: load,
+      cuModuleLoadDataEx: (out, image) => load(out, image),
+      cuModuleUnload(handle) {
+        const module = loaded(handle);
+        modules.delete(handle);
+        for (const { handle: one } of module.functions.values()) functions.delete(one);
+        for (const task of machine.tails(module.context)) machine.scheduler.force(task);
+        for (const variable of module.variables.values()) machine.space.free(variable);
+      },
+      cuModuleGetFunction(out, handle, name) {
+        const module = loaded(handle);
+        if (name === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        const text = readField(name);
+        let found = module.functions.get(text);
+        if (found === undefined) {
+          const entry = module.program.entry(text);
+          if (entry === null) throw refuse(CUresult.CUDA_ERROR_NOT_FOUND);
+          const maxDynamicShared = sharedBytes.default - entry.staticSharedBytes;
+          found = { handle: machine.newHandle(), name: text, module, entry, maxDynamicShared };
+          module.functions.set(text, found);
+          functions.set(found.handle, found);
+        }
+        writeWord(out, found.handle);
+      },
+      cuModuleGetGlobal_v2(out, size, handle, name) {
+        const variable = loaded(handle).variables.get(name === null ? "" : readField(name));
+        if (variable === undefined) throw refuse(CUresult.CUDA_ERROR_NOT_FOUND);
+        if (out !== 0n) writeWord(out, variable.address);
+        if (size !== 0n) writeWord(size, BigInt(variable.bytes));
+      },
+    },
+    kernel: {
+      cuFuncGetAttribute(out, attribute, handle) {
+        const { entry, maxDynamicShared } = kernel(handle);
+        switch (attribute) {
+          case CU_FUNC_ATTRIBUTE.MAX_THREADS_PER_BLOCK:
+            return writeInt(out, maxThreads);
+          case CU_FUNC_ATTRIBUTE.SHARED_SIZE_BYTES:
+            return writeInt(out, entry.staticSharedBytes);
+          case CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES:
+            return writeInt(out, maxDynamicShared);
+          case CU_FUNC_ATTRIBUTE.PTX_VERSION:
+          case CU_FUNC_ATTRIBUTE.BINARY_VERSION:
+            return writeInt(out, 90);
+          default: // registers, local memory and caches: there is no compiled code to have any
+            throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+        }
+      },
+      cuFuncSetAttribute(handle, attribute, value) {
+        const found = kernel(handle);
+        if (attribute === CU_FUNC_ATTRIBUTE.PREFERRED_SHARED_MEMORY_CARVEOUT) {
+          if (value < -1 || value > 100) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+          return; // a hint, and there is no cache that it could change
+        }
+        if (attribute !== CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+          throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+        }
+        if (value < 0 || value > sharedBytes.most - found.entry.staticSharedBytes) {
+          throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        }
+        found.maxDynamicShared = value;
+      },
+      cuLaunchKernel: (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra) =>
+        launch(f, { grid: extent(gx, gy, gz), block: extent(bx, by, bz), shared }, stream, params, extra),
+      cuLaunchKernelEx(config, f, params, extra) {
+        nativeView(config, struct(CUlaunchConfig).size);
+        const c = struct(CUlaunchConfig).at(config);
+        if (c.numAttrs !== 0) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // clusters and the like
+        const shape = {
+          grid: extent(c.gridDimX, c.gridDimY, c.gridDimZ),
+          block: extent(c.blockDimX, c.blockDimY, c.blockDimZ),
+          shared: c.sharedMemBytes,
+        };
+        launch(f, shape, c.hStream, params, extra);
+      },
+    },
+  };
+}
+
+interface Shape {
+  readonly grid: Extent;
+  readonly block: Extent;
+  /** Bytes of dynamic shared memory. */
+  readonly shared: number;
+}
+
+function extent(x: number, y: number, z: number): Extent {
+  return { x, y, z };
+}
+
+/** Reads an image. Only PTX can be read: machine code begins with a mark that no text begins with. */
+function read(machine: Machine, image: bigint): PtxProgram {
+  const { loadPtx } = machine.options;
+  const first = nativeView(image, 4).getUint32(0, true);
+  if (first === elf || first === fatBinary || loadPtx === undefined) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+  try {
+    return loadPtx(readCString(image));
+  } catch (error) {
+    machine.lastPtxError = error;
+    throw refuse(CUresult.CUDA_ERROR_INVALID_PTX);
+  }
+}
+
+/** How a cubin begins, and a fat binary. */
+const elf = 0x464c_457f;
+const fatBinary = 0xba55_ed50;
+
+/** Allocates and initialises the variables of a program. */
+function place(machine: Machine, context: Context, program: PtxProgram): Map<string, Allocation> {
+  const variables = new Map<string, Allocation>();
+  for (const [name, { size, init }] of program.globals) {
+    const variable = machine.space.allocateDevice(context, size);
+    if (variable === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    const bytes = new Uint8Array(size);
+    if (init !== null) bytes.set(init);
+    machine.space.write(variable.address, bytes);
+    variables.set(name, variable);
+  }
+  return variables;
+}
+
+function enqueueLaunch(
+  machine: Machine,
+  { entry, module, maxDynamicShared }: LoadedFunction,
+  { grid, block, shared }: Shape,
+  stream: Stream,
+  params: bigint,
+  extra: bigint,
+): void {
+  const { context, variables } = module;
+  if (stream.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
+  const threads = block.x * block.y * block.z;
+  const extents = [grid.x, grid.y, grid.z, threads];
+  const tooLarge = grid.x >= 2 ** 31 || grid.y > 65535 || grid.z > 65535 || block.z > 64 || threads > maxThreads;
+  if (extents.includes(0) || tooLarge) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
+  const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
+  const seed = machine.random.below(2 ** 31);
+  machine.submit(stream, () => {
+    machine.clock += grid.x * grid.y * grid.z * 1e-3;
+    try {
+      entry.run({
+        grid,
+        block,
+        params: args,
+        dynamicSharedBytes: shared,
+        memory: machine.space.kernelMemory(context),
+        globals,
+        seed,
+      });
+    } catch (error) {
+      fail(machine, context, error);
+    }
+  });
+}
+
+/** A kernel has failed: the context is of no more use. What is not the kernel's fault goes to the program as it is. */
+function fail(machine: Machine, context: Context, error: unknown): void {
+  const code = faultCode(error);
+  if (code === null) throw error;
+  machine.lastKernelError = error;
+  context.fault = code;
+}
+
+/** The codes of what a GPU stops kernels for. A kernel that it would hang in, say, is none of them. */
+const faultCodes: { readonly [Kind in KernelFaultKind]: number } = {
+  "illegal address": CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,
+  "misaligned address": CUresult.CUDA_ERROR_MISALIGNED_ADDRESS,
+  trap: CUresult.CUDA_ERROR_LAUNCH_FAILED,
+  "stack overflow": CUresult.CUDA_ERROR_LAUNCH_FAILED,
+};
+
+function faultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !("kind" in error)) return null;
+  const entry = Object.entries(faultCodes).find(([kind]) => kind === error.kind);
+  return entry === undefined ? null : entry[1];
+}
+
+/** The arguments, laid out as the kernel expects them. */
+function readArguments(entry: PtxEntry, params: bigint, extra: bigint): Uint8Array {
+  const end = Math.max(0, ...entry.params.map(({ offset, size }) => offset + size));
+  const args = new Uint8Array(end);
+  if (params !== 0n) {
+    entry.params.forEach(({ offset, size }, i) => {
+      const value = readWord(params + BigInt(i * 8));
+      args.set(new Uint8Array(nativeView(value, size).buffer), offset);
+    });
+  } else if (extra !== 0n) args.set(readExtra(extra, end));
+  else if (end > 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return args;
+}
+
+/** The arguments as one buffer, from the list of keys and values that ends in a key of its own. */
+function readExtra(extra: bigint, expected: number): Uint8Array {
+  let address = 0n;
+  let size = 0n;
+  for (let at = extra;; at += 16n) {
+    const key = readWord(at);
+    if (key === CU_LAUNCH_PARAM.END) break;
+    const value = readWord(at + 8n);
+    if (key === CU_LAUNCH_PARAM.BUFFER_POINTER) address = value;
+    else if (key === CU_LAUNCH_PARAM.BUFFER_SIZE) size = readWord(value);
+    else throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  if (size < BigInt(expected)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return new Uint8Array(address === 0n ? new ArrayBuffer(0) : ffiPort().memory(address, expected));
+}

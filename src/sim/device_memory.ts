@@ -1,0 +1,97 @@
+/**
+ * The bytes of a simulated device, at addresses that no host memory has.
+ *
+ * @module
+ */
+
+/**
+ * Address of the first byte of device 0. Linux gives no process memory up here unless asked to, and the value is still
+ * exact as a double, as an address must be for one of the two runtimes.
+ */
+export const deviceBase = 0x000d_0000_0000_0000n;
+
+/** Addresses per device: device 1 begins at 0x000d_0100_0000_0000. */
+export const deviceSpan = 0x0100_0000_0000;
+
+/** What memory holds that was never written, or was freed. */
+export const poison = 0xdb;
+
+/** The device whose address this is, or null for an address of the host. */
+export function deviceOfAddress(address: bigint): number | null {
+  return address < deviceBase ? null : Number((address - deviceBase) / BigInt(deviceSpan));
+}
+
+/** Bytes per page: what is taken from the host at the first write to one of them. */
+const pageBytes = 65536;
+
+/**
+ * The memory of a device: poison until it is written, and again when it is freed. Offsets count from the device's first
+ * address. Any offset can be read and written; what is allocated is the allocators' business.
+ */
+export class DeviceMemory {
+  readonly #pages = new Map<number, Uint8Array<ArrayBuffer>>();
+
+  /** Host bytes in use for pages that have been written. */
+  get resident(): number {
+    return this.#pages.size * pageBytes;
+  }
+
+  /** Fills a range with poison. Whole pages are given back to the host. */
+  poison(offset: number, bytes: number): void {
+    for (const { page, from, to } of pieces(offset, bytes)) {
+      if (to - from === pageBytes) this.#pages.delete(page);
+      else this.#pages.get(page)?.fill(poison, from, to);
+    }
+  }
+
+  /** Copies bytes out. */
+  read(offset: number, into: Uint8Array): void {
+    for (const { page, from, to, at } of pieces(offset, into.length)) {
+      const bytes = this.#pages.get(page);
+      if (bytes === undefined) into.fill(poison, at, at + to - from);
+      else into.set(bytes.subarray(from, to), at);
+    }
+  }
+
+  /** Copies bytes in. */
+  write(offset: number, source: Uint8Array): void {
+    for (const { page, from, to, at } of pieces(offset, source.length)) {
+      this.#page(page).set(source.subarray(at, at + to - from), from);
+    }
+  }
+
+  /**
+   * Bytes in place, for one access of a kernel.
+   *
+   * @returns null if the range crosses a page, which no aligned access does
+   */
+  view(offset: number, bytes: number): { readonly bytes: DataView<ArrayBuffer>; readonly offset: number } | null {
+    const at = offset % pageBytes;
+    if (at + bytes > pageBytes) return null;
+    return { bytes: new DataView(this.#page((offset - at) / pageBytes).buffer), offset: at };
+  }
+
+  #page(page: number): Uint8Array<ArrayBuffer> {
+    let bytes = this.#pages.get(page);
+    if (bytes === undefined) this.#pages.set(page, bytes = new Uint8Array(pageBytes).fill(poison));
+    return bytes;
+  }
+}
+
+/** The part of one page that a range covers. */
+interface Piece {
+  readonly page: number;
+  readonly from: number;
+  readonly to: number;
+  /** Where it lies in the range. */
+  readonly at: number;
+}
+
+function* pieces(offset: number, bytes: number): Generator<Piece> {
+  for (let at = 0; at < bytes;) {
+    const from = (offset + at) % pageBytes;
+    const to = Math.min(pageBytes, from + bytes - at);
+    yield { page: (offset + at - from) / pageBytes, from, to, at };
+    at += to - from;
+  }
+}

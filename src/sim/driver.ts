@@ -1,0 +1,262 @@
+/**
+ * The simulated driver: every function of the symbol table, simulated or refused.
+ *
+ * @module
+ */
+import type { SymbolTable } from "../../bindings/abi.ts";
+import { cuda } from "../../bindings/cuda.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import type { CudaDriver } from "../cuda/driver.ts";
+import { captureCalls, graphCalls } from "./calls/capture.ts";
+import { contextCalls } from "./calls/context.ts";
+import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
+import { deviceCalls } from "./calls/device.ts";
+import { eventCalls } from "./calls/event.ts";
+import { fillCalls, fillPitchedCalls } from "./calls/fill.ts";
+import { hostMemoryCalls, managedMemoryCalls, memoryCalls } from "./calls/memory.ts";
+import { moduleCalls } from "./calls/module.ts";
+import { openingCalls } from "./calls/opening.ts";
+import { pointerCalls } from "./calls/pointer.ts";
+import { poolCalls } from "./calls/pool.ts";
+import { streamCalls } from "./calls/stream.ts";
+import { Machine } from "./machine.ts";
+import type { SimulateOptions } from "./options.ts";
+import { Refusal } from "./refusal.ts";
+
+/** A function of the table, whatever its parameters. */
+type AnyCall = (...args: never[]) => number | void;
+
+/** Functions that came with a CUDA version, where they are optional in the symbol table. */
+const since: Readonly<Record<string, number>> = {
+  cuLaunchKernelEx: 11060,
+  cuCtxGetId: 12000,
+  cuStreamGetId: 12000,
+  cuLibraryLoadData: 12000,
+  cuLibraryUnload: 12000,
+  cuLibraryGetKernel: 12000,
+  cuKernelGetFunction: 12000,
+  cuCtxRecordEvent: 12050,
+  cuCtxWaitEvent: 12050,
+  cuStreamGetDevice: 12080,
+  cuMemGetDefaultMemPool: 13000,
+  cuMemGetMemPool: 13000,
+  cuMemSetMemPool: 13000,
+};
+
+/** Calls that work before cuInit(). */
+const beforeInit: ReadonlySet<string> = new Set(["cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString"]);
+
+/** What is still there: what a program that cleans up leaves at 0. */
+export interface LiveObjects {
+  /** Streams that were created and not destroyed. */
+  readonly streams: number;
+  /** Events that were created and not destroyed. */
+  readonly events: number;
+  /** Allocations that were not freed, of every kind. */
+  readonly allocations: number;
+  /** Bytes of these. */
+  readonly bytes: number;
+  /** Pools that were created and not destroyed. */
+  readonly pools: number;
+  /** Graphs, and graphs that can be launched. */
+  readonly graphs: number;
+  /** Contexts that are alive, primary ones included. */
+  readonly contexts: number;
+  /** Work that has not run. */
+  readonly queued: number;
+}
+
+const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
+
+/** A simulated driver, and what a test may want to know of it. */
+export class SimulatedDriver {
+  /** The driver: a value with the functions of libcuda. */
+  readonly driver: CudaDriver;
+  readonly #machine: Machine;
+  readonly #simulates: ReadonlySet<string>;
+  readonly #unsupported = new Map<string, number>();
+  readonly #calls = new Map<string, number>();
+  /** Calls that are to fail: after how many more, and how. */
+  readonly #failures = new Map<string, { remaining: number; readonly code: number }[]>();
+
+  /** Use {@linkcode simulateDriver}. */
+  constructor(options: SimulateOptions) {
+    this.#machine = new Machine(options);
+    const behaviour = behaviours(this.#machine);
+    this.#simulates = new Set(Object.values(behaviour).flatMap((group) => Object.keys(group)));
+    const groups = Object.entries<SymbolTable[string]>(cuda).map(([group, table]) => {
+      const calls: Readonly<Record<string, AnyCall>> = behaviour[group] ?? {};
+      return [group, Object.fromEntries(Object.keys(table).map((name) => [name, this.#bind(name, calls[name])]))];
+    });
+    // One function per symbol of the table, made from behaviours that are typed by that table.
+    this.driver = Object.fromEntries(groups) as unknown as CudaDriver;
+    simulated.set(this.driver, this);
+  }
+
+  /** The simulator behind a driver, or null if it is another one. */
+  static of(driver: CudaDriver): SimulatedDriver | null {
+    return simulated.get(driver) ?? null;
+  }
+
+  /** Calls that were refused because they are not simulated, each once. */
+  get unsupported(): readonly string[] {
+    return [...this.#unsupported.keys()];
+  }
+
+  /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX; null if it never was. */
+  get lastPtxError(): unknown {
+    return this.#machine.lastPtxError;
+  }
+
+  /** Why a kernel has last failed; null if none has. */
+  get lastKernelError(): unknown {
+    return this.#machine.lastKernelError;
+  }
+
+  /** What is still there. */
+  get live(): LiveObjects {
+    const { streams, events, pools, graphs, graphExecs, contexts, space, scheduler } = this.#machine;
+    let bytes = 0;
+    for (const allocation of space.known.values()) bytes += allocation.bytes;
+    return {
+      streams: streams.size,
+      events: events.size,
+      allocations: space.known.count,
+      bytes,
+      pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length,
+      graphs: graphs.size + graphExecs.size,
+      contexts: contexts.size,
+      queued: scheduler.queued,
+    };
+  }
+
+  /** Whether a function is simulated; if not it answers CUDA_ERROR_NOT_SUPPORTED. */
+  simulates(call: string): boolean {
+    return this.#simulates.has(call);
+  }
+
+  /** How often a function was called so far. */
+  calls(call: string): number {
+    return this.#calls.get(call) ?? 0;
+  }
+
+  /**
+   * Makes a call fail: it does nothing and returns a code.
+   *
+   * @param call the function's name
+   * @param nth which of the calls from now on: 1 is the next one
+   * @param code what it returns, a `CUresult`
+   * @throws {RangeError} for a call that the driver does not have, and a number less than 1
+   */
+  failNth(call: string, nth: number, code: number): void {
+    if (!Object.values<SymbolTable[string]>(cuda).some((group) => Object.hasOwn(group, call))) {
+      throw new RangeError(`Cannot make ${call} fail: the driver has no such function`);
+    }
+    if (!Number.isSafeInteger(nth) || nth < 1) throw new RangeError(`Cannot make call ${nth} fail: expected 1 or more`);
+    const failures = this.#failures.get(call) ?? [];
+    failures.push({ remaining: nth, code });
+    this.#failures.set(call, failures);
+  }
+
+  /** Runs everything that is queued. */
+  runAll(): void {
+    this.#machine.scheduler.forceAll();
+  }
+
+  /**
+   * Device memory as it is at this moment, whatever is queued: what no program could see.
+   *
+   * @param address of the first byte
+   * @param bytes how many
+   */
+  peek(address: bigint, bytes: number): Uint8Array<ArrayBuffer> {
+    const into = new Uint8Array(bytes);
+    this.#machine.space.read(address, into);
+    return into;
+  }
+
+  /** Frees what the program did not: pinned and managed memory of the host. The driver must not be used any more. */
+  close(): void {
+    for (const context of [...this.#machine.contexts.values()]) this.#machine.destroy(context);
+  }
+
+  /** Frees what the program did not. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #bind(name: string, call: AnyCall | undefined): ((...args: never[]) => number) | null {
+    if ((since[name] ?? 0) > this.#machine.options.driverVersion) return null;
+    return (...args) => {
+      this.#calls.set(name, this.calls(name) + 1);
+      const injected = this.#injected(name);
+      if (injected !== null) return injected;
+      if (call === undefined) {
+        this.#unsupported.set(name, (this.#unsupported.get(name) ?? 0) + 1);
+        return CUresult.CUDA_ERROR_NOT_SUPPORTED;
+      }
+      return this.#perform(name, call, args);
+    };
+  }
+
+  #perform(name: string, call: AnyCall, args: never[]): number {
+    const machine = this.#machine;
+    if (!machine.initialized && !beforeInit.has(name)) return CUresult.CUDA_ERROR_NOT_INITIALIZED;
+    if (machine.inHostFunction) return CUresult.CUDA_ERROR_NOT_PERMITTED;
+    try {
+      machine.scheduler.progress();
+      return call(...args) ?? CUresult.CUDA_SUCCESS;
+    } catch (error) {
+      if (error instanceof Refusal) return error.code;
+      throw error;
+    }
+  }
+
+  #injected(name: string): number | null {
+    const failures = this.#failures.get(name);
+    if (failures === undefined) return null;
+    for (const failure of failures) failure.remaining--;
+    const at = failures.findIndex(({ remaining }) => remaining === 0);
+    const [due] = at < 0 ? [] : failures.splice(at, 1);
+    return due?.code ?? null;
+  }
+}
+
+/**
+ * A CUDA driver without a GPU: streams hold their work back and do it in any order that CUDA allows, chosen by a seed.
+ *
+ * @example
+ * ```ts ignore
+ * const simulated = simulateDriver({ devices: 2, seed: 7, schedule: "latest" });
+ * simulated.failNth("cuMemAllocAsync", 3, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+ * ```
+ *
+ * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0
+ */
+export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
+  return new SimulatedDriver(options);
+}
+
+function behaviours(machine: Machine): Readonly<Record<string, Readonly<Record<string, AnyCall>>>> {
+  const { module, kernel } = moduleCalls(machine);
+  return {
+    opening: openingCalls(machine),
+    device: deviceCalls(machine),
+    context: contextCalls(machine),
+    stream: streamCalls(machine),
+    event: eventCalls(machine),
+    memory: memoryCalls(machine),
+    hostMemory: hostMemoryCalls(machine),
+    managedMemory: managedMemoryCalls(machine),
+    pointer: pointerCalls(machine),
+    copy: copyCalls(machine),
+    copyPitched: copyPitchedCalls(machine),
+    fill: fillCalls(machine),
+    fillPitched: fillPitchedCalls(machine),
+    pool: poolCalls(machine),
+    capture: captureCalls(machine),
+    graph: graphCalls(machine),
+    module,
+    kernel,
+  };
+}

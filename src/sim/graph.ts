@@ -1,0 +1,61 @@
+/**
+ * Work that is written down instead of done: captures of streams, and the graphs that they become.
+ *
+ * @module
+ */
+import type { Context, Stream } from "./objects.ts";
+
+/** A node of a graph: a piece of work. */
+export interface GraphNode {
+  readonly handle: bigint;
+  readonly context: Context;
+  readonly dependencies: readonly GraphNode[];
+  readonly run: () => void;
+}
+
+/** The nodes that whatever is captured next comes after. */
+export type CapturedPoint = readonly GraphNode[];
+
+/** A graph. */
+export interface Graph {
+  readonly handle: bigint;
+  readonly nodes: GraphNode[];
+}
+
+/** A graph that can be launched. */
+export interface GraphExec {
+  readonly handle: bigint;
+  readonly nodes: readonly GraphNode[];
+}
+
+/** A capture: begun on one stream, joined by others that wait for its events. */
+export interface Capture {
+  readonly id: bigint;
+  readonly mode: number;
+  readonly origin: Stream;
+  readonly graph: Graph;
+  /** Streams that take part. */
+  readonly streams: Set<Stream>;
+  /** Whether something happened that cannot be captured. */
+  invalidated: boolean;
+  /** Whether cuStreamEndCapture() has been called. */
+  ended: boolean;
+}
+
+/** Whether everything that a point stands for comes before another point. */
+export function isJoined(point: CapturedPoint, into: CapturedPoint): boolean {
+  const reached = new Set<GraphNode>();
+  const open = [...into];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (reached.has(node)) continue;
+    reached.add(node);
+    open.push(...node.dependencies);
+  }
+  return point.every((node) => reached.has(node));
+}
+
+/** The nodes that no other of them depends on. */
+export function leaves(nodes: readonly GraphNode[]): GraphNode[] {
+  const inner = new Set(nodes.flatMap(({ dependencies }) => dependencies));
+  return nodes.filter((node) => !inner.has(node));
+}

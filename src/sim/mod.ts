@@ -1,0 +1,24 @@
+/**
+ * A CUDA driver in TypeScript, which needs no GPU and is as unkind as CUDA's rules allow.
+ *
+ * @module
+ */
+import { provideSimulator } from "../cuda/simulation.ts";
+import { simulateDriver } from "./driver.ts";
+
+provideSimulator((options) => simulateDriver(options).driver);
+
+export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
+export {
+  type Extent,
+  IllegalAddressError,
+  type KernelFaultKind,
+  type LoadPtx,
+  type PtxEntry,
+  type PtxGlobal,
+  type PtxLaunch,
+  type PtxMemory,
+  type PtxProgram,
+} from "./kernels.ts";
+export type { SimulateOptions } from "./options.ts";
+export type { Schedule } from "./scheduler.ts";

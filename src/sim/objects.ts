@@ -1,0 +1,131 @@
+/**
+ * What lives behind a driver's handles.
+ *
+ * @module
+ */
+import { CU_STREAM } from "../../bindings/cuda_types.ts";
+import type { Heap, Segments } from "./allocator.ts";
+import type { DeviceMemory } from "./device_memory.ts";
+import type { Capture, CapturedPoint } from "./graph.ts";
+import type { Pool } from "./pool.ts";
+import type { Ranges } from "./ranges.ts";
+import type { Task } from "./scheduler.ts";
+
+/** A device. */
+export interface Device {
+  readonly ordinal: number;
+  readonly memory: DeviceMemory;
+  readonly segments: Segments;
+  /** Memory that is allocated at once and not in stream order. */
+  readonly heap: Heap<never>;
+  /** What is allocated as the device sees it: from when an allocation runs until a free has run. */
+  readonly mapped: Ranges<Allocation>;
+  /** How often the primary context was retained and not released. */
+  retained: number;
+  readonly defaultPool: Pool;
+  currentPool: Pool;
+}
+
+/** A context: what streams, events and memory belong to. */
+export interface Context {
+  readonly handle: bigint;
+  readonly id: bigint;
+  readonly device: Device;
+  readonly isPrimary: boolean;
+  flags: number;
+  alive: boolean;
+  /** What every call returns from now on, because a kernel has failed; 0 as long as none has. */
+  fault: number;
+  readonly legacy: Stream;
+  readonly perThread: Stream;
+  /** All streams, the two default ones and destroyed ones with queued work included. */
+  readonly streams: Set<Stream>;
+  /** What all work that is enqueued from now on waits for: cuCtxWaitEvent(). */
+  gate: Task | null;
+  /** Contexts whose memory may be accessed from this one. */
+  readonly peers: Set<Context>;
+}
+
+/** A stream. */
+export class Stream {
+  /** Its handle; those of the default streams are the same in every context. */
+  readonly handle: bigint;
+  /** A number of its own. */
+  readonly lane: number;
+  /** `CU_STREAM`. */
+  readonly flags: number;
+  /** Lower is sooner; no order follows from it. */
+  readonly priority: number;
+  /** The last thing enqueued. */
+  tail: Task | null = null;
+  /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */
+  destroyed = false;
+  /** The capture that it takes part in, and its last nodes there. */
+  capture: { readonly of: Capture; readonly point: CapturedPoint } | null = null;
+  #context: Context | undefined;
+
+  /** A stream that is yet to be attached. */
+  constructor(handle: bigint, lane: number, flags: number, priority: number) {
+    this.handle = handle;
+    this.lane = lane;
+    this.flags = flags;
+    this.priority = priority;
+  }
+
+  /** The context that it belongs to. */
+  get context(): Context {
+    if (this.#context === undefined) throw new TypeError("Cannot use a stream that belongs to no context yet");
+    return this.#context;
+  }
+
+  /** Makes it a stream of a context. Apart from the constructor because a context is made with two streams. */
+  attach(context: Context): this {
+    this.#context = context;
+    context.streams.add(this);
+    return this;
+  }
+
+  /** Whether it waits for the legacy default stream and that one for it. */
+  get isBlocking(): boolean {
+    return (this.flags & CU_STREAM.NON_BLOCKING) === 0;
+  }
+}
+
+/** What an event was last recorded as. */
+export interface EventRecord {
+  readonly task: Task;
+  /** Simulated milliseconds at which the task ran. */
+  time: number;
+}
+
+/** An event. */
+export interface Event {
+  readonly handle: bigint;
+  readonly context: Context;
+  readonly flags: number;
+  /** Null: never recorded, or last recorded in a capture. */
+  record: EventRecord | null;
+  /** Where it was recorded, if that was in a capture. */
+  captured: { readonly of: Capture; readonly point: CapturedPoint } | null;
+}
+
+/** Memory that the driver knows. */
+export interface Allocation {
+  readonly address: bigint;
+  /** Bytes, as asked for. */
+  readonly bytes: number;
+  /**
+   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `pinned` and `registered`: memory of
+   * the host that the device reaches too; `managed`: the same, and it belongs to the device.
+   */
+  readonly kind: "device" | "pool" | "pinned" | "registered" | "managed";
+  readonly device: Device;
+  readonly context: Context;
+  readonly pool: Pool | null;
+  /** A number that no other allocation has or had. */
+  readonly id: bigint;
+  /** Whether memory operations on it wait for each other: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
+  syncMemops: boolean;
+  /** How host memory was allocated or registered, or how managed memory is attached. */
+  readonly flags: number;
+}

@@ -1,0 +1,157 @@
+/**
+ * Memory pools: memory that is allocated and freed in stream order.
+ *
+ * @module
+ */
+import { CU_MEM_ACCESS_FLAGS_PROT } from "../../bindings/cuda_types.ts";
+import { roundUp } from "../ffi/struct.ts";
+import { blockBytes, type FreeBlock, Heap, type Segments } from "./allocator.ts";
+import type { Stream } from "./objects.ts";
+import type { Scheduler, Task } from "./scheduler.ts";
+
+/** When freed memory may be used again. */
+interface Freed {
+  /** The free itself. */
+  readonly task: Task;
+  readonly stream: Stream;
+}
+
+/** Memory taken from a pool. */
+export interface PoolBlock {
+  readonly offset: number;
+  /** Bytes of the block: at least what was asked for. */
+  readonly bytes: number;
+  /** What the allocation has to wait for, because the pool reuses memory whose free nothing else orders before it. */
+  readonly after: Task | null;
+}
+
+/** Attributes that can be set. */
+export interface PoolSettings {
+  /** Whether memory is reused on another stream that waits for the free. */
+  reuseFollowEventDependencies: boolean;
+  /** Whether memory is reused on another stream when the free happens to have run. */
+  reuseAllowOpportunistic: boolean;
+  /** Whether the pool may make an allocation wait for a free. */
+  reuseAllowInternalDependencies: boolean;
+  /** Bytes that are kept when the host synchronises. */
+  releaseThreshold: bigint;
+}
+
+/** A pool. */
+export class Pool {
+  /** `CUmemoryPool`. */
+  readonly handle: bigint;
+  /** The device whose memory it is. */
+  readonly ordinal: number;
+  /** Whether the device came with it. */
+  readonly isDefault: boolean;
+  /** Bytes that it may take from the device; 0: no limit of its own. */
+  readonly maxBytes: number;
+  /** The attributes that can be set. */
+  readonly settings: PoolSettings = {
+    reuseFollowEventDependencies: true,
+    reuseAllowOpportunistic: true,
+    reuseAllowInternalDependencies: true,
+    releaseThreshold: 0n,
+  };
+  /** Whether cuMemPoolDestroy() was called: what is allocated lives on. */
+  destroyed = false;
+  /** Most bytes that were ever taken from the device, since this was last reset. */
+  reservedHigh = 0;
+  /** Most bytes that were ever allocated, since this was last reset. */
+  usedHigh = 0;
+  readonly #heap: Heap<Freed>;
+  readonly #scheduler: Scheduler;
+  readonly #access = new Map<number, number>();
+  #used = 0;
+
+  /** An empty pool. */
+  constructor(
+    handle: bigint,
+    ordinal: number,
+    isDefault: boolean,
+    maxBytes: number,
+    segments: Segments,
+    scheduler: Scheduler,
+  ) {
+    this.handle = handle;
+    this.ordinal = ordinal;
+    this.isDefault = isDefault;
+    this.maxBytes = maxBytes;
+    this.#heap = new Heap(segments);
+    this.#scheduler = scheduler;
+  }
+
+  /** Bytes taken from the device. */
+  get reserved(): number {
+    return this.#heap.reserved;
+  }
+
+  /** Bytes allocated. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** What a device may do with the memory: `CU_MEM_ACCESS_FLAGS_PROT`. The owner may always do everything. */
+  access(ordinal: number): number {
+    if (ordinal === this.ordinal) return CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
+    return this.#access.get(ordinal) ?? CU_MEM_ACCESS_FLAGS_PROT.NONE;
+  }
+
+  /** Changes what a device may do. */
+  setAccess(ordinal: number, flags: number): void {
+    this.#access.set(ordinal, flags);
+  }
+
+  /**
+   * Takes memory for an allocation on a stream: memory that was freed last, if the rules allow it.
+   *
+   * @param impatient whether to wait for a free, if the settings allow it, rather than to take new memory
+   * @returns null if there is not enough
+   */
+  allocate(wanted: number, stream: Stream, impatient: boolean): PoolBlock | null {
+    const bytes = roundUp(wanted, blockBytes);
+    const found = this.#reuse(bytes, stream, impatient) ?? this.#grow(bytes) ?? this.#reuse(bytes, stream, true);
+    if (found === null) return null;
+    this.#used += bytes;
+    this.usedHigh = Math.max(this.usedHigh, this.#used);
+    this.reservedHigh = Math.max(this.reservedHigh, this.reserved);
+    return found;
+  }
+
+  /** Takes memory back, for whoever may have it after the free has run. */
+  release(offset: number, wanted: number, stream: Stream, task: Task): void {
+    const bytes = roundUp(wanted, blockBytes);
+    this.#used -= bytes;
+    this.#heap.release({ offset, bytes, tag: task.done ? null : { task, stream } });
+  }
+
+  /** Gives unused memory back to the device until at most `keep` bytes remain, as far as whole segments are unused. */
+  trim(keep: bigint): void {
+    if (BigInt(this.reserved) <= keep) return;
+    this.#heap.trim(Number(keep), ({ task }) => task.done); // at most what is reserved: a safe integer
+  }
+
+  #reuse(bytes: number, stream: Stream, waiting: boolean): PoolBlock | null {
+    let block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
+    if (block === null) {
+      this.#heap.join(({ task }) => task.done);
+      block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
+    }
+    return block === null ? null : { offset: block.offset, bytes: block.bytes, after: block.tag?.task ?? null };
+  }
+
+  #grow(bytes: number): PoolBlock | null {
+    if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;
+    const offset = this.#heap.grow(bytes);
+    return offset === null ? null : { offset, bytes, after: null };
+  }
+
+  #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, waiting: boolean): boolean {
+    if (tag === null || tag.stream === stream) return true;
+    const { settings } = this;
+    if (tag.task.done) return settings.reuseAllowOpportunistic;
+    if (settings.reuseFollowEventDependencies && this.#scheduler.follows(stream.tail, tag.task)) return true;
+    return waiting && settings.reuseAllowInternalDependencies;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Ranges of addresses that do not overlap, and what is known about each.
+ *
+ * @module
+ */
+
+interface Range<T> {
+  readonly start: bigint;
+  readonly end: bigint;
+  readonly value: T;
+}
+
+/** Values by address: the one whose range holds an address is found in logarithmic time. */
+export class Ranges<T> {
+  readonly #ranges: Range<T>[] = [];
+
+  /** How many there are. */
+  get count(): number {
+    return this.#ranges.length;
+  }
+
+  /** All values, by ascending address. */
+  *values(): Generator<T> {
+    for (const { value } of this.#ranges) yield value;
+  }
+
+  /** Adds a range that overlaps none of the others. */
+  add(start: bigint, bytes: number, value: T): void {
+    this.#ranges.splice(this.#after(start), 0, { start, end: start + BigInt(bytes), value });
+  }
+
+  /** Removes the range that begins here, if there is one. */
+  remove(start: bigint): void {
+    const at = this.#after(start) - 1;
+    if (this.#ranges[at]?.start === start) this.#ranges.splice(at, 1);
+  }
+
+  /** The value whose range holds the address. */
+  find(address: bigint): T | undefined {
+    const range = this.#ranges[this.#after(address) - 1];
+    return range !== undefined && address < range.end ? range.value : undefined;
+  }
+
+  /** Whether a range overlaps one that is here. */
+  overlaps(start: bigint, bytes: number): boolean {
+    const before = this.#ranges[this.#after(start) - 1];
+    const next = this.#ranges[this.#after(start)];
+    return (before !== undefined && start < before.end) || (next !== undefined && next.start < start + BigInt(bytes));
+  }
+
+  /** Index of the first range that begins after the address. */
+  #after(address: bigint): number {
+    let low = 0;
+    let high = this.#ranges.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const range = this.#ranges[middle];
+      if (range !== undefined && range.start <= address) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

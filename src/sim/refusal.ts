@@ -1,0 +1,28 @@
+/**
+ * How the simulator says no: an error code on its way from wherever it arises to the return value of the call.
+ *
+ * @module
+ */
+import type { CUresult } from "../../bindings/cuda_types.ts";
+
+/** A `CUresult` that the simulator knows. */
+export type ResultCode = (typeof CUresult)[keyof typeof CUresult];
+
+/** Thrown inside the simulator, and returned to its caller as a code. It never leaves the simulator. */
+export class Refusal extends Error {
+  /** `Refusal`. */
+  override readonly name: string = "Refusal";
+  /** What the call returns. */
+  readonly code: number;
+
+  /** @param code a `CUresult` other than CUDA_SUCCESS */
+  constructor(code: number) {
+    super(`CUresult ${code}`);
+    this.code = code;
+  }
+}
+
+/** The refusal of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
+export function refuse(code: ResultCode): Refusal {
+  return new Refusal(code);
+}

@@ -1,0 +1,212 @@
+/**
+ * When queued work runs: never before what it depends on, otherwise whenever the schedule likes.
+ *
+ * @module
+ */
+import type { Random } from "./random.ts";
+
+/**
+ * How the order is chosen among all that CUDA allows.
+ *
+ * - `latest`: nothing runs before something forces it, and then only what it needs, the newest first.
+ * - `random`: by the seed, work runs early or late, and unrelated work along with what is forced.
+ * - `round-robin`: each stream in turn does one thing, also when nothing is forced: like a GPU that is idle enough.
+ */
+export type Schedule = "random" | "latest" | "round-robin";
+
+/** A piece of work in the queue. */
+export interface Task {
+  /** Rises with every task of a scheduler. */
+  readonly id: number;
+  /** The stream it stands in, for the schedule that takes turns. */
+  readonly lane: number;
+  /** Whether it has run. */
+  readonly done: boolean;
+}
+
+interface Queued extends Task {
+  done: boolean;
+  run: () => void;
+  /** What must run before; emptied when the task has run, so that history can be collected. */
+  dependencies: readonly Queued[];
+  /** How many of them have not run. */
+  missing: number;
+  dependents: Queued[];
+  /** Where it stands in the list of ready tasks, or -1. */
+  position: number;
+}
+
+/** More than this many queued tasks are not kept: like a real queue, it makes the caller wait for the oldest. */
+const capacity = 4096;
+
+/** Runs tasks in an order that respects their dependencies. */
+export class Scheduler {
+  readonly #schedule: Schedule;
+  readonly #random: Random;
+  /** How eager the random schedule is: the chance that one more ready task runs when a call is made. */
+  readonly #eagerness: number;
+  readonly #ready: Queued[] = [];
+  #lastId = 0;
+  #lane = 0;
+  #queued = 0;
+  #executed = 0;
+
+  /** A scheduler with an empty queue. */
+  constructor(schedule: Schedule, random: Random) {
+    this.#schedule = schedule;
+    this.#random = random;
+    this.#eagerness = [0, 0.1, 0.5, 0.9][random.below(4)] ?? 0;
+  }
+
+  /** Tasks that have not run. */
+  get queued(): number {
+    return this.#queued;
+  }
+
+  /** Tasks that have run. */
+  get executed(): number {
+    return this.#executed;
+  }
+
+  /** Queues a task that may run once all its dependencies have. */
+  enqueue(lane: number, dependencies: Iterable<Task | null>, run: () => void): Task {
+    const waited = new Set<Queued>();
+    for (const task of dependencies) if (task !== null && !task.done) waited.add(task as Queued); // made only here
+    const task: Queued = {
+      id: ++this.#lastId,
+      lane,
+      done: false,
+      run,
+      dependencies: [...waited],
+      missing: waited.size,
+      dependents: [],
+      position: -1,
+    };
+    for (const dependency of waited) dependency.dependents.push(task);
+    this.#queued++;
+    if (task.missing === 0) this.#makeReady(task);
+    while (this.#queued > capacity && this.#stepOldest());
+    return task;
+  }
+
+  /** What a call of the driver does to the queue by the way: nothing, or as much as the schedule likes. */
+  progress(): void {
+    if (this.#schedule === "round-robin") this.#stepInTurn();
+    else if (this.#schedule === "random") {
+      while (this.#random.chance(this.#eagerness) && this.#stepAny());
+    }
+  }
+
+  /** Runs a task, after all that it depends on. */
+  force(task: Task | null): void {
+    if (task === null || task.done) return;
+    const target = task as Queued; // made only by `enqueue`
+    switch (this.#schedule) {
+      case "latest":
+        return this.#runNeeded(target);
+      case "round-robin":
+        while (!target.done && this.#stepInTurn());
+        return;
+      case "random":
+        while (!target.done && this.#random.chance(0.9) && this.#stepAny());
+        return this.#runNeeded(target);
+    }
+  }
+
+  /** Runs everything in the queue. */
+  forceAll(): void {
+    switch (this.#schedule) {
+      case "latest":
+        while (this.#stepNewest());
+        return;
+      case "round-robin":
+        while (this.#stepInTurn());
+        return;
+      case "random":
+        while (this.#stepAny());
+    }
+  }
+
+  /** Whether `later` cannot run before `earlier` has. */
+  follows(later: Task | null, earlier: Task): boolean {
+    if (earlier.done || later === earlier) return true;
+    const seen = new Set<Queued>();
+    const open = later === null ? [] : [later as Queued]; // made only by `enqueue`
+    for (let task = open.pop(); task !== undefined; task = open.pop()) {
+      if (task === earlier) return true;
+      if (seen.has(task) || task.id < earlier.id) continue; // a task depends on older ones only
+      seen.add(task);
+      open.push(...task.dependencies);
+    }
+    return false;
+  }
+
+  /** Runs a task and its ancestors: of several that stand open, the newest first. */
+  #runNeeded(target: Queued): void {
+    const stack = [target];
+    for (let task = stack.at(-1); task !== undefined; task = stack.at(-1)) {
+      if (task.done) stack.pop();
+      else if (task.missing === 0) this.#run(task);
+      else stack.push(...task.dependencies.filter((one) => !one.done).sort((a, b) => a.id - b.id));
+    }
+  }
+
+  #stepAny(): boolean {
+    return this.#step(this.#ready[this.#random.below(this.#ready.length)]);
+  }
+
+  #stepNewest(): boolean {
+    return this.#step(this.#best((a, b) => a.id > b.id));
+  }
+
+  #stepOldest(): boolean {
+    return this.#step(this.#best((a, b) => a.id < b.id));
+  }
+
+  /** The next lane after the last one that has a ready task. */
+  #stepInTurn(): boolean {
+    const distance = ({ lane }: Task) => lane > this.#lane ? lane : lane + 2 ** 32; // lanes that were served come last
+    const next = this.#best((a, b) => distance(a) < distance(b) || (a.lane === b.lane && a.id < b.id));
+    if (next !== undefined) this.#lane = next.lane;
+    return this.#step(next);
+  }
+
+  #best(better: (a: Queued, b: Queued) => boolean): Queued | undefined {
+    let best: Queued | undefined;
+    for (const task of this.#ready) if (best === undefined || better(task, best)) best = task;
+    return best;
+  }
+
+  #step(task: Queued | undefined): boolean {
+    if (task === undefined) return false;
+    this.#run(task);
+    return true;
+  }
+
+  #run(task: Queued): void {
+    this.#leaveReady(task);
+    try {
+      task.run();
+    } finally {
+      task.done = true;
+      task.run = nothing; // what it holds on to can be collected
+      task.dependencies = [];
+      this.#queued--;
+      this.#executed++;
+      for (const dependent of task.dependents.splice(0)) if (--dependent.missing === 0) this.#makeReady(dependent);
+    }
+  }
+
+  #makeReady(task: Queued): void {
+    task.position = this.#ready.push(task) - 1;
+  }
+
+  #leaveReady(task: Queued): void {
+    const last = this.#ready.pop();
+    if (last === undefined || last === task) return;
+    this.#ready[task.position] = last;
+    last.position = task.position;
+  }
+}
+
+function nothing(): void {}
