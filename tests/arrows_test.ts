@@ -24,11 +24,8 @@ const arrows: { readonly [room: string]: readonly string[] } = {
   cli: ["exchange", "ucx", "view", "sim", "memory", "cuda", "ffi", "bindings", "layout"],
 };
 
-/** The only rooms that may use a runtime's own modules: files and processes belong to the command line. */
+/** The only room that may import a runtime's own modules: they are slow to load. Others ask `src/ffi/builtin.ts`. */
 const mayUseNode: { readonly [room: string]: readonly string[] } = {
-  ffi: ["node:fs", "node:process"],
-  cuda: ["node:crypto", "node:fs", "node:timers"],
-  ucx: ["node:timers"],
   cli: [
     "node:child_process",
     "node:crypto",
@@ -108,13 +105,13 @@ test("every room of the house is known here", () => {
   assertEquals(rooms.filter((room) => !(room in arrows)), []);
 });
 
-test("only the two adapters know a runtime by name", () => {
+test("only the adapters know a runtime by name", () => {
   const knowing = sources("src")
     .filter((file) =>
       /\bDeno\.[a-zA-Z]|\bglobalThis\b|bun:ffi|\bBun\.[a-zA-Z]/.test(stripComments(readFileSync(file, "utf8")))
     )
     .map((file) => relative(root, file));
-  assertEquals(knowing.sort(), ["src/ffi/bun.ts", "src/ffi/deno.ts"]);
+  assertEquals(knowing.sort(), ["src/ffi/builtin.ts", "src/ffi/bun.ts", "src/ffi/deno.ts"]);
 });
 
 function stripComments(text: string): string {

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 
 /**
@@ -28,7 +27,8 @@ function folder(): string | null {
 export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const place = folder();
   if (place === null) return make();
-  const digest = createHash("sha256").update(JSON.stringify(key)).digest("hex");
+  const { mkdirSync, readFileSync, renameSync, writeFileSync } = builtin("node:fs");
+  const digest = Array.from(sha256(JSON.stringify(key)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   const file = `${place}/${digest}`;
   try {
     return withoutDigest(readFileSync(file));
@@ -49,9 +49,13 @@ export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffe
 
 const digestBytes = 32;
 
+function sha256(data: string | Uint8Array): Uint8Array {
+  return builtin("node:crypto").createHash("sha256").update(data).digest();
+}
+
 function withDigest(code: Uint8Array): Uint8Array {
   const file = new Uint8Array(digestBytes + code.length);
-  file.set(createHash("sha256").update(code).digest());
+  file.set(sha256(code));
   file.set(code, digestBytes);
   return file;
 }
@@ -59,7 +63,7 @@ function withDigest(code: Uint8Array): Uint8Array {
 /** @throws {Error} if the file is not what was written */
 function withoutDigest(file: Uint8Array): Uint8Array<ArrayBuffer> {
   const code = file.slice(digestBytes);
-  const digest = createHash("sha256").update(code).digest();
+  const digest = sha256(code);
   if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");
   return new Uint8Array(code); // of a buffer of its own, which C may read
 }

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { clearInterval, setInterval } from "node:timers";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
@@ -100,6 +100,7 @@ export class CudaStream {
     const code = device.within(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
+    const { clearInterval, setInterval } = builtin("node:timers");
     const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);
     try {
       await wakeup.said;

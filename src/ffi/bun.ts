@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { closeSync, read } from "node:fs";
-import process from "node:process";
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
+import { builtin } from "./builtin.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
@@ -22,6 +21,15 @@ interface BunFfi {
   ) => { readonly ptr: number | null; close(): void };
 }
 
+/** The part of `process` that is used here. */
+interface BunProcess {
+  readonly versions: { readonly bun?: string };
+  readonly arch: string;
+  readonly platform: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  getBuiltinModule(name: "bun:ffi"): BunFfi;
+}
+
 interface BunSymbol {
   readonly args: readonly string[];
   readonly returns: string;
@@ -35,20 +43,23 @@ function bunType(type: Argument | "void"): string {
 
 /** The port, or null where this is not Bun. */
 export function bunPort(): FfiPort | null {
-  const version = process.versions["bun"];
-  // The one synchronous way to a module that a static import would make unloadable in Deno.
-  return version === undefined ? null : new BunPort(version, process.getBuiltinModule("bun:ffi") as unknown as BunFfi);
+  const process = Reflect.get(globalThis, "process") as unknown as BunProcess | undefined;
+  const version = process?.versions.bun;
+  return process === undefined || version === undefined ? null : new BunPort(version, process);
 }
 
 class BunPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
+  readonly #process: BunProcess;
   readonly #ffi: BunFfi;
   #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
 
-  constructor(version: string, ffi: BunFfi) {
+  constructor(version: string, process: BunProcess) {
     const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
-    this.#ffi = ffi;
+    this.#process = process;
+    // The one synchronous way to a module that a static import would make unloadable in Deno.
+    this.#ffi = process.getBuiltinModule("bun:ffi");
     this.runtime = { name: "bun", version };
     this.platform = { os: process.platform, arch };
   }
@@ -107,6 +118,7 @@ class BunPort implements FfiPort {
   }
 
   endOfFile(fd: number): Promise<void> {
+    const { closeSync, read } = builtin("node:fs");
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     read(fd, new Uint8Array(1), 0, 1, null, (error) => {
       closeSync(fd);
@@ -121,6 +133,7 @@ class BunPort implements FfiPort {
   }
 
   env(name: string): string | undefined {
-    return Object.hasOwn(process.env, name) ? process.env[name] : undefined; // it inherits from Object.prototype
+    const { env } = this.#process;
+    return Object.hasOwn(env, name) ? env[name] : undefined; // it inherits from Object.prototype
   }
 }

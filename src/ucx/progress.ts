@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
+import { builtin } from "../ffi/builtin.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { advice, type Operation, readStatusPointer } from "./request.ts";
@@ -38,12 +38,13 @@ export interface Begun<T> {
 export class Progress {
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
+  readonly #timers: ReturnType<typeof builtin<"node:timers">> = builtin("node:timers");
   readonly #operations = new Set<Operation>();
   #polling = false;
   #stopped = false;
   #lastNews = 0;
   #watching = false;
-  #pulse: ReturnType<typeof setTimeout> | undefined;
+  #pulse: ReturnType<typeof import("node:timers").setTimeout> | undefined;
 
   constructor(ucp: UcpFunctions, worker: bigint) {
     this.#ucp = ucp;
@@ -113,7 +114,7 @@ export class Progress {
     const deadline = performance.now() + patience;
     while (this.#operations.size > 0 && performance.now() < deadline) this.turn();
     this.#stopped = true;
-    clearTimeout(this.#pulse);
+    this.#timers.clearTimeout(this.#pulse);
     // What UCX would not give back keeps its memory: UCX may still write to it. Its promise is settled all the same.
     for (const operation of this.#operations) operation.reject(reason);
   }
@@ -121,21 +122,21 @@ export class Progress {
   #poll(): void {
     if (this.#polling || this.#stopped) return;
     this.#polling = true;
-    clearTimeout(this.#pulse);
+    this.#timers.clearTimeout(this.#pulse);
     const next = () => {
       this.turn();
       if (this.#stopped || this.#operations.size === 0) {
         this.#polling = false;
         if (this.#watching) this.#beat();
-      } else if (performance.now() - this.#lastNews < busyFor) setImmediate(next);
-      else setTimeout(next, 1);
+      } else if (performance.now() - this.#lastNews < busyFor) this.#timers.setImmediate(next);
+      else this.#timers.setTimeout(next, 1);
     };
-    setImmediate(next);
+    this.#timers.setImmediate(next);
   }
 
   #beat(): void {
-    clearTimeout(this.#pulse);
-    this.#pulse = setTimeout(() => {
+    this.#timers.clearTimeout(this.#pulse);
+    this.#pulse = this.#timers.setTimeout(() => {
       this.turn();
       if (this.#watching && !this.#polling && !this.#stopped) this.#beat();
     }, heartbeat);

@@ -1,0 +1,22 @@
+/**
+ * The runtimes' own `node:` modules, loaded at first use: importing them statically costs Deno 5 to 25 ms each, which
+ * every program would pay that merely imports Causeway.
+ *
+ * @module
+ */
+import { FfiError } from "./errors.ts";
+
+/** The modules that are used, with their types. */
+interface Builtins {
+  readonly "node:crypto": typeof import("node:crypto");
+  readonly "node:fs": typeof import("node:fs");
+  readonly "node:timers": typeof import("node:timers");
+}
+
+/** A module of the runtime. */
+export function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] {
+  const process = Reflect.get(globalThis, "process") as unknown as { getBuiltinModule(name: string): unknown };
+  const module = process.getBuiltinModule(name);
+  if (module === undefined) throw new FfiError(`Cannot load ${name}: this runtime does not have it`);
+  return module as Builtins[Name]; // the runtime's module of that name
+}
