@@ -46,6 +46,9 @@ export class UcxEndpoint {
   readonly #home: EndpointHome;
   readonly #settleClosed: (reason: CloseReason) => void;
   #handle: bigint;
+  /** Sends that UCX is not done with. */
+  #underWay = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
   #failure: UcxError | undefined;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
@@ -79,9 +82,13 @@ export class UcxEndpoint {
     parameters.memory_type = memory.cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
     const { address, length, release } = memory;
     const begun = ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address);
+    this.#underWay++;
     await progress.follow(begun, {
       call: "ucp_tag_send_nbx",
-      release,
+      release: () => {
+        release();
+        if (--this.#underWay === 0) this.#drained?.resolve();
+      },
       immediate: () => {},
       result: () => {},
       signal: options.signal,
@@ -115,8 +122,7 @@ export class UcxEndpoint {
    */
   close(options: { readonly force?: boolean } = {}): Promise<void> {
     if (options.force ?? this.#failure !== undefined) return this.#end(UCP_EP_CLOSE_FLAG.FORCE);
-    // UCX could do both in one request, but then there would be no way back to force while it waits.
-    this.#closing ??= this.#flush().then(() => this.#end(this.#failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE));
+    this.#closing ??= this.#finish();
     return this.#closing;
   }
 
@@ -125,11 +131,21 @@ export class UcxEndpoint {
     await this.close();
   }
 
-  /** Waits until what was sent has arrived, or cannot arrive any more. */
-  #flush(): Promise<void> {
+  /**
+   * Waits until what was sent has arrived, or cannot arrive any more. UCX's own close would not: it drops sends that wait
+   * for their receiver, and once begun it leaves no way to force.
+   */
+  async #finish(): Promise<void> {
+    if (this.#underWay > 0) {
+      this.#drained = Promise.withResolvers();
+      await this.#drained.promise;
+    }
     const { parameters, ucp } = this.#home;
-    parameters.op_attr_mask = 0;
-    return this.#follow("ucp_ep_flush_nbx", ucp.endpoint.ucp_ep_flush_nbx(this.#handle, parameters.$address));
+    if (this.#failure === undefined && this.#handle !== 0n) {
+      parameters.op_attr_mask = 0;
+      await this.#follow("ucp_ep_flush_nbx", ucp.endpoint.ucp_ep_flush_nbx(this.#handle, parameters.$address));
+    }
+    await this.#end(this.#failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /** Gives the endpoint back to UCX, once. */
@@ -142,6 +158,7 @@ export class UcxEndpoint {
     const { parameters, ucp } = this.#home;
     const handle = this.#handle;
     this.#handle = 0n;
+    this.#drained?.resolve(); // a close that waits for sends need not wait any longer
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
     parameters.flags = flags;
     await this.#follow("ucp_ep_close_nbx", ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address));
@@ -161,10 +178,8 @@ export class UcxEndpoint {
 
   #open(doing: string): bigint {
     if (this.#failure !== undefined) {
-      throw new UcxError(
-        `Cannot ${doing}, the endpoint has failed before: ${this.#failure.call}`,
-        this.#failure.status,
-      );
+      const { call, status } = this.#failure;
+      throw new UcxError(call, status, `Cannot ${doing}: the endpoint has failed before`);
     }
     if (this.#closing !== undefined || this.#handle === 0n) {
       throw new TypeError(`Cannot ${doing}: the endpoint is closed`);

@@ -11,15 +11,14 @@ import {
   UCP_PARAMS_FIELD,
   ucp_params_t,
   UCS_MEMORY_TYPE,
-  ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString, readCString } from "../ffi/text.ts";
-import { checkStatus, UcxError } from "./error.ts";
+import { readCString } from "../ffi/text.ts";
+import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printed } from "./printed.ts";
 import { writeParams } from "./params.ts";
+import { applySettings } from "./settings.ts";
 import { UcxWorker } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */
@@ -29,29 +28,6 @@ export interface UcxOptions {
    * variables of the same name, which UCX reads itself.
    */
   readonly config?: Readonly<Record<string, string>>;
-}
-
-/** Names in UCX_TLS that enable shared memory. */
-const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "posix", "sysv", "xpmem"]);
-
-/**
- * What Causeway sets unless the environment or the caller says otherwise.
- *
- * KEEPALIVE_INTERVAL: over shared memory nothing tells UCX that a peer has died but its own look at it, which it takes
- * every 20 s by default. Peers are looked at once a second instead, so that a killed one is noticed within two.
- *
- * MM_ERROR_HANDLING: endpoints that notice a dead peer are refused shared memory by default, so that two processes of
- * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where no shared memory is enabled UCX
- * would warn that the setting is of no use.
- */
-function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
-  const chosen = (name: string) => settings[name] ?? settings[`UCX_${name}`] ?? ffiPort().env(`UCX_${name}`);
-  const transports = chosen("TLS") ?? "all";
-  const isSharing = transports.startsWith("^") || transports.split(",").some((name) => sharedMemory.has(name));
-  return {
-    ...(chosen("KEEPALIVE_INTERVAL") === undefined ? { KEEPALIVE_INTERVAL: "1s" } : {}),
-    ...(isSharing && chosen("MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {}),
-  };
 }
 
 /**
@@ -92,7 +68,7 @@ export class Ucx {
    * Opens libucp and makes a context for tagged messages.
    *
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
-   * @throws {UcxError} if a setting is unknown to this UCX, or it finds no transport
+   * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    */
   static open(options: UcxOptions = {}): Ucx {
     const { path, functions } = openUcp();
@@ -142,17 +118,7 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
   const config = arena.out("ptr");
   checkStatus("ucp_config_read", opening.ucp_config_read(0n, 0n, config.$address));
   try {
-    for (const [name, value] of Object.entries(defaults(settings))) {
-      // A UCX that does not know the setting does not need it either.
-      opening.ucp_config_modify(config.value, cString(name), cString(value));
-    }
-    for (const [name, value] of Object.entries(settings)) {
-      const status = opening.ucp_config_modify(config.value, cString(name.replace(/^UCX_/, "")), cString(value));
-      if (status === ucs_status_t.UCS_ERR_NO_ELEM) {
-        throw new UcxError("ucp_config_modify", status, `This UCX has no setting UCX_${name.replace(/^UCX_/, "")}`);
-      }
-      checkStatus("ucp_config_modify", status, `Setting ${name} does not accept "${value}"`);
-    }
+    applySettings(ucp, config.value, settings);
     const params = arena.struct(ucp_params_t);
     writeParams(params, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP });
     const context = arena.out("ptr");

@@ -63,7 +63,7 @@ export function recordingDevice(options: RecordingOptions = {}): { device: CudaD
   });
   // One function per symbol of the table, which is what the type says.
   const driver = Object.fromEntries(groups) as unknown as CudaDriver;
-  return { device: new CudaDevice(driver, 0), log };
+  return { device: new CudaDevice(driver, 0, []), log };
 }
 
 function copy(to = 0n, from = 0n, size = 0n): void {

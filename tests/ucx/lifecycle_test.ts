@@ -1,0 +1,266 @@
+/**
+ * How workers, endpoints and operations end: closed, forced, cancelled, and in what order ever.
+ */
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { libc } from "../../src/ffi/libc.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { assertContent, contentOf, turns } from "./messages.ts";
+
+/** More than UCX takes in on its own: a message of this size waits for its receiver. */
+const big = 1 << 20;
+
+/** Two workers and the way from the first to the second. */
+interface Pair {
+  readonly ucx: Ucx;
+  readonly sender: UcxWorker;
+  readonly receiver: UcxWorker;
+  readonly endpoint: UcxEndpoint;
+}
+
+/** Settings of UCX_TLS. They are given as configuration here, and as environment in the tests with child processes. */
+const settings = [undefined, "tcp", "sm"] as const;
+
+async function open(tls: string | undefined): Promise<Pair> {
+  const ucx = Ucx.open(tls === undefined ? {} : { config: { TLS: tls } });
+  const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
+  const endpoint = await sender.connect(receiver.address);
+  // The first message makes the connection.
+  await Promise.all([endpoint.send(new Uint8Array(1)), receiver.recv(new Uint8Array(1))]);
+  return { ucx, sender, receiver, endpoint };
+}
+
+async function close({ ucx, sender, receiver }: Pair): Promise<void> {
+  await Promise.all([sender.close(), receiver.close()]);
+  ucx.close();
+}
+
+/** Memory that says when it is freed. */
+function countedBuffer(size: number): { buffer: MemoryBuffer; freed: () => number } {
+  let frees = 0;
+  const free = (ptr: bigint) => {
+    frees++;
+    libc().loading.free(ptr);
+  };
+  const ptr = libc().loading.calloc(1n, BigInt(size));
+  return { buffer: MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, free }), freed: () => frees };
+}
+
+/** The state of a promise now. */
+async function stateOf(promise: Promise<unknown>): Promise<"pending" | "resolved" | "rejected"> {
+  const pending = {};
+  try {
+    return await Promise.race([promise, Promise.resolve(pending)]) === pending ? "pending" : "resolved";
+  } catch {
+    return "rejected";
+  }
+}
+
+for (const tls of settings) {
+  const over = `UCX_TLS ${tls ?? "unset"}`;
+
+  test(`closing twice is harmless, in any order, and every use afterwards is refused: ${over}`, async () => {
+    const { ucx, sender, receiver, endpoint } = await open(tls);
+    const address = receiver.address;
+    await Promise.all([endpoint.close(), endpoint.close()]);
+    await endpoint.close({ force: true });
+    await endpoint[Symbol.asyncDispose]();
+    assertEquals(await endpoint.closed, null);
+    await assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "Cannot send: the endpoint is closed");
+    assertThrows(() => endpoint.transports(), TypeError, "the endpoint is closed");
+
+    await Promise.all([receiver.close(), receiver.close()]);
+    receiver.abort();
+    await receiver[Symbol.asyncDispose]();
+    await assertRejects(() => receiver.recv(new Uint8Array(1)), TypeError, "Cannot receive: the worker is closed");
+    await assertRejects(() => receiver.connect(address), TypeError, "Cannot connect: the worker is closed");
+    const fresh = ucx.createWorker();
+    fresh.abort();
+    assertThrows(() => fresh.address, TypeError, "Cannot read the address: the worker is closed");
+
+    ucx.close();
+    ucx.close();
+    ucx[Symbol.dispose]();
+    assertThrows(() => ucx.createWorker(), TypeError, "this Ucx is closed");
+    assertThrows(() => ucx.transports(), TypeError, "this Ucx is closed");
+    await sender.close(); // closed with its context
+    await assertRejects(() => sender.recv(new Uint8Array(1)), TypeError, "the worker is closed");
+  });
+
+  test(`closing a worker ends its receives and lets go of their memory: ${over}`, async () => {
+    const pair = await open(tls);
+    const { buffer, freed } = countedBuffer(64);
+    const receives = [
+      pair.receiver.recv(new Uint8Array(8), { tag: 5n }),
+      pair.receiver.recv(buffer, { tag: 6n }),
+      pair.receiver.recv(new Uint8Array(big), { mask: 0n }),
+    ];
+    buffer.close();
+    await turns(5);
+    assertEquals(freed(), 0, "UCX may still write to it");
+    const outcomes = Promise.allSettled(receives);
+    await pair.receiver.close();
+    for (const outcome of await outcomes) {
+      assert(outcome.status === "rejected");
+      assertInstanceOf(outcome.reason, TypeError);
+      assertEquals(outcome.reason.message, "The worker was closed");
+    }
+    assertEquals(freed(), 1);
+    await close(pair);
+  });
+
+  test(`closing the context ends open workers, endpoints and sends at once: ${over}`, async () => {
+    const { ucx, sender, receiver, endpoint } = await open(tls);
+    const { buffer, freed } = countedBuffer(big);
+    const work = [
+      endpoint.send(buffer, { tag: 1n }),
+      endpoint.send(new Uint8Array(big), { tag: 2n }),
+      receiver.recv(new Uint8Array(4), { tag: 3n }),
+      sender.recv(new Uint8Array(4), { tag: 3n }),
+    ];
+    const outcomes = Promise.allSettled(work);
+    buffer.close();
+    await turns(10);
+    ucx.close();
+    assertEquals((await outcomes).map(({ status }) => status), work.map(() => "rejected"));
+    assertEquals(await endpoint.closed, null);
+    assertEquals(freed(), 1, "nothing uses the memory any more");
+    await endpoint.close();
+    await sender.close();
+  });
+
+  test(`an endpoint closes after what was sent has arrived: ${over}`, async () => {
+    const pair = await open(tls);
+    const { endpoint, receiver } = pair;
+    const sends = [0, 1, 2].map((i) => endpoint.send(contentOf(i, i === 1 ? big : 100), { tag: 4n }));
+    const closing = endpoint.close();
+    await turns(50);
+    assertEquals(await stateOf(closing), "pending", "the second message has not arrived");
+    assertThrows(() => endpoint.transports(), TypeError, "the endpoint is closed");
+    for (const index of [0, 1, 2]) {
+      const into = new Uint8Array(big);
+      const { length } = await receiver.recv(into, { tag: 4n });
+      assertContent(into.subarray(0, length), index);
+    }
+    await closing;
+    await Promise.all(sends);
+    assertEquals(await endpoint.closed, null);
+    await close(pair);
+  });
+
+  test(`force ends sends and a close that waits for them: ${over}`, async () => {
+    const pair = await open(tls);
+    const { endpoint } = pair;
+    const { buffer, freed } = countedBuffer(big);
+    const send = assertRejects(() => endpoint.send(buffer, { tag: 4n }), UcxError);
+    buffer.close();
+    const closing = endpoint.close();
+    await turns(20);
+    assertEquals([await stateOf(closing), freed()], ["pending", 0]);
+    await endpoint.close({ force: true });
+    await closing;
+    assertEquals((await send).statusName, "UCS_ERR_CANCELED");
+    assertEquals([await endpoint.closed, freed()], [null, 1]);
+    await close(pair);
+  });
+
+  test(`the memory of a send stays until UCX is done with it, although its buffer is closed: ${over}`, async () => {
+    const pair = await open(tls);
+    const { buffer, freed } = countedBuffer(big);
+    buffer.bytes().set(contentOf(7, big));
+    const send = pair.endpoint.send(buffer, { tag: 1n });
+    buffer.close();
+    await turns(20);
+    assertEquals(freed(), 0);
+    const into = new Uint8Array(big);
+    await pair.receiver.recv(into, { tag: 1n });
+    await send;
+    assertEquals(freed(), 1);
+    assertContent(into, 7);
+    await close(pair);
+  });
+
+  test(`a cancelled receive takes no message, and its memory is its owner's again: ${over}`, async () => {
+    const pair = await open(tls);
+    const { endpoint, receiver } = pair;
+    const controller = new AbortController();
+    const into = new Uint8Array(8).fill(9);
+    const reason = new Error("changed my mind");
+    const receive = receiver.recv(into, { tag: 1n, signal: controller.signal });
+    await turns(5);
+    controller.abort(reason);
+    const error = await receive.catch((error: unknown) => error);
+    assertStrictEquals(error, reason);
+    await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 1n });
+    const next = new Uint8Array(8);
+    assertEquals(await receiver.recv(next, { tag: 1n }), { length: 3, tag: 1n });
+    assertEquals([[...into], [...next]], [[9, 9, 9, 9, 9, 9, 9, 9], [1, 2, 3, 0, 0, 0, 0, 0]]);
+
+    // Too early and too late.
+    const late = new AbortController();
+    const done = receiver.recv(next, { tag: 2n, signal: late.signal });
+    await endpoint.send(new Uint8Array(5), { tag: 2n, signal: late.signal });
+    assertEquals((await done).length, 5);
+    late.abort(reason);
+    assertStrictEquals(await receiver.recv(next, { signal: late.signal }).catch((error: unknown) => error), reason);
+    assertStrictEquals(await endpoint.send(next, { signal: late.signal }).catch((error: unknown) => error), reason);
+    await close(pair);
+  });
+
+  test(`a cancelled send either arrives or is rejected with the reason, and then its memory is free: ${over}`, async () => {
+    const pair = await open(tls);
+    const { endpoint, receiver } = pair;
+    const controller = new AbortController();
+    const { buffer, freed } = countedBuffer(big);
+    const reason = new Error("changed my mind");
+    const send = endpoint.send(buffer, { tag: 1n, signal: controller.signal }).then(() => "sent", (error) => error);
+    buffer.close();
+    await turns(5);
+    controller.abort(reason);
+    const into = new Uint8Array(big);
+    const stop = new AbortController();
+    const receive = receiver.recv(into, { tag: 1n, signal: stop.signal }).then(() => "received", () => "none");
+    const outcome: unknown = await send;
+    if (outcome !== "sent") assertStrictEquals(outcome, reason);
+    assertEquals(freed(), 1);
+    stop.abort();
+    await receive;
+    await close(pair);
+  });
+
+  test(`an endpoint that takes the handle of a forced one is the worker's to close: ${over}`, async () => {
+    const pair = await open(tls);
+    const { sender, receiver } = pair;
+    const made: UcxEndpoint[] = [];
+    for (let i = 0; i < 10; i++) {
+      const first = await sender.connect(receiver.address);
+      const closing = first.close({ force: true });
+      const second = sender.connect(receiver.address); // begun before the close is over
+      await closing;
+      made.push(await second);
+    }
+    await sender.close();
+    for (const endpoint of made) {
+      await assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
+      assertEquals(await endpoint.closed, null);
+    }
+    await close(pair);
+  });
+
+  test(`a worker talks to itself: ${over}`, async () => {
+    using ucx = Ucx.open(tls === undefined ? {} : { config: { TLS: tls } });
+    await using worker = ucx.createWorker();
+    const endpoint = await worker.connect(worker.address);
+    const into = new Uint8Array(big);
+    const [, received] = await Promise.all([
+      endpoint.send(contentOf(3, big), { tag: 9n }),
+      worker.recv(into, { tag: 9n }),
+    ]);
+    assertEquals(received, { length: big, tag: 9n });
+    assertContent(into, 3);
+  });
+}

@@ -1,0 +1,49 @@
+/**
+ * The second process of the tests. Prints its worker's address, reads the first process's from standard input, both in
+ * hexadecimal, and does what its first argument says; the second argument is the seed of the messages.
+ *
+ * - `exchange`: sends its messages, receives those of the first process, says so, and ends when its input does
+ * - `leave`: sends its messages, closes everything and ends
+ * - `idle`: does nothing until it is killed
+ * - `listen`: says `ready`, receives messages with tag 7 and says their lengths, until it is killed
+ */
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { setInterval } from "node:timers";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { planOf, receivePlan, sendPlan } from "./messages.ts";
+
+const [mode, seedText] = process.argv.slice(2);
+const seed = Number(seedText);
+const count = 60;
+
+const ucx = Ucx.open();
+const worker = ucx.createWorker();
+console.log(worker.address.toHex());
+const input = createInterface({ input: process.stdin });
+const address: string = await new Promise((resolve) => input.once("line", resolve));
+const endpoint = await worker.connect(Uint8Array.fromHex(address));
+
+switch (mode) {
+  case "exchange":
+    await Promise.all([sendPlan(endpoint, planOf(seed, count)), receivePlan(worker, planOf(seed + 1, count), seed)]);
+    console.log("done");
+    await new Promise((resolve) => input.once("close", resolve));
+    break;
+  case "leave":
+    sendPlan(endpoint, planOf(seed, count)); // closing waits for it
+    break;
+  case "idle":
+    setInterval(() => {}, 1000); // an idle worker does not keep a process alive
+    await new Promise<never>(() => {});
+    break;
+  case "listen":
+    console.log("ready");
+    for (const room = new Uint8Array(4096);;) {
+      const { length } = await worker.recv(room, { tag: 7n });
+      console.log(length);
+    }
+}
+await worker.close();
+ucx.close();
+input.close();

@@ -1,0 +1,157 @@
+/**
+ * Random programs of sends and receives between two workers of one process, against a model of tag matching: a message
+ * goes to the first posted receive that its tag fits, a receive takes the first message that fits it. With one sender
+ * that leaves one possible outcome, however sends, receives and arrivals interleave.
+ *
+ * Prints the number of messages and the transports that they took.
+ */
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import type { Received } from "../../src/ucx/worker.ts";
+import { check, fc } from "../support/property.ts";
+import { assertContent, Bordered, contentOf, memoryKinds, turns } from "./messages.ts";
+
+type Operation =
+  | { readonly kind: "send"; readonly tag: bigint; readonly size: number; readonly memory: number }
+  | {
+    readonly kind: "recv";
+    readonly tag: bigint;
+    readonly mask: bigint;
+    readonly room: number;
+    readonly memory: number;
+  }
+  | { readonly kind: "wait"; readonly turns: number };
+
+const sizes = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(0, 1, 7, 8, 100, 1000, 4096, 8191, 8192, 8193) },
+  { weight: 3, arbitrary: fc.nat(40_000) },
+  { weight: 2, arbitrary: fc.constantFrom(65_536, 200_000, 1 << 20) },
+);
+const tags = fc.constantFrom(0n, 1n, 2n, 3n, (1n << 64n) - 1n);
+const masks = fc.constantFrom((1n << 64n) - 1n, (1n << 64n) - 1n, (1n << 64n) - 1n, 1n, 2n, 0n);
+const memory = fc.nat(memoryKinds.length - 1);
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("send" as const), tag: tags, size: sizes, memory }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("recv" as const),
+      tag: tags,
+      mask: masks,
+      // Now and then too little room.
+      room: fc.oneof({ weight: 5, arbitrary: fc.constant(1 << 20) }, { weight: 1, arbitrary: sizes }),
+      memory,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), turns: fc.nat(4) }) },
+);
+
+interface Message {
+  readonly index: number;
+  readonly tag: bigint;
+  readonly size: number;
+}
+
+interface Receive {
+  readonly tag: bigint;
+  readonly mask: bigint;
+  readonly memory: Bordered;
+  readonly room: number;
+  readonly outcome: Promise<Received | UcxError | typeof cancelled>;
+  /** The message that the model says it gets. */
+  message: Message | undefined;
+}
+
+const cancelled = new Error("no message fits this receive");
+
+const ucx = Ucx.open();
+const sender = ucx.createWorker();
+const receiver = ucx.createWorker();
+const endpoint = await sender.connect(receiver.address);
+let messages = 0;
+let truncated = 0;
+
+function memoryKind(index: number): typeof memoryKinds[number] {
+  return memoryKinds[index] ?? "array";
+}
+
+async function run(program: readonly Operation[]): Promise<void> {
+  const unmatchedMessages: Message[] = [];
+  const unmatchedReceives: Receive[] = [];
+  const receives: Receive[] = [];
+  const sends: Promise<void>[] = [];
+  const closing: Bordered[] = [];
+  const stop = new AbortController();
+  const fits = ({ tag, mask }: Receive, message: Message) => (tag & mask) === (message.tag & mask);
+
+  const post = (tag: bigint, mask: bigint, room: number, kind: number) => {
+    const memory = new Bordered(memoryKind(kind), room);
+    const outcome = receiver.recv(memory.memory, { tag, mask, signal: stop.signal }).catch((error: unknown) => {
+      if (error === cancelled || error instanceof UcxError) return error;
+      throw error;
+    });
+    const receive: Receive = { tag, mask, memory, room, outcome: outcome as Receive["outcome"], message: undefined };
+    receives.push(receive);
+    closing.push(memory);
+    const place = unmatchedMessages.findIndex((message) => fits(receive, message));
+    if (place < 0) unmatchedReceives.push(receive);
+    else receive.message = unmatchedMessages.splice(place, 1)[0];
+  };
+
+  for (const operation of program) {
+    if (operation.kind === "wait") await turns(operation.turns);
+    else if (operation.kind === "recv") post(operation.tag, operation.mask, operation.room, operation.memory);
+    else {
+      const { tag, size } = operation;
+      const message = { index: messages++, tag, size };
+      const memory = new Bordered(memoryKind(operation.memory), size);
+      memory.bytes.set(contentOf(message.index, size));
+      closing.push(memory);
+      sends.push(endpoint.send(memory.memory, { tag }));
+      const place = unmatchedReceives.findIndex((receive) => fits(receive, message));
+      const [receive] = place < 0 ? [] : unmatchedReceives.splice(place, 1);
+      if (receive === undefined) unmatchedMessages.push(message);
+      else receive.message = message;
+    }
+  }
+  // What is left over: receives for the remaining messages, and the end for receives without a message.
+  for (const _ of [...unmatchedMessages]) post(0n, 0n, 1 << 20, 0);
+  await Promise.all(receives.filter(({ message }) => message !== undefined).map(({ outcome }) => outcome));
+  stop.abort(cancelled);
+  await Promise.all(sends);
+  for (const receive of receives) await assertOutcome(receive);
+  for (const one of closing) one.close();
+}
+
+async function assertOutcome({ message, memory, room, outcome }: Receive): Promise<void> {
+  const result = await outcome;
+  if (message === undefined) {
+    assertStrictEquals(result, cancelled);
+    memory.assertUntouched(0);
+  } else if (message.size > room) {
+    assert(result instanceof UcxError, `${message.size} bytes in the room for ${room}`);
+    assertEquals([result.statusName, result.call], ["UCS_ERR_MESSAGE_TRUNCATED", "ucp_tag_recv_nbx"]);
+    memory.assertUntouched(room); // the bytes that fit may be there
+    truncated++;
+  } else {
+    assertEquals(result, { length: message.size, tag: message.tag });
+    assertContent(memory.bytes.subarray(0, message.size), message.index);
+    memory.assertUntouched(message.size);
+  }
+}
+
+await check(fc.asyncProperty(fc.array(operations, { minLength: 1, maxLength: 40, size: "max" }), run), 200);
+assert(messages > 500 && truncated > 5, `${messages} messages, ${truncated} of them truncated`);
+
+// The same pair of workers after all that: nothing is left over that a receive for anything could take.
+const controller = new AbortController();
+const last = receiver.recv(new Uint8Array(8), { mask: 0n, signal: controller.signal });
+await turns(50);
+controller.abort(cancelled);
+await assertRejects(() => last, Error, cancelled.message);
+
+const paths = endpoint.transports();
+await Promise.all([sender.close(), receiver.close()]);
+ucx.close();
+console.log(JSON.stringify({ messages, truncated, transports: paths }));

@@ -1,0 +1,44 @@
+/**
+ * Two processes: messages both ways, and what becomes of one when the other ends or is killed. See
+ * `two_processes_child.ts`, which runs each scenario.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { runScriptForJson } from "../support/child.ts";
+import { transports } from "./transports.ts";
+
+function run(scenario: string, tls: string | undefined): Promise<unknown> {
+  const script = new URL("./two_processes_child.ts", import.meta.url);
+  return runScriptForJson(script, { args: [scenario], env: { UCX_TLS: tls }, timeout: 50_000 });
+}
+
+for (const { tls, name, between } of transports) {
+  test(`messages cross between two processes both ways, in order per tag: ${name}`, async () => {
+    const paths = await run("exchange", tls);
+    assert(Array.isArray(paths) && paths.length > 0 && paths.every((path) => between.test(path)), String(paths));
+  });
+
+  test(`what was sent arrives, although its sender closes at once and ends: ${name}`, async () => {
+    await run("leave", tls);
+  });
+
+  test(`a close that waits for a peer ends when the peer is killed: ${name}`, async () => {
+    assertEquals(await run("closing", tls), "closed");
+  });
+
+  test(`the address of a process that is gone is refused, or the first send is: ${name}`, async () => {
+    const outcome = await run("gone", tls);
+    assert(outcome === "refused" || outcome === "noticed", String(outcome));
+  });
+}
+
+for (const { tls, name } of [...transports, { tls: "self,sm,tcp", name: "UCX_TLS=self,sm,tcp" }]) {
+  test(`a killed peer is noticed within 5 s while nothing is under way: ${name}`, async () => {
+    const status = await run("idle", tls);
+    assert(status === "UCS_ERR_CONNECTION_RESET" || status === "UCS_ERR_ENDPOINT_TIMEOUT", String(status));
+  });
+
+  test(`a killed peer ends the sends to it within 5 s, and nothing else: ${name}`, async () => {
+    assertEquals(await run("pending", tls), "sends rejected");
+  });
+}
