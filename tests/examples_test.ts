@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const run = "deno" in process.versions ? ["run", "--quiet", "--no-lock", "-A"] : [];
+const run = "deno" in process.versions ? ["run", "--quiet", "--no-lock", "--no-prompt", "--allow-ffi"] : [];
 
 interface Example {
   readonly name: string;
