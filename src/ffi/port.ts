@@ -17,7 +17,10 @@ export interface NativeCallback {
   close(): void;
 }
 
-/** What Causeway needs of a runtime. There are two: Deno and Bun. */
+/**
+ * What Causeway needs of a runtime. There are two: Deno and Bun. Whatever Deno does not permit throws an
+ * {@linkcode FfiError} that says which flag to add.
+ */
 export interface FfiPort {
   /** The runtime's name and version. */
   readonly runtime: { readonly name: "deno" | "bun"; readonly version: string };
@@ -39,6 +42,7 @@ export interface FfiPort {
    *
    * @param address start of the memory
    * @param length bytes; 0 gives an empty buffer of its own
+   * @throws {RangeError} for memory at NULL, and for a length that is no number of bytes
    */
   memory(address: bigint, length: number): ArrayBuffer;
 
@@ -56,6 +60,8 @@ export interface FfiPort {
   /**
    * A C function that is known by its address only, such as the deleter in a struct. Slower than a bound one (0.6 us in
    * Deno).
+   *
+   * @throws {RangeError} for NULL
    */
   functionAt<const D extends FunctionDescription>(address: bigint, description: D): NativeFunction<D>;
 

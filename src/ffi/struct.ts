@@ -48,6 +48,8 @@ export interface StructType<D extends StructDescription> extends StructLayout<D>
   /**
    * Sees the struct at an address. The memory is the caller's: it must outlive the view.
    *
+   * @throws {RangeError} for NULL
+   *
    * @example
    * ```ts ignore
    * const tensor = struct(DLManagedTensorVersioned).at(pointer);
