@@ -65,6 +65,16 @@ test("nothing but --allow-ffi is needed", () => {
   assertEquals(new Set(Object.values(outcomes)), new Set(["ok"]), JSON.stringify(outcomes));
 });
 
+test("files may be used where both reading and writing are permitted, and asking prompts nobody", () => {
+  const ask = (...permissions: string[]) => askChild("files", [], { permissions });
+  assertEquals(ask("-A"), true);
+  assertEquals(ask("--allow-read", "--allow-write"), true);
+  // Bun has no permissions.
+  assertEquals(ask("--allow-ffi"), isBun);
+  assertEquals(ask("--allow-read"), isBun);
+  assertEquals(ask("--allow-write", "--allow-read=/tmp"), isBun);
+});
+
 test("env agrees with the environment of the process, and needs nothing but --allow-ffi", () => {
   const env = {
     CAUSEWAY_PLAIN: "value",

@@ -276,7 +276,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           assert(report.returned && report.preserved, JSON.stringify(report));
         }
       }),
-      3,
+      2,
     );
   });
 }
