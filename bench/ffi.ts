@@ -1,0 +1,349 @@
+/**
+ * What the FFI seam costs, each beside its floor in the same run: calls beside a bare hand-written dlopen, struct fields
+ * beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and exits
+ * with 1 if a budget is exceeded.
+ *
+ * Usage: ffi.ts               everything
+ *        ffi.ts --open        opens libcuda's bindings once and prints the milliseconds (the table does it many times)
+ *
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { cuda } from "../bindings/cuda.ts";
+import { libcuda } from "../src/cuda/driver.ts";
+import { NativeArena } from "../src/ffi/arena.ts";
+import { LibraryNotFoundError } from "../src/ffi/errors.ts";
+import { bindGroups } from "../src/ffi/groups.ts";
+import { openLibrary } from "../src/ffi/library.ts";
+import { ffiPort } from "../src/ffi/port.ts";
+import { struct } from "../src/ffi/struct.ts";
+import { cString } from "../src/ffi/text.ts";
+
+const isBun = process.versions["bun"] !== undefined;
+
+/** What a first `Cuda.open()` binds. */
+const openingGroups = ["opening", "device", "context"] as const;
+
+const budgets = { call: 1.2, openMs: isBun ? 5 : 15, importMs: 60 } as const;
+
+const modulePath = new URL("../mod.ts", import.meta.url).href;
+
+interface Row {
+  readonly what: string;
+  readonly measured: string;
+  readonly floor: string;
+  readonly ratio: string;
+  readonly budget: string;
+  readonly passes: boolean | null;
+}
+
+function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return ((sorted[(sorted.length - 1) >> 1] ?? NaN) + (sorted[sorted.length >> 1] ?? NaN)) / 2;
+}
+
+function ns(value: number): string {
+  return `${value.toFixed(2)} ns`;
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(2)} ms`;
+}
+
+// -- Calls and fields: two loops of the same shape, measured in turns --
+
+const calls = 10_000;
+
+/**
+ * Times two functions that each do something `calls` times, in turns, and compares the fastest run of each: where others
+ * use the machine too, everything slower says more about them.
+ */
+async function beside(what: string, ours: () => unknown, floor: () => unknown, budget: number | null): Promise<Row> {
+  const { measure } = await import("mitata");
+  const options = { min_cpu_time: 60e6, gc: () => {} }; // mitata's own collection costs Deno a gigabyte each time
+  let [best, bestFloor] = [Infinity, Infinity];
+  for (let turn = 0; turn < 7; turn++) {
+    bestFloor = Math.min(bestFloor, (await measure(floor, options)).min / calls);
+    best = Math.min(best, (await measure(ours, options)).min / calls);
+  }
+  const ratio = best / bestFloor;
+  return {
+    what,
+    measured: ns(best),
+    floor: ns(bestFloor),
+    ratio: ratio.toFixed(2),
+    budget: budget === null ? "" : `${budget}x`,
+    passes: budget === null ? null : ratio <= budget,
+  };
+}
+
+/** The same three functions as a user would bind them by hand. */
+interface Bare {
+  abs(value: number): number;
+  strlen(text: bigint): bigint;
+  strnlen(text: Uint8Array, max: bigint): bigint;
+}
+
+/** A dlopen written by hand for the runtime, with nothing around it. */
+function bareDlopen(): Bare {
+  if (isBun) {
+    const bun = process.getBuiltinModule("bun:ffi") as unknown as {
+      dlopen(path: string, symbols: object): { symbols: Bare };
+    };
+    return bun.dlopen("libc.so.6", {
+      abs: { args: ["i32"], returns: "i32" },
+      strlen: { args: ["u64"], returns: "u64" },
+      strnlen: { args: ["ptr", "u64"], returns: "u64" },
+    }).symbols;
+  }
+  const deno = Reflect.get(globalThis, "Deno") as unknown as {
+    dlopen(path: string, symbols: object): { symbols: Bare };
+  };
+  return deno.dlopen("libc.so.6", {
+    abs: { parameters: ["i32"], result: "i32" },
+    strlen: { parameters: ["u64"], result: "u64" },
+    strnlen: { parameters: ["buffer", "u64"], result: "u64" },
+  }).symbols;
+}
+
+async function callRows(): Promise<Row[]> {
+  using arena = new NativeArena();
+  const bare = bareDlopen();
+  const derived = bindGroups(
+    {
+      text: {
+        abs: { args: ["i32"], returns: "i32" },
+        strlen: { args: ["ptr"], returns: "size" },
+        strnlen: { args: ["buffer", "size"], returns: "size" },
+      },
+    },
+    "libc.so.6",
+    0n,
+  );
+  const address = arena.cString("text");
+  const bytes = cString("text");
+  return [
+    await beside(
+      "call abs(i32) -> i32",
+      () => {
+        let sum = 0;
+        for (let i = 0; i < calls; i++) sum += derived.text.abs(i - 5000);
+        return sum;
+      },
+      () => {
+        let sum = 0;
+        for (let i = 0; i < calls; i++) sum += bare.abs(i - 5000);
+        return sum;
+      },
+      budgets.call,
+    ),
+    await beside(
+      "call strlen(u64) -> u64",
+      () => {
+        let last = 0n;
+        for (let i = 0; i < calls; i++) last = derived.text.strlen(address);
+        return last;
+      },
+      () => {
+        let last = 0n;
+        for (let i = 0; i < calls; i++) last = bare.strlen(address);
+        return last;
+      },
+      budgets.call,
+    ),
+    await beside(
+      "call strnlen(buffer, u64) -> u64",
+      () => {
+        let last = 0n;
+        for (let i = 0; i < calls; i++) last = derived.text.strnlen(bytes, 16n);
+        return last;
+      },
+      () => {
+        let last = 0n;
+        for (let i = 0; i < calls; i++) last = bare.strnlen(bytes, 16n);
+        return last;
+      },
+      budgets.call,
+    ),
+  ];
+}
+
+async function fieldRows(): Promise<Row[]> {
+  using arena = new NativeArena();
+  const description = { narrow: "i32", wide: "u64", length: "size", inner: { x: "f64", y: "f64" } } as const;
+  const view = arena.struct(description);
+  const raw = new DataView(ffiPort().memory(view.$address, struct(description).size));
+  const littleEndian = true;
+  view.wide = 1n << 40n;
+  view.length = 2 ** 33 + 5;
+  const wide = 1n << 41n;
+  return [
+    await beside("read i32 field", () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) sum += view.narrow;
+      return sum;
+    }, () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) sum += raw.getInt32(0, littleEndian);
+      return sum;
+    }, null),
+    await beside("write i32 field", () => {
+      for (let i = 0; i < calls; i++) view.narrow = i;
+    }, () => {
+      for (let i = 0; i < calls; i++) raw.setInt32(0, i, littleEndian);
+    }, null),
+    await beside("read u64 field", () => {
+      let same = 0;
+      for (let i = 0; i < calls; i++) if (view.wide === wide) same++;
+      return same;
+    }, () => {
+      let same = 0;
+      for (let i = 0; i < calls; i++) if (raw.getBigUint64(8, littleEndian) === wide) same++;
+      return same;
+    }, null),
+    await beside("write u64 field", () => {
+      for (let i = 0; i < calls; i++) view.wide = wide;
+    }, () => {
+      for (let i = 0; i < calls; i++) raw.setBigUint64(8, wide, littleEndian);
+    }, null),
+    await beside("read size field (DataView: two halves)", () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) sum += view.length;
+      return sum;
+    }, () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) {
+        sum += raw.getUint32(16, littleEndian) + raw.getUint32(20, littleEndian) * 2 ** 32;
+      }
+      return sum;
+    }, null),
+    await beside("write size field (DataView: two halves)", () => {
+      for (let i = 0; i < calls; i++) view.length = i;
+    }, () => {
+      for (let i = 0; i < calls; i++) {
+        raw.setUint32(16, i, littleEndian);
+        raw.setUint32(20, 0, littleEndian);
+      }
+    }, null),
+    await beside("read f64 of a nested struct", () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) sum += view.inner.y;
+      return sum;
+    }, () => {
+      let sum = 0;
+      for (let i = 0; i < calls; i++) sum += raw.getFloat64(32, littleEndian);
+      return sum;
+    }, null),
+  ];
+}
+
+// -- Opening and importing: what happens once in a process, in many processes --
+
+/** Runs a script to its end in a process of its own. */
+function run(script: string, args: readonly string[], env: { readonly [name: string]: string }): string {
+  const start = isBun ? ["run"] : ["run", "-A", "--quiet"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...start, script, ...args], {
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+  });
+  if (status !== 0) throw new Error(`${script} ${args.join(" ")} failed:\n${stderr}`);
+  return stdout;
+}
+
+/** Opens what a first `Cuda.open()` needs, from nothing: the C library's functions, the search, the three groups. */
+function openOnce(): number {
+  const start = performance.now();
+  const { functions } = openLibrary(libcuda);
+  for (const group of openingGroups) functions[group];
+  return performance.now() - start;
+}
+
+/** The environment in which libcuda is found: as it is, or with a library that exports the same names. */
+function libcudaHere(
+  folder: string,
+): { readonly env: { readonly [name: string]: string }; readonly which: string } | null {
+  try {
+    return { env: {}, which: openLibrary(libcuda).path };
+  } catch (error) {
+    if (!(error instanceof LibraryNotFoundError)) throw error;
+  }
+  const names = openingGroups.flatMap((group) => Object.keys(cuda[group]));
+  const source = join(folder, "cuda.c");
+  const stub = join(folder, "libcuda.so.1");
+  writeFileSync(source, names.map((name) => `int ${name}(void) { return 0; }\n`).join(""));
+  if (spawnSync("cc", ["-shared", "-fPIC", "-o", stub, source]).status !== 0) return null;
+  return { env: { CAUSEWAY_LIBCUDA: stub }, which: "a library that exports the same names" };
+}
+
+function openingRow(folder: string): Row | string {
+  const here = libcudaHere(folder);
+  if (here === null) {
+    return "Not measured: opening libcuda. There is neither a libcuda nor a C compiler (apt-get install gcc).";
+  }
+  const times = Array.from({ length: 21 }, () => Number(run(fileURLToPath(import.meta.url), ["--open"], here.env)));
+  const symbols = openingGroups.reduce((sum, group) => sum + Object.keys(cuda[group]).length, 0);
+  const time = median(times);
+  return {
+    what: `open ${openingGroups.join(", ")} of libcuda (${symbols} symbols, ${here.which})`,
+    measured: ms(time),
+    floor: "",
+    ratio: "",
+    budget: `${budgets.openMs} ms`,
+    passes: time <= budgets.openMs,
+  };
+}
+
+function importRow(folder: string): Row {
+  const [empty, importing] = [join(folder, "empty.ts"), join(folder, "importing.ts")];
+  writeFileSync(empty, "export {};\n");
+  writeFileSync(importing, `import ${JSON.stringify(modulePath)};\n`);
+  const time = (script: string) => {
+    const start = performance.now();
+    run(script, [], {});
+    return performance.now() - start;
+  };
+  for (const script of [empty, importing]) time(script); // fills the caches of the runtime
+  const times = Array.from({ length: 20 }, () => [time(empty), time(importing)] as const);
+  const [floor, total] = [median(times.map(([empty]) => empty)), median(times.map(([, importing]) => importing))];
+  return {
+    what: "import mod.ts, beside an empty script",
+    measured: ms(total),
+    floor: ms(floor),
+    ratio: `+${ms(total - floor)}`,
+    budget: `+${budgets.importMs} ms`,
+    passes: total - floor <= budgets.importMs,
+  };
+}
+
+async function main(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "causeway-bench-"));
+  try {
+    const { runtime, platform } = ffiPort();
+    const cpu = cpus()[0]?.model ?? "unknown processor";
+    console.log(`${runtime.name} ${runtime.version}, ${platform.os} ${platform.arch}, ${cpus().length} x ${cpu}\n`);
+    console.log("| what | measured | floor | ratio | budget | |\n|---|---|---|---|---|---|");
+    const notes: string[] = [];
+    let failures = 0;
+    for (const row of [...await callRows(), ...await fieldRows(), openingRow(folder), importRow(folder)]) {
+      if (typeof row === "string") {
+        notes.push(row);
+        continue;
+      }
+      const verdict = row.passes === null ? "" : row.passes ? "PASS" : "FAIL";
+      if (row.passes === false) failures++;
+      console.log(`| ${[row.what, row.measured, row.floor, row.ratio, row.budget, verdict].join(" | ")} |`);
+    }
+    for (const note of notes) console.log(`\n${note}`);
+    return failures === 0 ? 0 : 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[2] === "--open") console.log(openOnce());
+else process.exitCode = await main();
