@@ -48,9 +48,10 @@ export class Slice {
  * import { slice, StridedLayout } from "@causeway/causeway/layout";
  *
  * const layout = StridedLayout.dense([10], 4);
- * layout.sliced(slice(2)); //                 2:       shape (8,)
- * layout.sliced(slice(null, -1)); //          :-1      shape (9,)
- * layout.sliced(slice(null, null, -2)); //    ::-2     shape (5,), strides (-2,), offset 9
+ * layout.sliced(slice(2)).shape; // [8]
+ * layout.sliced(slice(null, -1)).shape; // [9]
+ * layout.sliced(slice(null, null, -2)).strides; // [-2]
+ * layout.sliced(slice(null, null, -2)).sliceOffset; // 9
  * ```
  */
 export function slice(start?: number | null, stop?: number | null, step?: number | null): Slice {

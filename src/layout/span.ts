@@ -93,15 +93,15 @@ function copyStrides(shape: Shape, strides: readonly number[], unit: number): nu
  */
 export function checkSpan(shape: Shape, strides: readonly number[], itemsize: number, sliceOffset = 0): void {
   // For packed elements of less than a byte, the numbers of elements are the larger ones.
-  const limit = itemsize < 1 ? MAX_SPAN_IN_BYTES : MAX_SPAN_IN_BYTES / itemsize;
+  const unit = Math.max(itemsize, 1);
   let total = Math.abs(sliceOffset);
   for (let axis = 0; axis < shape.length; axis++) {
     const extent = at(shape, axis);
     const stride = Math.abs(at(strides, axis));
-    if (stride > limit) throw spansTooFar(shape, strides, itemsize);
+    if (stride * unit > MAX_SPAN_IN_BYTES) throw spansTooFar(shape, strides, itemsize);
     if (extent > 1) total += stride * (extent - 1);
   }
-  if (total >= limit) throw spansTooFar(shape, strides, itemsize);
+  if (total * unit >= MAX_SPAN_IN_BYTES) throw spansTooFar(shape, strides, itemsize);
 }
 
 /** Throws a RangeError if so many elements without gaps would span more than 2^52 bytes. */

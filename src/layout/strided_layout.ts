@@ -40,20 +40,15 @@ import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
 /** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
 const DERIVED: unique symbol = Symbol("derived");
 
-// What is known of a layout is kept in the bits of one number: a layout is small, and most of them are never asked.
-const KNOWS_CONTIGUOUS_C = 1;
-const IS_CONTIGUOUS_C = 2;
-const KNOWS_CONTIGUOUS_F = 4;
-const IS_CONTIGUOUS_F = 8;
-const KNOWS_CONTIGUOUS_ANY = 16;
-const IS_CONTIGUOUS_ANY = 32;
-const KNOWS_UNIQUE = 64;
-const IS_UNIQUE = 128;
-
-/** Arrays that describe a layout, made when first asked for. */
-interface Description {
-  strideOrder: readonly number[] | null;
-  stridesInBytes: readonly number[] | null;
+/** What has been found out about a layout. Most layouts are steps on the way to another, and are never asked. */
+class Facts {
+  isUnique: boolean | null = null;
+  isContiguousC: boolean | null = null;
+  isContiguousF: boolean | null = null;
+  isContiguousAny: boolean | null = null;
+  offsetBounds: readonly [min: number, max: number] | null = null;
+  strideOrder: readonly number[] | null = null;
+  stridesInBytes: readonly number[] | null = null;
 }
 
 /**
@@ -92,9 +87,7 @@ export class StridedLayout {
   readonly sliceOffset: number;
   /** How many elements there are: the product of the extents, 1 for a scalar. */
   readonly volume: number;
-  private known = 0;
-  private bounds: readonly [min: number, max: number] | null = null;
-  private description: Description | null = null;
+  private facts: Facts | null = null;
 
   /**
    * A layout with the given extents and strides, whose first element lies at offset 0.
@@ -124,7 +117,6 @@ export class StridedLayout {
     derived: typeof DERIVED,
     sliceOffset: number,
     volume: number,
-    bounds: readonly [min: number, max: number] | null,
   );
   constructor(
     shape: Shape,
@@ -133,7 +125,6 @@ export class StridedLayout {
     options?: StridedLayoutOptions | typeof DERIVED,
     sliceOffset?: number,
     volume?: number,
-    bounds?: readonly [min: number, max: number] | null,
   ) {
     if (options === DERIVED) {
       this.shape = shape;
@@ -142,7 +133,6 @@ export class StridedLayout {
       this.itemsize = itemsize;
       this.sliceOffset = sliceOffset ?? 0;
       this.volume = volume ?? 0;
-      this.bounds = bounds ?? null;
       return;
     }
     // Few and short calls, so that the engines take the way above, the common one, into their callers.
@@ -177,7 +167,7 @@ export class StridedLayout {
     const volume = volumeOf(extents);
     checkDenseSpan(extents, volume, itemsize);
     const strides = stridesInOrder(extents, order, volume);
-    return new StridedLayout(extents, strides, itemsize, DERIVED, 0, volume, null);
+    return new StridedLayout(extents, strides, itemsize, DERIVED, 0, volume);
   }
 
   /**
@@ -198,13 +188,7 @@ export class StridedLayout {
 
   /** The strides in bytes. Fractions where packed sub-byte elements follow each other within a byte. */
   get stridesInBytes(): readonly number[] {
-    const description = this.described();
-    if (description.stridesInBytes === null) {
-      const bytes = this.strides.slice();
-      for (let axis = 0; axis < bytes.length; axis++) bytes[axis] = at(bytes, axis) * this.itemsize;
-      description.stridesInBytes = bytes;
-    }
-    return description.stridesInBytes;
+    return this.found().stridesInBytes ??= this.strides.map((stride) => stride * this.itemsize);
   }
 
   /** Bytes from offset 0 to the first element; always whole, also for packed sub-byte elements. */
@@ -214,13 +198,12 @@ export class StridedLayout {
 
   /** The axes from the largest stride to the smallest, signs aside; equal strides by falling extent, then by axis. */
   get strideOrder(): readonly number[] {
-    const description = this.described();
-    return description.strideOrder ??= sortedAxes(this.shape, this.strides);
+    return this.found().strideOrder ??= sortedAxes(this.shape, this.strides);
   }
 
   /** The smallest and the largest offset of an element, in elements from offset 0; [0, -1] if there are none. */
   get offsetBounds(): readonly [min: number, max: number] {
-    return this.bounds ??= boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
+    return this.found().offsetBounds ??= boundsOf(this.shape, this.strides, this.sliceOffset, this.volume);
   }
 
   /** The smallest offset of an element, in elements from offset 0; 0 if there are none. */
@@ -240,45 +223,25 @@ export class StridedLayout {
    * unique. It is never true where two indices do meet.
    */
   get isUnique(): boolean {
-    if ((this.known & KNOWS_UNIQUE) === 0) {
-      this.known |= this.computeUnique() ? KNOWS_UNIQUE | IS_UNIQUE : KNOWS_UNIQUE;
-    }
-    return (this.known & IS_UNIQUE) !== 0;
-  }
-
-  private computeUnique(): boolean {
-    if (this.volume <= 1 || isNestedRowMajor(this.shape, this.strides)) return true;
-    const order = this.strideOrder;
-    return isNested(this.shape, this.strides, order) ||
-      hasNoCollision(this.shape, this.strides, order, this.volume, this.maxOffset - this.minOffset + 1);
+    return this.found().isUnique ??= this.volume <= 1 || isNestedRowMajor(this.shape, this.strides) ||
+      isNested(this.shape, this.strides, this.strideOrder) ||
+      hasNoCollision(this.shape, this.strides, this.strideOrder, this.volume, this.maxOffset - this.minOffset + 1);
   }
 
   /** Whether the elements, last axis fastest, follow each other without a gap, wherever the first one lies. */
   get isContiguousC(): boolean {
-    if ((this.known & KNOWS_CONTIGUOUS_C) === 0) {
-      const isSo = this.volume === 0 || isRowMajor(this.shape, this.strides);
-      this.known |= isSo ? KNOWS_CONTIGUOUS_C | IS_CONTIGUOUS_C : KNOWS_CONTIGUOUS_C;
-    }
-    return (this.known & IS_CONTIGUOUS_C) !== 0;
+    return this.found().isContiguousC ??= this.volume === 0 || isRowMajor(this.shape, this.strides);
   }
 
   /** Whether the elements, first axis fastest, follow each other without a gap, wherever the first one lies. */
   get isContiguousF(): boolean {
-    if ((this.known & KNOWS_CONTIGUOUS_F) === 0) {
-      const isSo = this.volume === 0 || isColumnMajor(this.shape, this.strides);
-      this.known |= isSo ? KNOWS_CONTIGUOUS_F | IS_CONTIGUOUS_F : KNOWS_CONTIGUOUS_F;
-    }
-    return (this.known & IS_CONTIGUOUS_F) !== 0;
+    return this.found().isContiguousF ??= this.volume === 0 || isColumnMajor(this.shape, this.strides);
   }
 
   /** Whether the elements, with the axes nested in some order, follow each other without a gap. */
   get isContiguousAny(): boolean {
-    if ((this.known & KNOWS_CONTIGUOUS_ANY) === 0) {
-      const isSo = this.isContiguousC || this.isContiguousF ||
-        isDenseInOrder(this.shape, this.strides, this.strideOrder);
-      this.known |= isSo ? KNOWS_CONTIGUOUS_ANY | IS_CONTIGUOUS_ANY : KNOWS_CONTIGUOUS_ANY;
-    }
-    return (this.known & IS_CONTIGUOUS_ANY) !== 0;
+    return this.found().isContiguousAny ??= this.isContiguousC || this.isContiguousF ||
+      isDenseInOrder(this.shape, this.strides, this.strideOrder);
   }
 
   /** Whether the elements fill the memory from offset 0 on without a gap, in some order of the axes. */
@@ -346,7 +309,7 @@ export class StridedLayout {
     let strides: number[];
     if (order === "K") strides = denseStrides(shape, this.strideOrder, volume);
     else strides = stridesInOrder(shape, order, volume);
-    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume, null);
+    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume);
     return this.equals(dense) ? this : dense;
   }
 
@@ -524,9 +487,7 @@ export class StridedLayout {
     const extents = arrayOf(shape.length, 0);
     const strides = arrayOf(shape.length, 0);
     const volume = broadcastInto(this.shape, this.strides, shape, extents, strides);
-    // Repeating elements moves none, so the bounds stay unless none is left.
-    const bounds = volume === 0 ? null : this.bounds;
-    return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, volume, bounds);
+    return new StridedLayout(extents, strides, this.itemsize, DERIVED, this.sliceOffset, volume);
   }
 
   /**
@@ -560,7 +521,7 @@ export class StridedLayout {
       if (volume !== 0) throw beginsInsideByte(this.itemsize, offset);
       offset = this.sliceOffset;
     }
-    return new StridedLayout(shape, strides, this.itemsize, DERIVED, offset, volume, null);
+    return new StridedLayout(shape, strides, this.itemsize, DERIVED, offset, volume);
   }
 
   /**
@@ -579,7 +540,8 @@ export class StridedLayout {
    * const layout = StridedLayout.dense([5, 12], 2);
    * layout.repacked(8).shape; // [5, 3]
    * layout.repacked(8).repacked(2).equals(layout); // true
-   * StridedLayout.dense([5, 12], 0.5).repacked(1).shape; // [5, 6]: bytes of two four-bit elements
+   * // Bytes of two four-bit elements:
+   * StridedLayout.dense([5, 12], 0.5).repacked(1).shape; // [5, 6]
    * ```
    */
   repacked(itemsize: number, options?: RepackOptions): StridedLayout {
@@ -610,7 +572,7 @@ export class StridedLayout {
       // Bits of a byte are more elements than there were bytes to count.
       if (itemsize < 1) checkSpan(shape, strides, itemsize, offset);
     }
-    return new StridedLayout(shape, strides, itemsize, DERIVED, offset, volume, null);
+    return new StridedLayout(shape, strides, itemsize, DERIVED, offset, volume);
   }
 
   /**
@@ -624,7 +586,7 @@ export class StridedLayout {
    * ```ts
    * import { StridedLayout } from "@causeway/causeway/layout";
    *
-   * StridedLayout.dense([3, 6], 2).maxCompatibleItemsize(); // 4: six elements of two bytes make three of four
+   * StridedLayout.dense([3, 6], 2).maxCompatibleItemsize(); // 4
    * StridedLayout.dense([3, 8], 2).maxCompatibleItemsize({ dataPtr: 0x1008n }); // 8
    * ```
    */
@@ -667,12 +629,12 @@ export class StridedLayout {
     }, itemsize=${this.itemsize}${offset})`;
   }
 
-  private described(): Description {
-    return this.description ??= { strideOrder: null, stridesInBytes: null };
+  private found(): Facts {
+    return this.facts ??= new Facts();
   }
 
   /** A layout of these elements, all of them and no others, in another shape. */
   private withSameElements(shape: number[], strides: number[]): StridedLayout {
-    return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume, this.bounds);
+    return new StridedLayout(shape, strides, this.itemsize, DERIVED, this.sliceOffset, this.volume);
   }
 }
