@@ -9,6 +9,7 @@ import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { assertContent, contentOf, turns } from "./messages.ts";
 
 /** More than UCX takes in on its own: a message of this size waits for its receiver. */
@@ -94,14 +95,18 @@ for (const tls of settings) {
   test(`closing a worker ends its receives and lets go of their memory: ${over}`, async () => {
     const pair = await open(tls);
     const { buffer, freed } = countedBuffer(64);
+    const viewed = countedBuffer(64);
+    const view = StridedMemoryView.fromBuffer(viewed.buffer, { shape: [64], dtype: "uint8" });
     const receives = [
       pair.receiver.recv(new Uint8Array(8), { tag: 5n }),
       pair.receiver.recv(buffer, { tag: 6n }),
+      pair.receiver.recv(view, { tag: 6n }),
       pair.receiver.recv(new Uint8Array(big), { mask: 0n }),
     ];
     buffer.close();
+    viewed.buffer.close();
     await turns(5);
-    assertEquals(freed(), 0, "UCX may still write to it");
+    assertEquals([freed(), viewed.freed()], [0, 0], "UCX may still write to it");
     const outcomes = Promise.allSettled(receives);
     await pair.receiver.close();
     for (const outcome of await outcomes) {
@@ -109,8 +114,18 @@ for (const tls of settings) {
       assertInstanceOf(outcome.reason, TypeError);
       assertEquals(outcome.reason.message, "The worker was closed");
     }
-    assertEquals(freed(), 1);
+    assertEquals([freed(), viewed.freed()], [1, 1]);
     await close(pair);
+  });
+
+  test(`a worker that only waits to be connected to answers its peers: ${over}`, async () => {
+    using ucx = Ucx.open(tls === undefined ? {} : { config: { TLS: tls } });
+    await using sender = ucx.createWorker();
+    await using receiver = ucx.createWorker();
+    const endpoint = await sender.connect(receiver.address);
+    await endpoint.send(new Uint8Array(1));
+    await endpoint.close(); // after the message has arrived, which takes the other side's help
+    assertEquals((await receiver.recv(new Uint8Array(8))).length, 1);
   });
 
   test(`closing the context ends open workers, endpoints and sends at once: ${over}`, async () => {

@@ -21,6 +21,8 @@ const ucx = Ucx.open();
 const worker = ucx.createWorker();
 console.log(worker.address.toHex());
 const input = createInterface({ input: process.stdin });
+const ended = new Promise<void>((resolve) => input.once("close", resolve));
+if (mode !== "exchange") ended.then(() => process.exit(1)); // the first process is gone: do not outlive it
 const address: string = await new Promise((resolve) => input.once("line", resolve));
 const endpoint = await worker.connect(Uint8Array.fromHex(address));
 
@@ -28,7 +30,7 @@ switch (mode) {
   case "exchange":
     await Promise.all([sendPlan(endpoint, planOf(seed, count)), receivePlan(worker, planOf(seed + 1, count), seed)]);
     console.log("done");
-    await new Promise((resolve) => input.once("close", resolve));
+    await ended;
     break;
   case "leave":
     sendPlan(endpoint, planOf(seed, count)); // closing waits for it
@@ -46,4 +48,4 @@ switch (mode) {
 }
 await worker.close();
 ucx.close();
-input.close();
+process.exit(0);

@@ -1,0 +1,180 @@
+/**
+ * The order of things when an endpoint closes, fails or is forced, and when a worker is: against a libucp whose every
+ * answer is scripted.
+ */
+import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { withTrailer } from "../../src/ucx/address.ts";
+import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import { Progress } from "../../src/ucx/progress.ts";
+import { UcxWorker } from "../../src/ucx/worker.ts";
+import { ScriptedUcp } from "./scripted_ucp.ts";
+
+const reset = -25; // UCS_ERR_CONNECTION_RESET
+const cancelled = -16; // UCS_ERR_CANCELED
+const forced = "ucp_ep_close_nbx 7 flags 1";
+const graceful = "ucp_ep_close_nbx 7 flags 0";
+
+/** An endpoint with the handle 7. */
+function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[]; progress: Progress } {
+  const ucp = new ScriptedUcp();
+  const progress = new Progress(ucp.functions, 1n);
+  const forgotten: bigint[] = [];
+  const parameters = new NativeArena().struct(ucp_request_param_t);
+  const forget = (handle: bigint) => forgotten.push(handle);
+  const home = { ucp: ucp.functions, progress, parameters, hasCuda: false, forget };
+  return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress };
+}
+
+/** Lets everything happen that can. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 5; i++) await setImmediate();
+}
+
+test("a close waits for the sends, then flushes, then closes, then forgets the endpoint", async () => {
+  const { ucp, endpoint, forgotten } = open();
+  const send = endpoint.send(new Uint8Array(1)); // request 1
+  const closing = endpoint.close();
+  const again = endpoint.close();
+  await settle();
+  assertEquals(ucp.log.splice(0), ["ucp_tag_send_nbx"]);
+  ucp.finish(1);
+  await send;
+  await settle();
+  assertEquals(ucp.log.splice(0), ["ucp_request_free", "ucp_ep_flush_nbx"]); // request 2
+  ucp.finish(2);
+  await settle();
+  assertEquals(ucp.log.splice(0), ["ucp_request_free", graceful]); // request 3
+  assertEquals(forgotten, []);
+  ucp.finish(3);
+  await Promise.all([closing, again, endpoint.close(), endpoint.close({ force: true })]);
+  assertEquals([ucp.log, forgotten, await endpoint.closed], [["ucp_request_free"], [7n], null]);
+});
+
+test("force does not wait for a send that UCX never ends", async () => {
+  const { ucp, endpoint, progress } = open();
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "stopped");
+  const closing = endpoint.close();
+  await settle();
+  ucp.answers.push(0n); // the close is done at once
+  await endpoint.close({ force: true });
+  await closing;
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced]);
+  assertEquals(await endpoint.closed, null);
+  progress.stop(new TypeError("stopped"), 5);
+  await send;
+  assertEquals(ucp.log.at(-1), "ucp_request_cancel", "UCX was asked to, and has not given the request back");
+});
+
+test("force does not wait for a flush, and the flush that it cancels is no failure", async () => {
+  const { ucp, endpoint } = open();
+  const closing = endpoint.close();
+  await settle();
+  assertEquals(ucp.log, ["ucp_ep_flush_nbx"]); // request 1
+  const force = endpoint.close({ force: true }); // request 2
+  assertEquals(ucp.log, ["ucp_ep_flush_nbx", forced]);
+  ucp.finish(1, cancelled);
+  ucp.finish(2);
+  await Promise.all([closing, force]);
+  assertEquals(await endpoint.closed, null);
+});
+
+test("an endpoint whose other side is gone closes by force: a flush would never end", async () => {
+  const { ucp, endpoint } = open();
+  const failure = new UcxError("ucp_worker_progress", reset);
+  endpoint.fail(failure);
+  endpoint.fail(new UcxError("ucp_worker_progress", cancelled)); // the first reason counts
+  assertEquals(await endpoint.closed, failure);
+  const error = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "the endpoint has failed before");
+  assertEquals([error.call, error.status], ["ucp_worker_progress", reset]);
+  ucp.answers.push(0n);
+  await endpoint.close();
+  assertEquals(ucp.log, [forced]);
+});
+
+test("a flush that fails is why the endpoint is closed, and it closes by force", async () => {
+  const { ucp, endpoint } = open();
+  const closing = endpoint.close();
+  ucp.finish(1, reset);
+  ucp.finish(2);
+  await closing;
+  assertEquals(ucp.log.filter((call) => call !== "ucp_request_free"), ["ucp_ep_flush_nbx", forced]);
+  const reason = await endpoint.closed;
+  assertInstanceOf(reason, UcxError);
+  assertEquals([reason.call, reason.status], ["ucp_ep_flush_nbx", reset]);
+});
+
+test("what UCX refuses at once is an error, and its memory is free", async () => {
+  const { ucp, endpoint } = open();
+  ucp.answers.push(-6n); // UCS_ERR_UNREACHABLE
+  const error = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "compare UCX_TLS");
+  assertEquals([error.statusName, error.call], ["UCS_ERR_UNREACHABLE", "ucp_tag_send_nbx"]);
+  ucp.answers.push(-99n, -100n); // the last statuses before addresses
+  for (const status of [-99, -100]) {
+    const odd = await assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError);
+    assertEquals(odd.status, status);
+  }
+  ucp.answers.push(0n, 0n);
+  await endpoint.close(); // waits for none of them
+  assertEquals(ucp.log.at(-1), graceful);
+});
+
+/** A worker over a scripted libucp, and an address that it takes. */
+function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Array; forgotten: () => number } {
+  const ucp = new ScriptedUcp();
+  let count = 0;
+  const forget = () => void count++;
+  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, forget });
+  return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3])), forgotten: () => count };
+}
+
+test("a failure is reported by the endpoint that has the handle now", async () => {
+  const { ucp, worker, address } = openWorker();
+  ucp.handles.push(0x70n, 0x70n);
+  const first = await worker.connect(address);
+  const closing = first.close({ force: true }); // request 1: UCX has let go of the handle already
+  const second = await worker.connect(address);
+  ucp.finish(1);
+  await closing;
+  ucp.fail(0x70n, reset);
+  assertEquals(await first.closed, null);
+  const reason = await second.closed;
+  assertInstanceOf(reason, UcxError);
+  assertEquals([reason.call, reason.statusName], ["ucp_worker_progress", "UCS_ERR_CONNECTION_RESET"]);
+  ucp.answers.push(0n);
+  await worker.close();
+  assertEquals(ucp.log.filter((call) => call.startsWith("ucp_ep_close")), [
+    "ucp_ep_close_nbx 112 flags 1",
+    "ucp_ep_close_nbx 112 flags 1",
+  ]);
+});
+
+test("a worker closes its endpoints, then itself, once, and says so to its context", async () => {
+  const { ucp, worker, address, forgotten } = openWorker();
+  ucp.handles.push(0x70n, 0x80n);
+  await worker.connect(address);
+  await worker.connect(address);
+  ucp.log.length = 0;
+  ucp.answers.push(0n, 0n, 0n, 0n);
+  await Promise.all([worker.close(), worker.close()]);
+  assertEquals(ucp.log, [
+    "ucp_ep_flush_nbx",
+    "ucp_ep_flush_nbx",
+    "ucp_ep_close_nbx 112 flags 0",
+    "ucp_ep_close_nbx 128 flags 0",
+    "ucp_worker_destroy",
+  ]);
+  assertEquals(forgotten(), 1);
+});
+
+test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {
+  const { ucp, worker } = openWorker();
+  const receive = assertRejects(() => worker.recv(new Uint8Array(4)), TypeError, "The worker was closed");
+  worker.abort();
+  await receive;
+  assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel", "ucp_worker_destroy"]);
+});

@@ -1,0 +1,99 @@
+/**
+ * A libucp that does nothing on its own: operations end when the test says so. For orders of events that the real one
+ * shows only now and then.
+ *
+ * @module
+ */
+import { ucp, ucs } from "../../bindings/ucp.ts";
+import { ucp_ep_params_t, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { struct } from "../../src/ffi/struct.ts";
+import type { UcpFunctions } from "../../src/ucx/library.ts";
+
+/** UCS_INPROGRESS. */
+const inProgress = 1;
+
+/** Functions that return at once what is not worth scripting. */
+const quiet = new Set(["ucp_worker_progress", "ucp_request_check_status", "ucp_worker_create"]);
+
+/** A scripted libucp. */
+export class ScriptedUcp {
+  /** Its functions. */
+  readonly functions: UcpFunctions;
+  /** The calls of the code under test; requests by their number, closes with their flags. */
+  readonly log: string[] = [];
+  /** Handles that ucp_ep_create gives out, first to last; then new ones. */
+  readonly handles: bigint[] = [];
+  /** What the next functions that begin something answer instead of a request. */
+  readonly answers: bigint[] = [];
+  readonly #statuses = new Map<bigint, number>();
+  #next = 1n;
+  #errorHandler = 0n;
+
+  constructor() {
+    const groups = Object.entries({ ...ucp, ...ucs }).map(([group, functions]) => {
+      const members = Object.entries(functions).map(([name, { returns }]) => {
+        const call = (...args: never[]): number | bigint | undefined => {
+          const answer = this.#call(name, args);
+          if (returns === "void") return undefined;
+          return returns === "i64" || returns === "ptr" || returns === "u64" ? BigInt(answer) : Number(answer);
+        };
+        return [name, call] as const;
+      });
+      return [group, Object.fromEntries(members)] as const;
+    });
+    // One function per symbol of the tables, which is what the type says.
+    this.functions = Object.fromEntries(groups) as unknown as UcpFunctions;
+  }
+
+  /** Ends the request with this number: the first that was begun is 1. */
+  finish(request: number, status = 0): void {
+    this.#statuses.set(BigInt(request), status);
+  }
+
+  /** Reports the failure of an endpoint, as UCX does from within ucp_worker_progress. */
+  fail(endpoint: bigint, status: number): void {
+    const handler = { args: ["ptr", "ptr", "i8"], returns: "void" } as const;
+    ffiPort().functionAt(this.#errorHandler, handler)(0n, endpoint, status);
+  }
+
+  #call(name: string, args: readonly (number | bigint)[]): number | bigint {
+    const [first = 0n, second = 0n, third = 0n] = args;
+    if (!quiet.has(name)) this.log.push(name);
+    switch (name) {
+      case "ucp_tag_send_nbx":
+      case "ucp_tag_recv_nbx":
+      case "ucp_ep_flush_nbx":
+        return this.#begin();
+      case "ucp_ep_close_nbx": {
+        const { op_attr_mask, flags } = struct(ucp_request_param_t).at(BigInt(second));
+        this.log.pop();
+        const given = (op_attr_mask & UCP_REQUEST_PARAM_FIELD.flags) === 0 ? "none" : flags;
+        this.log.push(`ucp_ep_close_nbx ${first} flags ${given}`);
+        return this.#begin();
+      }
+      case "ucp_worker_create":
+        write(third, 1n);
+        return 0;
+      case "ucp_ep_create":
+        this.#errorHandler = struct(ucp_ep_params_t).at(BigInt(second)).err_handler.cb;
+        write(third, this.handles.shift() ?? 0x900n + this.#next);
+        return 0;
+      case "ucp_request_check_status":
+        return this.#statuses.get(BigInt(first)) ?? inProgress;
+      default:
+        return 0;
+    }
+  }
+
+  #begin(): bigint {
+    const answer = this.answers.shift();
+    if (answer !== undefined) return answer;
+    return this.#next++;
+  }
+}
+
+/** Writes a handle to where a function is told to. */
+function write(address: number | bigint, handle: bigint): void {
+  new DataView(ffiPort().memory(BigInt(address), 8)).setBigUint64(0, handle, true);
+}
