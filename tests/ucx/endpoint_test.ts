@@ -84,7 +84,8 @@ test("force does not wait for a flush, and the flush that it cancels is no failu
 });
 
 test("an endpoint whose other side is gone closes by force: a flush would never end", async () => {
-  const { ucp, endpoint } = open();
+  const { ucp, endpoint, progress } = open();
+  const stuck = assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "stopped");
   const failure = new UcxError("ucp_worker_progress", reset);
   endpoint.fail(failure);
   endpoint.fail(new UcxError("ucp_worker_progress", cancelled)); // the first reason counts
@@ -93,7 +94,9 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
   assertEquals([error.call, error.status], ["ucp_worker_progress", reset]);
   ucp.answers.push(0n);
   await endpoint.close();
-  assertEquals(ucp.log, [forced]);
+  assertEquals(ucp.log, ["ucp_tag_send_nbx", forced], "nor does it wait for a send that UCX has not ended");
+  progress.stop(new TypeError("stopped"), 5);
+  await stuck;
 });
 
 test("a flush that fails is why the endpoint is closed, and it closes by force", async () => {
