@@ -1,0 +1,105 @@
+/**
+ * Numbers as they stand in registers: reading them, and writing them with the NaN that GPUs write.
+ *
+ * @module
+ */
+import { bfloat16, binary16, binary32, type Rounding, roundTo, type SmallFormat } from "./rounding.ts";
+
+const bits = new DataView(new ArrayBuffer(8));
+
+/** The number that a code of a 16-bit format stands for. */
+export function decode16(format: SmallFormat, code: number): number {
+  if (format === bfloat16) {
+    bits.setUint32(0, code << 16);
+    return bits.getFloat32(0);
+  }
+  const sign = code & 0x8000 ? -1 : 1;
+  const field = (code >>> 10) & 0x1f;
+  const fraction = code & 0x3ff;
+  if (field === 0x1f) return fraction === 0 ? sign * Infinity : NaN;
+  return sign * (field === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (field - 25));
+}
+
+/** The code of a number that the 16-bit format has; NaN becomes 0x7fff, as GPUs have it. */
+export function encode16(format: SmallFormat, value: number): number {
+  if (Number.isNaN(value)) return 0x7fff;
+  bits.setFloat32(0, value);
+  const word = bits.getUint32(0);
+  if (format === bfloat16) return word >>> 16;
+  const sign = (word >>> 16) & 0x8000;
+  const size = Math.abs(value);
+  if (size === Infinity) return sign | 0x7c00;
+  // Exact: the number has at most 11 bits.
+  if (size < 2 ** -14) return sign | (size * 2 ** 24);
+  return sign | (((word >>> 13) & 0x3ffff) - (112 << 10));
+}
+
+/** How numbers of one format are read, computed with and written. */
+export interface FloatCodec {
+  readonly bits: 16 | 32 | 64;
+  /** Null for binary64. */
+  readonly format: SmallFormat | null;
+  /** Reads a number exactly. */
+  read(r: DataView, slot: number): number;
+  /** Writes a number that the format has. */
+  write(r: DataView, slot: number, value: number): void;
+  /** Rounds a double that is exact, or rounded to odd, or for binary64 is the result. */
+  round(value: number, rounding: Rounding): number;
+}
+
+/** The NaN that instructions on binary32 give. */
+export const NAN32 = 0x7fffffff;
+/** The upper word of the NaN that instructions on binary64 give. */
+export const NAN64_UPPER = 0xfff80000;
+
+function codec16(format: SmallFormat): FloatCodec {
+  return {
+    bits: 16,
+    format,
+    read: (r, slot) => decode16(format, r.getUint16(slot, true)),
+    write: (r, slot, value) => r.setInt32(slot, encode16(format, value), true),
+    round: (value, rounding) => roundTo(format, value, rounding),
+  };
+}
+
+/** Codecs by the name of the type. */
+export const codecs: {
+  readonly f16: FloatCodec;
+  readonly bf16: FloatCodec;
+  readonly f32: FloatCodec;
+  readonly f64: FloatCodec;
+} = {
+  f16: codec16(binary16),
+  bf16: codec16(bfloat16),
+  f32: {
+    bits: 32,
+    format: binary32,
+    read: (r, slot) => r.getFloat32(slot, true),
+    write: (r, slot, value) => {
+      if (Number.isNaN(value)) r.setInt32(slot, NAN32, true);
+      else r.setFloat32(slot, value, true);
+    },
+    round: (value, rounding) => roundTo(binary32, value, rounding),
+  },
+  f64: {
+    bits: 64,
+    format: null,
+    read: (r, slot) => r.getFloat64(slot, true),
+    write: (r, slot, value) => {
+      if (!Number.isNaN(value)) return r.setFloat64(slot, value, true);
+      r.setInt32(slot, 0, true);
+      r.setUint32(slot + 4, NAN64_UPPER, true);
+    },
+    round: (value) => value,
+  },
+};
+
+/** Zero with the sign of a number too small to be normal, or the number. */
+export function flush(value: number): number {
+  return Math.abs(value) < 2 ** -126 ? (value < 0 || Object.is(value, -0) ? -0 : 0) : value;
+}
+
+/** Into [0, 1]; NaN becomes 0. */
+export function saturate(value: number): number {
+  return value > 0 ? Math.min(value, 1) : 0;
+}

@@ -1,0 +1,89 @@
+/**
+ * Where a function keeps its values. Everything that an instruction can read has a place in the frame: registers,
+ * constants, special registers, addresses of variables. So an instruction needs no cases for what its operands are.
+ *
+ * @module
+ */
+
+/** A place whose value is known only when a kernel is put together, launched or called. */
+export type Fixup =
+  /** The address of a .global or .const variable, 64 bits. */
+  | { readonly kind: "global"; readonly slot: number; readonly name: string; readonly offset: bigint }
+  /** The offset of a .shared variable; an upper word of zero follows. */
+  | { readonly kind: "shared"; readonly slot: number; readonly name: string; readonly offset: number }
+  /** An offset into the local memory of the call; an upper word of zero follows. */
+  | { readonly kind: "local"; readonly slot: number; readonly offset: number }
+  /** A special register, 32 bits, with an upper word of zero. */
+  | { readonly kind: "special"; readonly slot: number; readonly name: string };
+
+/** The frame of a function while it is being laid out. */
+export class Frame {
+  #bytes = 0;
+  /** Constants by their bits: all are stored with 64, so that one serves every width. */
+  readonly #constants = new Map<bigint, number>();
+  readonly #fixups = new Map<string, Fixup>();
+
+  #carry: number | null = null;
+
+  /** The place of the condition code, which `add.cc` writes and `addc` reads. */
+  get carry(): number {
+    return this.#carry ??= this.allocate(4);
+  }
+
+  /** Size, a multiple of 8. */
+  get bytes(): number {
+    return (this.#bytes + 7) & ~7;
+  }
+
+  /** Values that are the same for every call. */
+  get constants(): ReadonlyMap<bigint, number> {
+    return this.#constants;
+  }
+
+  /** Values that are not. */
+  get fixups(): readonly Fixup[] {
+    return [...this.#fixups.values()];
+  }
+
+  /** Reserves a place. */
+  allocate(bytes: number): number {
+    const align = bytes >= 8 ? 7 : 3;
+    const slot = (this.#bytes + align) & ~align;
+    this.#bytes = slot + bytes;
+    return slot;
+  }
+
+  /** A place with the lower 64 bits of a value. */
+  constant(value: bigint): number {
+    const bits = BigInt.asUintN(64, value);
+    const slot = this.#constants.get(bits) ?? this.allocate(8);
+    this.#constants.set(bits, slot);
+    return slot;
+  }
+
+  #fixed(key: string, make: (slot: number) => Fixup): number {
+    const fixup = this.#fixups.get(key) ?? make(this.allocate(8));
+    this.#fixups.set(key, fixup);
+    return fixup.slot;
+  }
+
+  /** A place with the address of a .global or .const variable. */
+  global(name: string, offset: bigint): number {
+    return this.#fixed(`global ${name} ${offset}`, (slot) => ({ kind: "global", slot, name, offset }));
+  }
+
+  /** A place with the offset of a .shared variable. */
+  shared(name: string, offset: number): number {
+    return this.#fixed(`shared ${name} ${offset}`, (slot) => ({ kind: "shared", slot, name, offset }));
+  }
+
+  /** A place with the address, in local memory, of something that each call has for itself. */
+  local(offset: number): number {
+    return this.#fixed(`local ${offset}`, (slot) => ({ kind: "local", slot, offset }));
+  }
+
+  /** A place with a special register. */
+  special(name: string): number {
+    return this.#fixed(`special ${name}`, (slot) => ({ kind: "special", slot, name }));
+  }
+}

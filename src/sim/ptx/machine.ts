@@ -1,0 +1,225 @@
+/**
+ * The state that compiled instructions work on: registers, the memory spaces, and the thread that is being run.
+ *
+ * @module
+ */
+import { PtxFault, type PtxFaultKind } from "./error.ts";
+import type { Thread } from "./thread.ts";
+
+/** Device memory, as the owner of the addresses sees it. */
+export interface PtxMemory {
+  /**
+   * The bytes at an address.
+   *
+   * @param address of the first byte, a multiple of `bytes`
+   * @param bytes 1, 2, 4, 8 or 16, or up to 32 for a vector
+   * @param access what happens to them; an atomic access reads and writes
+   * @returns a view that has them, and where they begin in it
+   * @throws for an address at which nothing lives or which may not be accessed so; the launch then ends with a PtxFault
+   *   of the kind "illegal address" that has the error as its cause
+   */
+  view(
+    address: bigint,
+    bytes: number,
+    access: PtxAccess,
+  ): { readonly bytes: DataView; readonly offset: number };
+}
+
+/** What an instruction does to memory. */
+export type PtxAccess = "read" | "write" | "atomic";
+
+/** A compiled instruction: takes the offset of the thread's frame, gives the next instruction, or LEFT. */
+export type Op = (t: number) => number;
+
+/** Makes an instruction for a machine: `next` is the one after it, `base` the first of its function. */
+export type Link = (m: Machine, next: number, base: number) => Op;
+
+/** What an instruction returns when the thread itself says how it goes on: after a call, at a barrier, at its end. */
+export const LEFT = -1;
+
+/** What a call and its return give: the thread runs on, elsewhere and in another frame. */
+export const MOVED = -2;
+
+/** A function of a kernel, as its callers see it. */
+export interface Callee {
+  /** Its first instruction. */
+  readonly pc: number;
+  readonly frameBytes: number;
+  readonly localBytes: number;
+  /** Offsets of parameters and results in its local memory. */
+  readonly params: readonly number[];
+  readonly results: readonly number[];
+  /** Fills the frame at the thread's base. */
+  enter(m: Machine, thread: Thread): void;
+}
+
+/**
+ * Upper words of generic addresses into the spaces that each thread or block has for itself. No device address is so
+ * large: they have 49 bits on the largest systems.
+ */
+export const windows: { readonly shared: number; readonly local: number; readonly param: number } = {
+  shared: 0x7ffe0000,
+  local: 0x7fff0000,
+  param: 0x7ffd0000,
+};
+
+const nowhere = new DataView(new ArrayBuffer(0));
+const address = new DataView(new ArrayBuffer(8));
+
+/** One machine per kernel; it is used again by later launches. */
+export class Machine {
+  /** Name of the kernel, for errors. */
+  readonly kernel: string;
+  /** Frames of all resident threads. Registers of up to 32 bits take a word each, smaller ones zero-extended. */
+  readonly regs: DataView;
+  /** Local memory of all resident threads. */
+  readonly locals: DataView;
+  /** Local memory of one thread, in bytes. */
+  readonly localStride: number;
+  /** Frames of one thread, in bytes. */
+  readonly regStride: number;
+
+  /** Device memory of this launch. */
+  memory: PtxMemory = {
+    view: () => {
+      throw new RangeError("there is no memory");
+    },
+  };
+  /** Parameters of this launch. */
+  params: DataView = nowhere;
+  /** Static and dynamic shared memory of a block, in bytes. */
+  sharedBytes = 0;
+  /** Instructions executed, which is what the clock registers count. */
+  executed = 0;
+  /** What stands in registers and memory that nobody has written; another one in each launch. */
+  poison = 0;
+  /** Threads that can run. */
+  readonly ready: Thread[] = [];
+  #thread: Thread | null = null;
+  readonly #callees: ReadonlyMap<string, Callee>;
+
+  /** What the last address was resolved to. */
+  view: DataView = nowhere;
+  /** Where in `view`. */
+  offset = 0;
+
+  /**
+   * @param kernel its name
+   * @param threads how many are resident at most
+   * @param regStride bytes for the frames of one thread
+   * @param localStride bytes of local memory of one thread
+   * @param callees functions by name
+   */
+  constructor(
+    kernel: string,
+    threads: number,
+    regStride: number,
+    localStride: number,
+    callees: ReadonlyMap<string, Callee>,
+  ) {
+    this.kernel = kernel;
+    this.regs = new DataView(new ArrayBuffer(threads * regStride));
+    this.locals = new DataView(new ArrayBuffer(threads * localStride));
+    this.regStride = regStride;
+    this.localStride = localStride;
+    this.#callees = callees;
+  }
+
+  /** A function by its name. */
+  callee(name: string): Callee {
+    const callee = this.#callees.get(name);
+    if (callee === undefined) throw new Error(`${name} is no function of the kernel ${this.kernel}`);
+    return callee;
+  }
+
+  /** Checks the number of a barrier. */
+  barrier(number: number, line: number): number {
+    return number < 16 ? number : this.fault("undefined behaviour", line, `barrier ${number} of 16`);
+  }
+
+  /** Checks the number of threads that a barrier asks for. */
+  participants(count: number, line: number): number {
+    if (count > 0 && count % 32 === 0) return count;
+    return this.fault("undefined behaviour", line, `a barrier of ${count} threads, which is not a number of warps`);
+  }
+
+  /** The thread that is being run. */
+  get thread(): Thread {
+    if (this.#thread === null) throw new Error("no thread is being run");
+    return this.#thread;
+  }
+  set thread(thread: Thread) {
+    this.#thread = thread;
+  }
+
+  /** Stops the launch. */
+  fault(kind: PtxFaultKind, line: number, what: string, cause?: unknown): never {
+    const { thread } = this;
+    throw new PtxFault(kind, line, `${what} (${this.kernel}, ${thread.where()})`, cause);
+  }
+
+  #aligned(lo: number, hi: number, bytes: number, line: number): void {
+    if ((lo & (bytes - 1)) !== 0) {
+      this.fault("misaligned address", line, `${hex(lo, hi)} is no multiple of the ${bytes} bytes accessed`);
+    }
+  }
+
+  /** Resolves an address of device memory. */
+  global(lo: number, hi: number, bytes: number, access: PtxAccess, line: number): void {
+    this.#aligned(lo, hi, bytes, line);
+    address.setUint32(0, lo, true);
+    address.setInt32(4, hi, true);
+    try {
+      const { bytes: view, offset } = this.memory.view(address.getBigUint64(0, true), bytes, access);
+      this.view = view;
+      this.offset = offset;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.fault("illegal address", line, `${access} of ${bytes} bytes at ${hex(lo, hi)}: ${why}`, error);
+    }
+  }
+
+  /** Resolves an offset into the block's shared memory. */
+  shared(lo: number, hi: number, bytes: number, _access: PtxAccess, line: number): void {
+    this.#aligned(lo, hi, bytes, line);
+    if (hi !== 0 || lo + bytes > this.sharedBytes) {
+      const what = `${hex(lo, hi)} is outside of the ${this.sharedBytes} bytes of shared memory`;
+      this.fault("illegal address", line, what);
+    }
+    this.view = this.thread.block.shared;
+    this.offset = lo;
+  }
+
+  /** Resolves an offset into the thread's local memory. */
+  local(lo: number, hi: number, bytes: number, _access: PtxAccess, line: number): void {
+    this.#aligned(lo, hi, bytes, line);
+    if (hi !== 0 || lo + bytes > this.localStride) {
+      this.fault("illegal address", line, `${hex(lo, hi)} is outside of the ${this.localStride} bytes of local memory`);
+    }
+    this.view = this.locals;
+    this.offset = this.thread.localStart + lo;
+  }
+
+  /** Resolves an offset into the kernel's parameters. */
+  param(lo: number, hi: number, bytes: number, access: PtxAccess, line: number): void {
+    this.#aligned(lo, hi, bytes, line);
+    if (hi !== 0 || lo + bytes > this.params.byteLength || access !== "read") {
+      const what = `${access} at ${hex(lo, hi)} of the ${this.params.byteLength} bytes of parameters`;
+      this.fault("illegal address", line, what);
+    }
+    this.view = this.params;
+    this.offset = lo;
+  }
+
+  /** Resolves a generic address: the upper word says which space. */
+  generic(lo: number, hi: number, bytes: number, access: PtxAccess, line: number): void {
+    if (hi === windows.shared) this.shared(lo, 0, bytes, access, line);
+    else if (hi === windows.local) this.local(lo, 0, bytes, access, line);
+    else if (hi === windows.param) this.param(lo, 0, bytes, access, line);
+    else this.global(lo, hi, bytes, access, line);
+  }
+}
+
+function hex(lo: number, hi: number): string {
+  return `0x${((BigInt(hi >>> 0) << 32n) | BigInt(lo >>> 0)).toString(16)}`;
+}

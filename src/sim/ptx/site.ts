@@ -1,0 +1,279 @@
+/**
+ * The instruction that is being compiled: its modifiers and operands, asked for one by one. What nobody asked for is
+ * not understood, so nothing is ever passed over.
+ *
+ * @module
+ */
+import { PtxError } from "./error.ts";
+import type { Frame } from "./frame.ts";
+import type { Instruction, Operand } from "./syntax.ts";
+import { type ScalarType, scalarTypes } from "./types.ts";
+
+/** Where a jump goes: known when the function is complete, counted from its beginning. */
+export interface Label {
+  pc: number;
+}
+
+/** What a name stands for. */
+export type Meaning =
+  | { readonly kind: "register"; readonly type: ScalarType; readonly slot: number }
+  | { readonly kind: "label"; readonly label: Label }
+  | { readonly kind: "targets"; readonly labels: readonly Label[] }
+  /** Of a kernel: an offset into the launch's parameters. */
+  | { readonly kind: "param"; readonly offset: number; readonly size: number }
+  /** Of a call: an offset into its local memory. Parameters of functions are here too. */
+  | { readonly kind: "local"; readonly offset: number; readonly size: number; readonly space: "local" | "param" }
+  | { readonly kind: "shared"; readonly name: string }
+  | { readonly kind: "global"; readonly name: string; readonly space: "global" | "const" };
+
+/** What surrounds an instruction. */
+export interface Surroundings {
+  readonly frame: Frame;
+  /** Of the function. */
+  readonly name: string;
+  readonly isEntry: boolean;
+  /** What a name stands for at this point, or null. */
+  resolve(name: string): Meaning | null;
+  /** Notes that a function is called. */
+  calls(call: CallSite): void;
+}
+
+/** A call, for checking that the function takes what is passed. Sizes are in bytes. */
+export interface CallSite {
+  readonly name: string;
+  readonly line: number;
+  readonly results: readonly number[];
+  readonly args: readonly number[];
+}
+
+/** Special registers with their width in bits; those that change while a thread runs are read by `mov` alone. */
+export const specialRegisters: ReadonlySet<string> = new Set([
+  ...["tid", "ntid", "ctaid", "nctaid"].flatMap((name) => ["x", "y", "z"].map((axis) => `%${name}.${axis}`)),
+  ...["laneid", "warpid", "nwarpid", "smid", "nsmid", "dynamic_smem_size", "total_smem_size"].map((name) => `%${name}`),
+  ...["eq", "le", "lt", "ge", "gt"].map((name) => `%lanemask_${name}`),
+]);
+
+const convert = new DataView(new ArrayBuffer(8));
+
+/** The bits of a number as binary32. */
+export function bits32(value: number): bigint {
+  convert.setFloat32(0, value);
+  return BigInt(convert.getUint32(0));
+}
+
+/** The bits of a number as binary64. */
+export function bits64(value: number): bigint {
+  convert.setFloat64(0, value);
+  return convert.getBigUint64(0);
+}
+
+/** An instruction and what surrounds it. */
+export class Site {
+  readonly instruction: Instruction;
+  readonly around: Surroundings;
+  readonly #left: string[];
+
+  constructor(instruction: Instruction, around: Surroundings) {
+    this.instruction = instruction;
+    this.around = around;
+    this.#left = [...instruction.modifiers];
+  }
+
+  get line(): number {
+    return this.instruction.line;
+  }
+
+  /** Opcode with its modifiers, as written. */
+  get text(): string {
+    return [this.instruction.opcode, ...this.instruction.modifiers].join(".");
+  }
+
+  /** @throws {PtxError} that names the instruction and its line */
+  fail(what: string): never {
+    throw new PtxError(this.line, `${this.text}: ${what}`);
+  }
+
+  /** Takes a modifier that may be there. */
+  flag(name: string): boolean {
+    const at = this.#left.indexOf(name);
+    if (at >= 0) this.#left.splice(at, 1);
+    return at >= 0;
+  }
+
+  /** Puts back a modifier under its usual name. */
+  add(name: string): void {
+    this.#left.push(name);
+  }
+
+  /** Whether a name is that of a special register and no other. */
+  isSpecial(name: string): boolean {
+    return specialRegisters.has(name) && this.around.resolve(name) === null;
+  }
+
+  /** Takes the one of several modifiers that is there, or null. */
+  option<const T extends string>(...names: readonly T[]): T | null {
+    for (const name of names) if (this.flag(name)) return name;
+    return null;
+  }
+
+  /** Takes the one of several modifiers that must be there. */
+  choice<const T extends string>(...names: readonly T[]): T {
+    return this.option(...names) ?? this.fail(`expected one of ${names.map((name) => `.${name}`).join(", ")}`);
+  }
+
+  /** Takes the first modifier that is a type. */
+  type(...allowed: readonly string[]): ScalarType {
+    const name = this.#left.find((one) => scalarTypes.has(one));
+    const type = name === undefined ? undefined : scalarTypes.get(name);
+    if (name === undefined || type === undefined) this.fail("expected a type");
+    if (allowed.length > 0 && !allowed.includes(name)) this.fail(`the type .${name} is not understood here`);
+    this.flag(name);
+    return type;
+  }
+
+  /** Takes the modifiers that a test accepts: hints to a cache, for one. */
+  drop(accepts: (name: string) => boolean): void {
+    for (const name of [...this.#left]) if (accepts(name)) this.flag(name);
+  }
+
+  /** No modifier is left, and there are so many operands. */
+  end(operands: number, most: number = operands): void {
+    if (this.#left.length > 0) {
+      this.fail(`the modifier${this.#left.length > 1 ? "s" : ""} .${this.#left.join(", .")} are not understood here`);
+    }
+    const { length } = this.instruction.operands;
+    if (length < operands || length > most) {
+      this.fail(`expected ${operands === most ? operands : `${operands} to ${most}`} operands, got ${length}`);
+    }
+  }
+
+  /** An operand as written. */
+  operand(index: number): Operand {
+    return this.instruction.operands[index] ?? this.fail(`operand ${index + 1} is missing`);
+  }
+
+  /** How many operands are written. */
+  get count(): number {
+    return this.instruction.operands.length;
+  }
+
+  /** The register that an operand is. */
+  register(operand: Operand): { readonly type: ScalarType; readonly slot: number } {
+    const meaning = operand.kind === "name" && operand.offset === 0n ? this.around.resolve(operand.name) : null;
+    if (meaning?.kind !== "register") this.fail(`expected a register, got ${describe(operand)}`);
+    return meaning;
+  }
+
+  /** Where a result goes. `_`, which throws it away, goes to a place that nothing reads. */
+  to(operand: Operand, type: ScalarType, wider = false): number {
+    if (operand.kind === "name" && operand.name === "_") return this.around.frame.allocate(8);
+    const register = this.register(operand);
+    this.#fits(register.type, type, wider, operand);
+    return register.slot;
+  }
+
+  #fits(register: ScalarType, type: ScalarType, wider: boolean, operand: Operand): void {
+    const predicates = Number(register.kind === "predicate") + Number(type.kind === "predicate");
+    const fits = wider ? register.bits >= type.bits : register.bits === type.bits;
+    if (predicates === 1 || !fits) {
+      this.fail(`${describe(operand)} is a register of type .${register.name}, which .${type.name} does not fit`);
+    }
+  }
+
+  /** Where an operand comes from: any register, constant, special register or address. */
+  from(operand: Operand, type: ScalarType, wider = false): number {
+    const { frame } = this.around;
+    switch (operand.kind) {
+      case "integer":
+        if (type.kind === "float" && type.bits > 16) this.fail(`${operand.value} is an integer, expected a float`);
+        return frame.constant(operand.value);
+      case "float": {
+        const { value, single, double } = operand;
+        if (type.kind === "signed" || type.kind === "unsigned" || type.kind === "predicate") {
+          this.fail(`${value} is a float, expected .${type.name}`);
+        }
+        if (type.bits === 32) return frame.constant(single === null ? bits32(value) : BigInt(single));
+        if (type.bits === 64) return frame.constant(double ?? bits64(value));
+        return this.fail(`a float constant of type .${type.name}`);
+      }
+      case "name": {
+        const meaning = this.around.resolve(operand.name);
+        if (meaning?.kind === "register" && operand.offset === 0n) {
+          this.#fits(meaning.type, type, wider, operand);
+          return meaning.slot;
+        }
+        if (operand.name === "WARP_SZ") return frame.constant(32n);
+        if (specialRegisters.has(operand.name)) return frame.special(operand.name);
+        const slot = this.address(operand.name, operand.offset);
+        if (slot !== null && (type.bits === 64 || type.bits === 32)) return slot;
+      }
+    }
+    return this.fail(`${describe(operand)} is not understood as an operand of type .${type.name}`);
+  }
+
+  /** A place with the address of a variable within its space, or null if the name is not that of a variable. */
+  address(name: string, offset: bigint): number | null {
+    const { frame } = this.around;
+    const meaning = this.around.resolve(name);
+    switch (meaning?.kind) {
+      case "param":
+        return frame.constant(BigInt(meaning.offset) + offset);
+      case "local":
+        return frame.local(meaning.offset + Number(offset));
+      case "shared":
+        return frame.shared(meaning.name, Number(offset));
+      case "global":
+        return frame.global(meaning.name, offset);
+      default:
+        return null;
+    }
+  }
+
+  /** A register operand or constant that is a result: `d`. */
+  result(type: ScalarType, wider = false): number {
+    return this.to(this.operand(0), type, wider);
+  }
+
+  /** A source operand by its number. */
+  source(index: number, type: ScalarType, wider = false): number {
+    return this.from(this.operand(index), type, wider);
+  }
+
+  /** A predicate operand that may be negated. */
+  predicate(operand: Operand): { readonly slot: number; readonly negated: boolean } {
+    const negated = operand.kind === "not";
+    const name = operand.kind === "not" || operand.kind === "name" ? operand.name : "";
+    const meaning = this.around.resolve(name);
+    if (meaning?.kind !== "register" || meaning.type.kind !== "predicate") {
+      this.fail(`expected a predicate, got ${describe(operand)}`);
+    }
+    return { slot: meaning.slot, negated };
+  }
+
+  /** A label to jump to. */
+  label(operand: Operand): Label {
+    const meaning = operand.kind === "name" ? this.around.resolve(operand.name) : null;
+    if (meaning?.kind !== "label") this.fail(`expected a label, got ${describe(operand)}`);
+    return meaning.label;
+  }
+}
+
+/** An operand for an error. */
+export function describe(operand: Operand): string {
+  switch (operand.kind) {
+    case "name":
+    case "not":
+      return operand.name;
+    case "integer":
+    case "float":
+      return String(operand.value);
+    case "address":
+      return `[${operand.base ?? ""}${operand.offset === 0n ? "" : `+${operand.offset}`}]`;
+    case "pair":
+      return `${describe(operand.first)}|${describe(operand.second)}`;
+    case "vector":
+      return `{${operand.items.map(describe).join(", ")}}`;
+    case "list":
+      return `(${operand.items.map(describe).join(", ")})`;
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * PTX text as tokens.
+ *
+ * @module
+ */
+import { PtxError } from "./error.ts";
+
+/** What a token is. */
+export type TokenKind = "word" | "dot" | "integer" | "float" | "string" | "mark" | "end";
+
+/** A token and where it is. */
+export interface Token {
+  readonly kind: TokenKind;
+  /** As written: a `dot` begins with its dot. */
+  readonly text: string;
+  readonly line: number;
+}
+
+/**
+ * In this order: white space and comments; numbers (floats first, whose beginning looks like an integer); strings;
+ * words with the modifiers that follow them, `add.rn.f32` or `%tid.x`; words that begin with a dot; single marks.
+ */
+const grammar = new RegExp(
+  [
+    "(?<space>[ \\t\\r\\n]+|//[^\\n]*|/\\*[^]*?\\*/)",
+    "(?<float>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+\\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)",
+    "(?<integer>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?)",
+    '(?<string>"[^"\\n]*")',
+    "(?<word>(?:[a-zA-Z]|[_$%][a-zA-Z0-9_$]|_(?![a-zA-Z0-9_$]))[a-zA-Z0-9_$]*(?:\\.[a-zA-Z0-9_]+(?:::[a-zA-Z0-9_]+)*)*)",
+    "(?<dot>\\.[a-zA-Z][a-zA-Z0-9_]*)",
+    "(?<mark>[-+{}()<>\\[\\],;:=@!|*])",
+  ].join("|"),
+  "y",
+);
+
+/**
+ * Reads all tokens; the last is of kind `end`.
+ *
+ * @throws {PtxError} for a character that begins no token
+ */
+export function tokenize(text: string): Token[] {
+  const tokens: Token[] = [];
+  let line = 1;
+  let at = 0;
+  while (at < text.length) {
+    grammar.lastIndex = at;
+    const match = grammar.exec(text);
+    if (match === null) throw new PtxError(line, `${JSON.stringify(text[at])} begins nothing that is understood`);
+    const [written] = match;
+    for (const kind of ["float", "integer", "string", "word", "dot", "mark"] as const) {
+      if (match.groups?.[kind] !== undefined) tokens.push({ kind, text: written, line });
+    }
+    for (const character of written) if (character === "\n") line++;
+    at += written.length;
+  }
+  tokens.push({ kind: "end", text: "the end of the text", line });
+  return tokens;
+}

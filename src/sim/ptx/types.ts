@@ -1,0 +1,45 @@
+/**
+ * The scalar types of PTX.
+ *
+ * @module
+ */
+
+/** How the bits of a type are meant. */
+export type TypeKind = "bits" | "unsigned" | "signed" | "float" | "packed" | "predicate";
+
+/** A type of a register, a variable or an instruction. */
+export interface ScalarType {
+  /** Without the dot: `u32`. */
+  readonly name: string;
+  readonly kind: TypeKind;
+  /** Width. A predicate has one. */
+  readonly bits: number;
+  /** Width in memory. */
+  readonly bytes: number;
+}
+
+function scalar(name: string, kind: TypeKind, bits: number): [string, ScalarType] {
+  return [name, { name, kind, bits, bytes: Math.ceil(bits / 8) }];
+}
+
+/** Every type that is understood, by its name without the dot. */
+export const scalarTypes: ReadonlyMap<string, ScalarType> = new Map([
+  scalar("pred", "predicate", 1),
+  ...[8, 16, 32, 64, 128].map((bits) => scalar(`b${bits}`, "bits", bits)),
+  ...[8, 16, 32, 64].map((bits) => scalar(`u${bits}`, "unsigned", bits)),
+  ...[8, 16, 32, 64].map((bits) => scalar(`s${bits}`, "signed", bits)),
+  ...[16, 32, 64].map((bits) => scalar(`f${bits}`, "float", bits)),
+  scalar("bf16", "float", 16),
+  scalar("f16x2", "packed", 32),
+  scalar("bf16x2", "packed", 32),
+]);
+
+/** Bytes that a register takes in a frame: one word for everything up to 32 bits. */
+export function registerBytes(type: ScalarType): number {
+  return Math.max(4, type.bytes);
+}
+
+/** Whether the type is read as a signed integer. */
+export function isSigned(type: ScalarType): boolean {
+  return type.kind === "signed";
+}
