@@ -18,7 +18,7 @@ const noted = new Set([
   "cuEventRecord",
   "cuCtxRecordEvent",
   "cuCtxSynchronize",
-  "cuMemAllocAsync",
+  "cuMemAllocFromPoolAsync",
   "cuMemFreeAsync",
   "cuMemcpyHtoDAsync_v2",
   "cuMemcpyDtoHAsync_v2",
@@ -43,7 +43,7 @@ export function recordingDevice(options: RecordingOptions = {}): { device: CudaD
     cuStreamCreate: (out = 0n) => write(out, handles += 0x10n),
     cuEventCreate: (out = 0n) => write(out, handles += 0x10n),
     cuDeviceGetAttribute: (out = 0n) => new DataView(ffiPort().memory(out, 4)).setInt32(0, 1, true), // has memory pools
-    cuMemAllocAsync: (out = 0n, size = 0n) => write(out, libc().loading.malloc(size)),
+    cuMemAllocFromPoolAsync: (out = 0n, size = 0n) => write(out, libc().loading.malloc(size)),
     cuMemFreeAsync: (ptr = 0n) => libc().loading.free(ptr),
     cuMemcpyHtoDAsync_v2: copy,
     cuMemcpyDtoHAsync_v2: copy,
