@@ -193,6 +193,16 @@ export function isAccessible({ device, pool, context }: Allocation, from: Contex
   return from.peers.has(context);
 }
 
+/** Whether the bytes are the host's, which every device reaches. */
+export function isOnHost({ kind }: Allocation): boolean {
+  return kind === "pinned" || kind === "registered" || kind === "managed";
+}
+
+/** Whether work of a context may touch an allocation at all. */
+export function isReachable(allocation: Allocation, from: Context): boolean {
+  return isOnHost(allocation) || isAccessible(allocation, from);
+}
+
 function refusal(
   allocation: Allocation | undefined,
   address: bigint,
@@ -202,8 +212,7 @@ function refusal(
   if (allocation === undefined) return "nothing is allocated there";
   const end = allocation.address + BigInt(allocation.bytes);
   if (address + BigInt(bytes) > end) return `the allocation of ${allocation.bytes} bytes ends before`;
-  const isHost = allocation.kind === "pinned" || allocation.kind === "registered" || allocation.kind === "managed";
-  if (!isHost && !isAccessible(allocation, context)) {
+  if (!isReachable(allocation, context)) {
     return `device ${context.device.ordinal} has no access to this memory of device ${allocation.device.ordinal}`;
   }
   return null;

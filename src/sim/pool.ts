@@ -113,7 +113,7 @@ export class Pool {
     const bytes = roundUp(wanted, blockBytes);
     const found = this.#reuse(bytes, stream, impatient) ?? this.#grow(bytes) ?? this.#reuse(bytes, stream, true);
     if (found === null) return null;
-    this.#used += bytes;
+    this.#used += wanted;
     this.usedHigh = Math.max(this.usedHigh, this.#used);
     this.reservedHigh = Math.max(this.reservedHigh, this.reserved);
     return found;
@@ -122,7 +122,7 @@ export class Pool {
   /** Takes memory back, for whoever may have it after the free has run. */
   release(offset: number, wanted: number, stream: Stream, task: Task): void {
     const bytes = roundUp(wanted, blockBytes);
-    this.#used -= bytes;
+    this.#used -= wanted;
     this.#heap.release({ offset, bytes, tag: task.done ? null : { task, stream } });
   }
 

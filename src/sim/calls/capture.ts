@@ -38,7 +38,10 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       const stream = machine.stream(handle);
       if (stream.capture === null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
       const { of, point } = stream.capture;
-      if (of.origin !== stream) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+      if (of.origin !== stream) {
+        machine.invalidate(of);
+        throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+      }
       const joined = [...of.streams].every(({ capture }) => capture?.of !== of || isJoined(capture.point, point));
       of.ended = true;
       for (const one of of.streams) if (one.capture?.of === of) one.capture = null;

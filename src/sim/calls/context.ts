@@ -27,6 +27,11 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
   /** A context by its handle, where NULL means none. A destroyed one is one that never was. */
   const given = (handle: bigint): Context => machine.context(handle);
 
+  /** What concerns all streams of a context cannot be done while one is being captured, and ends the capture. */
+  const refuseCaptures = (context: Context): void => {
+    for (const stream of context.streams) machine.refuseCapturing(stream);
+  };
+
   return {
     cuDevicePrimaryCtxRetain(out, device) {
       const context = primary(device);
@@ -85,23 +90,21 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
     cuCtxSynchronize() {
       const context = machine.current();
       machine.refuseInCapture();
+      refuseCaptures(context);
       machine.wait(context, ...machine.tails(context));
     },
     cuCtxRecordEvent(handle, eventHandle) {
       const context = machine.usable(handle === 0n ? machine.current() : given(handle));
       const event = machine.event(eventHandle);
       if (event.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
-      if ([...context.streams].some(({ capture }) => capture !== null)) {
-        throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-      }
+      refuseCaptures(context);
       recordTask(machine, event, (run) => machine.queue(context, context.legacy.lane, run, machine.tails(context)));
     },
     cuCtxWaitEvent(handle, eventHandle) {
       const context = machine.usable(handle === 0n ? machine.current() : given(handle));
       const event = machine.event(eventHandle);
-      if (event.captured !== null || [...context.streams].some(({ capture }) => capture !== null)) {
-        throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-      }
+      refuseCaptures(context);
+      if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       if (event.record === null) return;
       context.gate = machine.queue(context, context.legacy.lane, () => {}, [context.gate, event.record.task]);
     },
@@ -109,7 +112,6 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
       const context = machine.current();
       const peer = machine.usable(given(handle));
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (peer === context) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       if (context.peers.has(peer)) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
       const [from, to] = [context.device.ordinal, peer.device.ordinal];
       if (from === to || !machine.options.canAccessPeer(from, to)) {

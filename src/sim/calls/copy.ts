@@ -13,10 +13,9 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
 import type { Behaviour } from "../behaviour.ts";
-import { deviceOfAddress } from "../device_memory.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView } from "../native.ts";
-import type { Allocation, Stream } from "../objects.ts";
+import type { Allocation, Context, Stream } from "../objects.ts";
 import { refuse } from "../refusal.ts";
 
 /** One run of bytes. */
@@ -32,8 +31,8 @@ type Manner = "synchronous" | "asynchronous";
 /** Where a run begins or ends, by the way the host takes part in it. */
 type Place = "device" | "pinned" | "pageable";
 
-/** What an address must be: the calls that name a direction insist on it. */
-type Expected = "any" | "device" | "host";
+/** What an address must be. Calls that name a direction insist on the device's side alone: `host` may be any memory. */
+type Expected = "any" | "device";
 
 /** The calls for runs of bytes. */
 export function copyCalls(machine: Machine): Behaviour<"copy"> {
@@ -57,16 +56,16 @@ export function copyCalls(machine: Machine): Behaviour<"copy"> {
   };
   return {
     cuMemcpy: (to, from, size) => copy(now(), run(to, from, size), "synchronous"),
-    cuMemcpyHtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device", "host"),
-    cuMemcpyDtoH_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "host", "device"),
+    cuMemcpyHtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device"),
+    cuMemcpyDtoH_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "any", "device"),
     cuMemcpyDtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device", "device"),
     cuMemcpyPeer: (to, toContext, from, fromContext, size) =>
       peer(now(), run(to, from, size), toContext, fromContext, "synchronous"),
     cuMemcpyAsync: (to, from, size, stream) => copy(machine.stream(stream), run(to, from, size), "asynchronous"),
     cuMemcpyHtoDAsync_v2: (to, from, size, stream) =>
-      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device", "host"),
+      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device"),
     cuMemcpyDtoHAsync_v2: (to, from, size, stream) =>
-      copy(machine.stream(stream), run(to, from, size), "asynchronous", "host", "device"),
+      copy(machine.stream(stream), run(to, from, size), "asynchronous", "any", "device"),
     cuMemcpyDtoDAsync_v2: (to, from, size, stream) =>
       copy(machine.stream(stream), run(to, from, size), "asynchronous", "device", "device"),
     cuMemcpyPeerAsync: (to, toContext, from, fromContext, size, stream) =>
@@ -107,12 +106,10 @@ export function count(size: bigint): number {
   return bytes;
 }
 
-/** Refuses an address that is not what the call's name says. Host memory that devices reach is both. */
+/** Refuses memory that only the host knows where the call's name says that it is the device's. */
 function expect(machine: Machine, address: bigint, bytes: number, expected: Expected): void {
   if (expected === "any" || bytes === 0) return;
-  const isDevice = deviceOfAddress(address) !== null || machine.space.known.find(address) !== undefined;
-  const isHost = deviceOfAddress(address) === null;
-  if (expected === "device" ? !isDevice : !isHost) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (machine.space.known.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
 }
 
 /**
@@ -121,13 +118,13 @@ function expect(machine: Machine, address: bigint, bytes: number, expected: Expe
  * Where CUDA leaves open whether a call waits for pageable memory of the host, the schedule decides: `latest` never
  * does, and reads and writes that memory when the copy runs; `round-robin` does, as drivers mostly do; `random` both.
  *
- * @param direct whether the stream's device itself must have access to memory of pools
+ * @param direct whether the device whose context is current must have access to memory of pools, whatever the stream
  */
 function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner: Manner, direct: boolean): void {
   const work = runs.filter(({ bytes }) => bytes > 0);
-  if (manner === "synchronous") machine.refuseInCapture();
-  const to = place(machine, stream, work, "to", direct);
-  const from = place(machine, stream, work, "from", direct);
+  const reader = direct ? machine.stack.at(-1) ?? stream.context : null;
+  const to = place(machine, reader, work, "to");
+  const from = place(machine, reader, work, "from");
   if (work.length === 0) return;
   const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
   const copy = () => {
@@ -170,16 +167,15 @@ function isStaged({ options, random }: Machine): boolean {
 /** Where one side of a copy lies. All runs of a copy lie in the same place. */
 function place(
   machine: Machine,
-  stream: Stream,
+  reader: Context | null,
   runs: readonly Run[],
   side: "to" | "from",
-  direct: boolean,
 ): { readonly kind: Place; readonly synchronizes: boolean } {
   let allocation: Allocation | null = null;
   for (const run of runs) {
     allocation = machine.space.range(run[side], run.bytes);
-    if (allocation === null || !direct || allocation.pool === null) continue;
-    if (!isAccessible(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    if (allocation === null || reader === null || allocation.pool === null) continue;
+    if (!isAccessible(allocation, reader)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
   const synchronizes = allocation?.syncMemops ?? false;
   switch (allocation?.kind) {

@@ -26,6 +26,13 @@ export function recordTask(machine: Machine, event: Event, enqueue: (run: () => 
   event.captured = null;
 }
 
+/** Refuses to wait for an event of a capture, which ends the capture. */
+function refuseCaptured(machine: Machine, { captured }: Event): void {
+  if (captured === null) return;
+  machine.invalidate(captured.of);
+  throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
+}
+
 /** The calls of the group. */
 export function eventCalls(machine: Machine): Behaviour<"event"> {
   const record = (handle: bigint, streamHandle: bigint): void => {
@@ -60,14 +67,14 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
     },
     cuEventQuery(handle) {
       const event = machine.event(handle);
-      if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
+      refuseCaptured(machine, event);
       machine.refuseInCapture();
       if (event.record === null) return;
       return machine.query(event.context, event.record.task);
     },
     cuEventSynchronize(handle) {
       const event = machine.event(handle);
-      if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
+      refuseCaptured(machine, event);
       machine.refuseInCapture();
       machine.wait(event.context, event.record?.task ?? null);
     },

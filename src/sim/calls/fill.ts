@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { littleEndian } from "../../ffi/struct.ts";
-import { isAccessible } from "../address_space.ts";
+import { isOnHost, isReachable } from "../address_space.ts";
 import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
 import type { Stream } from "../objects.ts";
@@ -63,7 +63,6 @@ function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
 
 /** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
 function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Target, synchronous: boolean): void {
-  if (synchronous) machine.refuseInCapture();
   const elements = count(target.n);
   const rows = count(target.height ?? 1n);
   if (elements === 0 || rows === 0) return;
@@ -72,13 +71,10 @@ function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Tar
   const misaligned = [target.to, pitch].some((value) => value % BigInt(pattern.length) !== 0n);
   if (misaligned || pitch < BigInt(width)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const allocation = machine.space.range(target.to, count(pitch) * (rows - 1) + width);
-  if (allocation === null || (allocation.pool !== null && !isAccessible(allocation, stream.context))) {
-    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  }
+  if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const task = machine.submit(stream, () => {
     machine.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
     for (let row = 0n; row < BigInt(rows); row++) machine.space.fill(target.to + row * pitch, pattern, elements);
   });
-  const onHost = allocation.kind === "pinned" || allocation.kind === "registered" || allocation.kind === "managed";
-  if ((synchronous && onHost) || allocation.syncMemops) machine.wait(stream.context, task);
+  if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) machine.wait(stream.context, task);
 }

@@ -74,7 +74,8 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     Object.values(names).reduce((all, flag) => all | flag, 0);
   const allocate = (out: bigint, size: bigint, flags: number): void => {
     const context = machine.current();
-    if (size === 0n || (flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    if ((flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    if (size === 0n) return writeWord(out, 0n);
     const bytes = Number(size);
     const allocation = Number.isSafeInteger(bytes) ? machine.space.allocateHost(context, "pinned", bytes, flags) : null;
     if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
@@ -107,13 +108,15 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
       }
       if ((flags & ~flagsOf(CU_MEMHOSTREGISTER)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { space } = machine;
+      if (space.known.find(address)?.kind === "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (space.known.overlaps(address, bytes)) throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
       space.describe({ kind: "registered", address, bytes, context, flags });
     },
     cuMemHostUnregister(address) {
       machine.current();
-      const allocation = machine.space.at(address);
+      const allocation = machine.space.known.find(address);
       if (allocation?.kind !== "registered") throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+      if (allocation.address !== address) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       finish(machine);
       machine.space.free(allocation);
     },

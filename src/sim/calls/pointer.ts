@@ -25,8 +25,10 @@ export function pointerCalls(machine: Machine): Behaviour<"pointer"> {
       for (let i = 0n; i < BigInt(n); i++) {
         const attribute = readInt(attributes + i * 4n);
         const out = readWord(outs + i * 8n);
-        if (allocation === undefined) writeNothing(out, attribute);
-        else if (!write(out, attribute, allocation, address)) writeNothing(out, attribute);
+        if (allocation !== undefined && write(out, attribute, allocation, address)) continue;
+        if (attribute === CU_POINTER_ATTRIBUTE.HOST_POINTER && deviceOfAddress(address) === null) {
+          writeWord(out, address);
+        } else writeNothing(out, attribute);
       }
     },
     cuPointerSetAttribute(value, attribute, address) {
@@ -67,7 +69,7 @@ function write(out: bigint, attribute: number, allocation: Allocation, address: 
       writeWord(out, address);
       return true;
     case CU_POINTER_ATTRIBUTE.SYNC_MEMOPS:
-      writeInt(out, Number(allocation.syncMemops));
+      writeInt(out, Number(allocation.syncMemops || kind === "managed"));
       return true;
     case CU_POINTER_ATTRIBUTE.BUFFER_ID:
       writeWord(out, allocation.id);

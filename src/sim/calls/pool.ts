@@ -32,8 +32,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
   const deviceAt = (location: bigint): Device => {
     nativeView(location, 8);
     const { type, id } = struct(CUmemLocation).at(location);
-    if (type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-    return machine.device(id);
+    const device = type === CU_MEM_LOCATION_TYPE.DEVICE ? machine.devices[id] : undefined;
+    if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    return device;
   };
   const pinned = (type: number): void => {
     refuseWithoutPools();
@@ -72,6 +73,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       const shareable = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE.FABRIC;
       if ((props.handleTypes & ~shareable) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (props.location.type === CU_MEM_LOCATION_TYPE.INVALID) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (props.location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
       const device = machine.devices[props.location.id];
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -98,12 +100,14 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuMemPoolSetAccess(handle, map, count) {
       const pool = machine.pool(handle);
+      if (count === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { size, at } = struct(CUmemAccessDesc);
       const changes: [ordinal: number, flags: number][] = [];
       for (let i = 0n; i < count; i++) {
         nativeView(map, size);
         const { location, flags } = at(map + i * BigInt(size));
-        const { ordinal } = deviceAt(location.$address);
+        if (location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        const { ordinal } = machine.device(location.id);
         checkAccess(machine, pool, ordinal, flags);
         changes.push([ordinal, flags]);
       }
@@ -138,8 +142,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
 
 function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
-  if (size === 0n || pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // memory nodes are not simulated
+  if (size === 0n) return writeWord(out, 0n);
   const device = machine.device(pool.ordinal);
   const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);
   if (block === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
@@ -184,7 +189,8 @@ export function freeFromPool(machine: Machine, allocation: Allocation, stream: S
 
 /** Refuses what cannot be granted: to a device that does not reach the memory, and less than everything to the owner. */
 function checkAccess(machine: Machine, pool: Pool, ordinal: number, flags: number): void {
-  const { NONE, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
+  const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
+  if (flags === READ) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   if (flags !== NONE && flags !== READWRITE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (ordinal === pool.ordinal) {
     if (flags !== READWRITE) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);

@@ -1,0 +1,44 @@
+/** What is tried on a GPU is tried here on simulated ones, in many orders. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, type Schedule } from "../../mod.ts";
+import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
+import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
+import type { Root } from "../gpu/root.ts";
+
+function root(schedule: Schedule, seed: number): Root {
+  return {
+    open: () => Cuda.simulate({ devices: 2, schedule, seed }),
+    bytes: 4096,
+    isSlow: schedule === "latest",
+  };
+}
+
+const roots: readonly Root[] = [
+  root("latest", 0),
+  root("round-robin", 0),
+  ...seeds(8).map((seed) => root("random", seed)),
+];
+
+function seeds(count: number): number[] {
+  return Array.from({ length: count }, (_, seed) => seed);
+}
+
+for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours]) {
+  test(`simulated: ${name}`, async () => {
+    for (const one of roots) await run(one);
+  });
+}
+
+test("simulated: memory that a consumer has released is freed after the consumer's work", () => {
+  for (const one of [...roots, ...seeds(64).map((seed) => root("random", seed))]) {
+    const { right, reused } = consumeWhileFreeing(one, "ordered");
+    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+    assertEquals(right, true);
+  }
+});
+
+test("simulated control: without that order the consumer reads what came after it, by some seed", () => {
+  const wrong = seeds(64).filter((seed) => !consumeWhileFreeing(root("random", seed), "unordered").right);
+  assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
+});

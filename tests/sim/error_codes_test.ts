@@ -1,0 +1,16 @@
+/** The simulator answers wrong calls as libcuda does, by every schedule. */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { simulateDriver } from "../../src/sim/mod.ts";
+import { examples, expected } from "./error_codes.ts";
+import { Raw } from "./raw.ts";
+
+for (const { name, devices, ask } of examples) {
+  test(`the simulator answers as the driver does: ${name}`, () => {
+    for (const schedule of ["latest", "random", "round-robin"] as const) {
+      using simulated = simulateDriver({ devices, schedule });
+      using raw = new Raw(simulated.driver, devices);
+      assertEquals(ask(raw), expected[name], schedule);
+    }
+  });
+}
