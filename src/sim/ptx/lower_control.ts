@@ -341,8 +341,8 @@ function redux(site: Site): Link {
   const bring = (r: DataView, t: number): number => signed ? r.getInt32(t + a, true) : r.getUint32(t + a, true);
   const compute: Readonly<Record<typeof operation, (x: number, y: number) => number>> = {
     add: (x, y) => x + y,
-    min: Math.min,
-    max: Math.max,
+    min: (x, y) => Math.min(x, y),
+    max: (x, y) => Math.max(x, y),
     and: (x, y) => x & y,
     or: (x, y) => x | y,
     xor: (x, y) => x ^ y,

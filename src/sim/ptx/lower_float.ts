@@ -182,7 +182,7 @@ function add(site: Site): Link {
   if (!isFloat(site)) return addInteger(site);
   const type = site.type(...names);
   const finish = rounded(site, type, false);
-  const odd: FloatFunction = nearest(type, finish) ? (a, b) => a + b : addToOdd;
+  const odd: FloatFunction = nearest(type, finish) ? (a, b) => a + b : (a, b, _, rounding) => addToOdd(a, b, rounding);
   return floats(site, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, b, rounding)));
 }
 
@@ -190,7 +190,7 @@ function sub(site: Site): Link {
   if (!isFloat(site)) return subInteger(site);
   const type = site.type(...names);
   const finish = rounded(site, type, false);
-  const odd: FloatFunction = nearest(type, finish) ? (a, b) => a - b : (a, b) => addToOdd(a, -b);
+  const odd: FloatFunction = nearest(type, finish) ? (a, b) => a - b : (a, b, _, rounding) => addToOdd(a, -b, rounding);
   return floats(site, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, -b, rounding)));
 }
 

@@ -187,8 +187,8 @@ function mul24(site: Site): Link {
 const div = binary((a, b) => b === 0 ? -1 : Math.trunc(a / b), divSigned64, divUnsigned64);
 const rem = binary((a, b) => b === 0 ? a : a % b, remSigned64, remUnsigned64);
 
-const min = binary(Math.min, big(true, (a, b) => a < b ? a : b), big(false, (a, b) => a < b ? a : b));
-const max = binary(Math.max, big(true, (a, b) => a > b ? a : b), big(false, (a, b) => a > b ? a : b));
+const min = binary((a, b) => Math.min(a, b), big(true, (a, b) => a < b ? a : b), big(false, (a, b) => a < b ? a : b));
+const max = binary((a, b) => Math.max(a, b), big(true, (a, b) => a > b ? a : b), big(false, (a, b) => a > b ? a : b));
 
 /** Whether a type of min and max is of integers; `.relu` is of s32 too. */
 export function minMaxInteger(site: Site, type: ScalarType, which: "min" | "max"): Link {

@@ -408,7 +408,7 @@ function addFloats(type: ScalarType, isGlobal: boolean): Combine {
   }
   const format = type.name.startsWith("f16") ? binary16 : bfloat16;
   const add = (old: number, b: number): number =>
-    encode16(format, roundTo(format, addToOdd(decode16(format, old), decode16(format, b)), "rn"));
+    encode16(format, roundTo(format, addToOdd(decode16(format, old), decode16(format, b), "rn"), "rn"));
   if (type.bits === 16) return (old, b) => BigInt(add(Number(old), Number(b)));
   return (old, b) => {
     const [x, y] = [Number(old), Number(b)];

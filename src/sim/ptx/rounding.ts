@@ -95,15 +95,16 @@ function lostInSum(a: number, b: number, sum: number): number {
   return (a - (sum - bRounded)) + (b - bRounded);
 }
 
-/** `a + b`, rounded to odd. */
-export function addToOdd(a: number, b: number): number {
+/** `a + b`, rounded to odd; the direction is that of the rounding to come, and decides the sign of zero. */
+export function addToOdd(a: number, b: number, rounding: Rounding): number {
   const sum = a + b;
+  if (sum === 0 && rounding === "rm" && !(Object.is(a, 0) && Object.is(b, 0))) return -0;
   return Number.isFinite(sum) ? toOdd(sum, lostInSum(a, b, sum)) : sum;
 }
 
 /** `a * b + c` for numbers of the small formats, rounded to odd: the product of two is exact. */
-export function fmaToOdd(a: number, b: number, c: number): number {
-  return addToOdd(a * b, c);
+export function fmaToOdd(a: number, b: number, c: number, rounding: Rounding): number {
+  return addToOdd(a * b, c, rounding);
 }
 
 /** `a / b` for numbers of the small formats, rounded to odd. */
@@ -206,7 +207,7 @@ export function fma64(a: number, b: number, c: number, rounding: Rounding): numb
     const low = c + lost;
     const lowest = lostInSum(c, lost, low);
     const high = product + low;
-    return high + addToOdd(lostInSum(product, low, high), lowest);
+    return high + addToOdd(lostInSum(product, low, high), lowest, "rn");
   }
   const [x, xe] = parts(a);
   const [y, ye] = parts(b);
