@@ -133,7 +133,9 @@ class Execution {
       grid,
       block,
       dynamicSharedBytes,
-      sharedBytes: program.dynamicSharedStart + dynamicSharedBytes,
+      sharedBytes: dynamicSharedBytes === 0
+        ? program.staticSharedBytes
+        : program.dynamicSharedStart + dynamicSharedBytes,
       globals,
       poison: Math.floor(this.#random() * 4294967296) | 0,
     };
