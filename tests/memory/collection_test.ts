@@ -3,7 +3,7 @@
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { runScript } from "../support/child.ts";
+import { patiently, runScript } from "../support/child.ts";
 
 const script = new URL("./collection_child.ts", import.meta.url);
 
@@ -31,14 +31,18 @@ const expected = {
   "the view of the import dropped too": 20,
 };
 
-test("garbage collection frees dropped buffers, imports and tensors, and nothing that can still be reached", async () => {
-  const { code, stdout, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: undefined } });
-  assertEquals(code, 0, stderr);
-  assertEquals(JSON.parse(stdout), expected);
-  assertEquals(stderr, "", "nothing is reported unless it is asked for");
-});
+test(
+  "garbage collection frees dropped buffers, imports and tensors, and nothing that can still be reached",
+  patiently,
+  async () => {
+    const { code, stdout, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: undefined } });
+    assertEquals(code, 0, stderr);
+    assertEquals(JSON.parse(stdout), expected);
+    assertEquals(stderr, "", "nothing is reported unless it is asked for");
+  },
+);
 
-test("CAUSEWAY_LEAKS=1 reports each buffer that was never closed, and none that need not be", async () => {
+test("CAUSEWAY_LEAKS=1 reports each buffer that was never closed, and none that need not be", patiently, async () => {
   const { code, stderr } = await runScript(script, { gc: true, env: { CAUSEWAY_LEAKS: "1" } });
   assertEquals(code, 0, stderr);
   const reports = stderr.trimEnd().split("\n");

@@ -8,6 +8,12 @@ import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
+/**
+ * Options for a test that waits for processes: Bun gives a test 5 s unless it says otherwise, which a loaded machine may
+ * need for starting them.
+ */
+export const patiently: { readonly timeout: number } = { timeout: 300_000 };
+
 /** How a script is started. */
 export interface ScriptOptions {
   /** Arguments. */

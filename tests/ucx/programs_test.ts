@@ -1,12 +1,12 @@
 import { assert } from "@std/assert";
 import { test } from "node:test";
-import { runScriptForJson } from "../support/child.ts";
+import { patiently, runScriptForJson } from "../support/child.ts";
 import { transports } from "./transports.ts";
 
 const script = new URL("./programs_child.ts", import.meta.url);
 
 for (const { tls, name, within } of transports) {
-  test(`any program of sends and receives ends as the rules of tag matching say: ${name}`, async () => {
+  test(`any program of sends and receives ends as the rules of tag matching say: ${name}`, patiently, async () => {
     const result = await runScriptForJson(script, { env: { UCX_TLS: tls }, timeout: 50_000 });
     const { transports } = result as { readonly transports: string[] }; // what the script prints
     assert(transports.length > 0 && transports.every((path) => within.test(path)), transports.join(" "));

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { runScriptForJson } from "../support/child.ts";
+import { patiently, runScriptForJson } from "../support/child.ts";
 import { transports } from "./transports.ts";
 
 function run(scenario: string, tls: string | undefined): Promise<unknown> {
@@ -13,32 +13,32 @@ function run(scenario: string, tls: string | undefined): Promise<unknown> {
 }
 
 for (const { tls, name, between } of transports) {
-  test(`messages cross between two processes both ways, in order per tag: ${name}`, async () => {
+  test(`messages cross between two processes both ways, in order per tag: ${name}`, patiently, async () => {
     const paths = await run("exchange", tls);
     assert(Array.isArray(paths) && paths.length > 0 && paths.every((path) => between.test(path)), String(paths));
   });
 
-  test(`what was sent arrives, although its sender closes at once and ends: ${name}`, async () => {
+  test(`what was sent arrives, although its sender closes at once and ends: ${name}`, patiently, async () => {
     await run("leave", tls);
   });
 
-  test(`a close that waits for a peer ends when the peer is killed: ${name}`, async () => {
+  test(`a close that waits for a peer ends when the peer is killed: ${name}`, patiently, async () => {
     assertEquals(await run("closing", tls), "closed");
   });
 
-  test(`the address of a process that is gone is refused, or the first send is: ${name}`, async () => {
+  test(`the address of a process that is gone is refused, or the first send is: ${name}`, patiently, async () => {
     const outcome = await run("gone", tls);
     assert(outcome === "refused" || outcome === "noticed", String(outcome));
   });
 }
 
 for (const { tls, name } of [...transports, { tls: "self,sm,tcp", name: "UCX_TLS=self,sm,tcp" }]) {
-  test(`a killed peer is noticed within 5 s while nothing is under way: ${name}`, async () => {
+  test(`a killed peer is noticed within 5 s while nothing is under way: ${name}`, patiently, async () => {
     const status = await run("idle", tls);
     assert(status === "UCS_ERR_CONNECTION_RESET" || status === "UCS_ERR_ENDPOINT_TIMEOUT", String(status));
   });
 
-  test(`a killed peer ends the sends to it within 5 s, and nothing else: ${name}`, async () => {
+  test(`a killed peer ends the sends to it within 5 s, and nothing else: ${name}`, patiently, async () => {
     assertEquals(await run("pending", tls), "sends rejected");
   });
 }

@@ -1,0 +1,185 @@
+/**
+ * Opens and closes one resource over and over, and prints how the process has grown. The arguments are the resource's
+ * name and the number of cycles.
+ *
+ * The cycles are measured in several windows, after one that only warms up: a leak grows in every window, while a heap
+ * that the garbage collector has not looked at yet, or an allocator's cache, grows in some and shrinks in others.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { setImmediate } from "node:timers/promises";
+import { ExchangeError, liveExports } from "../src/exchange/mod.ts";
+import { NativeArena } from "../src/ffi/arena.ts";
+import { openLibrary } from "../src/ffi/library.ts";
+import { ffiPort } from "../src/ffi/port.ts";
+import { HostMemoryResource } from "../src/memory/host_memory_resource.ts";
+import { UcxError } from "../src/ucx/error.ts";
+import { libucp } from "../src/ucx/library.ts";
+import { printed } from "../src/ucx/printed.ts";
+import { Ucx } from "../src/ucx/ucx.ts";
+import type { UcxEndpoint } from "../src/ucx/endpoint.ts";
+import type { UcxWorker } from "../src/ucx/worker.ts";
+import { StridedMemoryView } from "../src/view/strided_memory_view.ts";
+import { collectGarbage } from "./support/collect.ts";
+import type { Growth } from "./resources_growth.ts";
+
+/** Opens and closes once. */
+type Cycle = () => unknown;
+
+const memory = new HostMemoryResource();
+
+/** A worker that is connected to itself. */
+async function connected(): Promise<{ worker: UcxWorker; endpoint: UcxEndpoint }> {
+  const worker = Ucx.open({ config: { TLS: "sm" } }).createWorker();
+  return { worker, endpoint: await worker.connect(worker.address) };
+}
+
+/** Fails unless something fails as it should. */
+function refused(work: () => unknown, error: new (...args: never[]) => Error): void {
+  try {
+    work();
+  } catch (reason) {
+    if (reason instanceof error) return;
+    throw reason;
+  }
+  throw new Error("this must fail");
+}
+
+/** What is opened and closed, by name. */
+const resources: Record<string, () => Cycle | Promise<Cycle>> = {
+  arena: () => () => {
+    using arena = new NativeArena();
+    arena.out("ptr");
+    arena.bytes(5000);
+    arena.cString("text");
+  },
+  "host buffer": () => () => {
+    const buffer = memory.allocate(1000);
+    buffer.bytes()[0] = 1;
+    const unpin = buffer.pin();
+    buffer.close();
+    unpin();
+  },
+  "view of a typed array": () => () => StridedMemoryView.fromTypedArray(new Float32Array(250)).buffer.bytes(),
+  "DLPack tensor": () => () => {
+    using buffer = memory.allocate(1000);
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [10, 25], dtype: "float32" });
+    StridedMemoryView.fromDlpack(view.toDlpack()).close();
+    view.toDlpack({ maxVersion: [0, 8] }).close();
+    view.toDlpack({ copy: true }).close();
+    liveExports();
+  },
+  "refused DLPack export": () => {
+    const buffer = memory.allocate(1000);
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [10, 25], dtype: "float32" });
+    buffer.close();
+    return () => {
+      refused(() => view.toDlpack(), TypeError);
+      refused(() => view.toDlpack({ copy: true }), TypeError);
+      refused(() => view.toDlpack({ stream: 5n }), ExchangeError);
+    };
+  },
+  callback: () => () => ffiPort().callback({ args: ["ptr"], returns: "void" }, () => {}).close(),
+  library: () => () => openLibrary(libucp),
+  "text of an endpoint": async () => {
+    const { endpoint } = await connected();
+    return () => endpoint.transports();
+  },
+  "UCX message": async () => {
+    const { worker, endpoint } = await connected();
+    using buffer = memory.allocate(100);
+    const into = new Uint8Array(100);
+    const from = buffer.bytes().slice();
+    return async () => {
+      const stop = new AbortController();
+      const never = worker.recv(into, { tag: 2n, signal: stop.signal }).catch(() => {});
+      await Promise.all([worker.recv(into, { tag: 1n }), endpoint.send(from, { tag: 1n })]);
+      stop.abort();
+      await never;
+    };
+  },
+  "UCX endpoint": async () => {
+    const { worker } = await connected();
+    return async () => await (await worker.connect(worker.address)).close();
+  },
+  "UCX worker": () => {
+    const ucx = Ucx.open({ config: { TLS: "self" } });
+    return async () => {
+      const worker = ucx.createWorker();
+      void worker.address;
+      await worker.close();
+    };
+  },
+  "UCX context": () => () => Ucx.open({ config: { TLS: "self" } }).close(),
+  "refused UCX context": () => () => refused(() => Ucx.open({ config: { TLS: "self", TSL: "self" } }), UcxError),
+};
+
+const { malloc_info } = ffiPort().bind("libc.so.6", 0n, {
+  // int malloc_info(int options, FILE *stream);
+  malloc_info: { args: ["i32", "ptr"], returns: "i32" },
+});
+
+/** Bytes that malloc has given out and not taken back, in all threads. */
+function bytesInUse(): number {
+  const text = printed((file) => void malloc_info(0, file));
+  const totals = text.slice(text.lastIndexOf("</heap>"));
+  const size = (element: string): number =>
+    Number(new RegExp(`<${element}[^>]* size="(\\d+)"`).exec(totals)?.[1] ?? NaN);
+  return size('system type="current"') - size('total type="fast"') - size('total type="rest"') +
+    size('total type="mmap"');
+}
+
+interface Sample {
+  readonly native: number;
+  readonly script: number;
+  readonly resident: number;
+  readonly descriptors: number;
+}
+
+async function sample(): Promise<Sample> {
+  await collectGarbage();
+  return {
+    native: bytesInUse(),
+    script: process.memoryUsage().heapUsed,
+    resident: Number(readFileSync("/proc/self/statm", "utf8").split(" ")[1]) * 4096,
+    descriptors: readdirSync("/proc/self/fd").length,
+  };
+}
+
+async function repeat(cycle: Cycle, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const pending = cycle();
+    if (pending instanceof Promise) await pending;
+    // Until the event loop turns, JavaScript keeps whatever a WeakRef was made of.
+    if (i % 100 === 99) await setImmediate();
+  }
+}
+
+const [name = "", cycles = ""] = process.argv.slice(2);
+const windows = 5;
+const perWindow = Math.ceil(Number(cycles) / windows);
+const open = resources[name];
+if (open === undefined) throw new Error(`no resource ${name}`);
+const cycle = await open();
+await repeat(cycle, perWindow); // code is compiled, caches are filled
+const samples = [await sample()];
+for (let i = 0; i < windows; i++) {
+  await repeat(cycle, perWindow);
+  samples.push(await sample());
+}
+
+/** How much more there is of something after each window than before it, per cycle, least first. */
+function growth(key: keyof Sample): number[] {
+  const values = samples.map((one) => one[key]);
+  const differences = values.slice(1).map((value, i) => (value - (values[i] ?? NaN)) / perWindow);
+  return differences.sort((left, right) => left - right);
+}
+
+const result: Growth = {
+  native: growth("native"),
+  script: growth("script"),
+  resident: growth("resident"),
+  descriptors: growth("descriptors"),
+};
+console.log(JSON.stringify(result));
+process.exit(0);

@@ -1,0 +1,52 @@
+/**
+ * 10,000 opens and closes of every native resource that is owned here leave the memory of the process flat. Each resource
+ * in a process of its own, so that no other test's memory is mistaken for it.
+ */
+import { assert } from "@std/assert";
+import { test } from "node:test";
+import { patiently, runScriptForJson } from "./support/child.ts";
+import { scaled } from "./support/property.ts";
+import type { Growth } from "./resources_growth.ts";
+
+const script = new URL("./resources_child.ts", import.meta.url);
+
+/** Cycles of each resource: more of the quick ones, whose windows would else be too short to tell a leak from noise. */
+const resources: Readonly<Record<string, number>> = {
+  "arena": 50_000,
+  "host buffer": 50_000,
+  "view of a typed array": 50_000,
+  "DLPack tensor": 30_000,
+  "refused DLPack export": 30_000,
+  "callback": 50_000,
+  "library": 30_000,
+  "text of an endpoint": 30_000,
+  "UCX message": 30_000,
+  "UCX endpoint": 20_000,
+  "UCX worker": 10_000,
+  "UCX context": 10_000,
+  "refused UCX context": 10_000,
+};
+
+/**
+ * What a cycle may lose in bytes. The smallest thing that malloc can lose takes 32, every time, so half of that in the
+ * middle window is a leak; what the runtime itself allocates comes and goes. The garbage-collected heap is exact to a few
+ * bytes. Resident memory is not: pages stay until an allocator gives them back, so its best window counts.
+ */
+const limits = { native: 16, script: 32, resident: 128 } as const;
+
+for (const [name, cycles] of Object.entries(resources)) {
+  test(`${cycles} opens and closes leave memory flat: ${name}`, patiently, async () => {
+    const args = [name, `${Math.max(10_000, scaled(cycles))}`];
+    const growth = await runScriptForJson(script, { args, timeout: 300_000 }) as Growth; // as the script prints it
+    const { native, script: values, resident, descriptors } = growth;
+    const found = `bytes per cycle in each window: ${JSON.stringify(growth)}`;
+    assert(median(native) < limits.native, `C memory is lost; ${found}`);
+    assert(median(values) < limits.script, `JavaScript keeps something; ${found}`);
+    assert((resident[0] ?? NaN) < limits.resident, `the process grows; ${found}`);
+    assert(median(descriptors) <= 0, `files stay open; ${found}`);
+  });
+}
+
+function median(sorted: readonly number[]): number {
+  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
+}
