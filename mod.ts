@@ -42,16 +42,15 @@ export { CudaStream } from "./src/cuda/stream.ts";
 
 // sim/: a CUDA driver without a GPU
 export {
-  type Extent,
   IllegalAddressError,
-  type KernelFaultKind,
   type LiveObjects,
   type LoadPtx,
-  type PtxEntry,
+  type PtxAccess,
   type PtxGlobal,
+  type PtxKernel,
   type PtxLaunch,
   type PtxMemory,
-  type PtxProgram,
+  type PtxModule,
   type Schedule,
   SimulatedDriver,
   simulateDriver,

@@ -9,8 +9,9 @@ import { ffiPort } from "../ffi/port.ts";
 import { roundUp } from "../ffi/struct.ts";
 import { blockBytes } from "./allocator.ts";
 import { deviceBase, deviceOfAddress, deviceSpan } from "./device_memory.ts";
-import { IllegalAddressError, type PtxMemory } from "./kernels.ts";
+import { IllegalAddressError } from "./kernels.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
+import type { PtxMemory } from "./ptx/mod.ts";
 import { Ranges } from "./ranges.ts";
 import { refuse } from "./refusal.ts";
 

@@ -116,29 +116,27 @@ export class Heap<Tag> {
     this.#free.push(block);
   }
 
-  /** Joins neighbours that may be used at once, which `settled` says of a tag. */
+  /**
+   * Joins neighbours that may be used at once, which `settled` says of a tag. What comes of it is as recent as the most
+   * recent of them.
+   */
   join(settled: (tag: Tag) => boolean): void {
     const blocks = this.#free.map((block) =>
       block.tag !== null && settled(block.tag) ? { ...block, tag: null } : block
     );
-    const usable = new Map(blocks.filter(({ tag }) => tag === null).map((block) => [block.offset, block]));
-    const joined: FreeBlock<Tag>[] = [];
-    const taken = new Set<FreeBlock<Tag>>();
+    const age = new Map(blocks.map((block, at) => [block.offset, at]));
+    const kept: { readonly block: FreeBlock<Tag>; readonly at: number }[] = [];
     for (const block of blocks.toSorted((a, b) => a.offset - b.offset)) {
-      if (taken.has(block) || block.tag !== null) continue;
-      let { bytes } = block;
-      for (;;) {
-        const next = usable.get(block.offset + bytes);
-        if (next === undefined || this.#own.some(({ offset }) => offset === next.offset)) break; // ends its segment
-        taken.add(next);
-        bytes += next.bytes;
-      }
-      if (bytes > block.bytes) {
-        taken.add(block);
-        joined.push({ offset: block.offset, bytes, tag: null });
-      }
+      const at = age.get(block.offset) ?? 0;
+      const last = kept.at(-1);
+      const adjoins = last !== undefined && last.block.offset + last.block.bytes === block.offset;
+      const begins = this.#own.some(({ offset }) => offset === block.offset); // a segment ends where the next begins
+      if (adjoins && !begins && last.block.tag === null && block.tag === null) {
+        const joined = { ...last.block, bytes: last.block.bytes + block.bytes };
+        kept[kept.length - 1] = { block: joined, at: Math.max(last.at, at) };
+      } else kept.push({ block, at });
     }
-    this.#free = [...joined, ...blocks.filter((block) => !taken.has(block))];
+    this.#free = kept.sort((a, b) => a.at - b.at).map(({ block }) => block);
   }
 
   /**

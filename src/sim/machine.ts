@@ -20,13 +20,14 @@ import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import type { SimulateOptions } from "./options.ts";
 import { Pool } from "./pool.ts";
+import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
 import { refuse } from "./refusal.ts";
 import { Scheduler, type Task } from "./scheduler.ts";
 
 /** The options with their defaults. */
-export type MachineOptions = Required<Omit<SimulateOptions, "loadPtx">> & Pick<SimulateOptions, "loadPtx">;
+export type MachineOptions = Required<SimulateOptions>;
 
 /** A simulated driver's state. */
 export class Machine {
@@ -87,7 +88,8 @@ export class Machine {
       schedule: "random",
       memory: 8 * 2 ** 30,
       poolsSupported: true,
-      driverVersion: 13000,
+      driverVersion: 13050,
+      loadPtx,
       canAccessPeer: (device, peer) => device !== peer,
       ...options,
     };

@@ -9,16 +9,14 @@ import { simulateDriver } from "./driver.ts";
 provideSimulator((options) => simulateDriver(options).driver);
 
 export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
+export { IllegalAddressError, type LoadPtx } from "./kernels.ts";
 export {
-  type Extent,
-  IllegalAddressError,
-  type KernelFaultKind,
-  type LoadPtx,
-  type PtxEntry,
+  type PtxAccess,
   type PtxGlobal,
+  type PtxKernel,
   type PtxLaunch,
   type PtxMemory,
-  type PtxProgram,
-} from "./kernels.ts";
+  type PtxModule,
+} from "./ptx/mod.ts";
 export type { SimulateOptions } from "./options.ts";
 export type { Schedule } from "./scheduler.ts";

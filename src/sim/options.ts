@@ -18,7 +18,8 @@ export interface SimulateOptions {
   readonly memory?: number;
   /** Whether the devices have memory pools. Default true. */
   readonly poolsSupported?: boolean;
-  /** The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13000. */
+  /** The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
+   * that NVRTC makes is PTX then, which can be run, and not machine code. */
   readonly driverVersion?: number;
   /** Whether a device can access the memory of another one directly. Default: every one can. */
   readonly canAccessPeer?: (device: number, peer: number) => boolean;

@@ -3,15 +3,23 @@
  *
  * @module
  */
-import { CU_FUNC_ATTRIBUTE, CU_LAUNCH_PARAM, CUlaunchConfig, CUresult } from "../../../bindings/cuda_types.ts";
+import {
+  CU_DEVICE_ATTRIBUTE,
+  CU_FUNC_ATTRIBUTE,
+  CU_LAUNCH_PARAM,
+  CUlaunchConfig,
+  CUresult,
+} from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
-import { struct } from "../../ffi/struct.ts";
+import { roundUp, struct } from "../../ffi/struct.ts";
 import { readCString, readField } from "../../ffi/text.ts";
 import type { Behaviour } from "../behaviour.ts";
-import type { Extent, KernelFaultKind, PtxEntry, PtxProgram } from "../kernels.ts";
+import { faultCode } from "../kernels.ts";
 import type { Machine } from "../machine.ts";
+import { deviceAttributes } from "./device.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
+import type { PtxKernel, PtxModule } from "../ptx/mod.ts";
 import { refuse } from "../refusal.ts";
 
 /** Threads of a block, at most. */
@@ -24,7 +32,7 @@ const sharedBytes = { default: 49152, most: 232448 } as const;
 interface LoadedModule {
   readonly handle: bigint;
   readonly context: Context;
-  readonly program: PtxProgram;
+  readonly program: PtxModule;
   readonly variables: ReadonlyMap<string, Allocation>;
   readonly functions: Map<string, LoadedFunction>;
 }
@@ -34,7 +42,7 @@ interface LoadedFunction {
   readonly handle: bigint;
   readonly name: string;
   readonly module: LoadedModule;
-  readonly entry: PtxEntry;
+  readonly entry: PtxKernel;
   /** Bytes of dynamic shared memory that launches may ask for. */
   maxDynamicShared: number;
 }
@@ -113,7 +121,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         const { entry, maxDynamicShared } = kernel(handle);
         switch (attribute) {
           case CU_FUNC_ATTRIBUTE.MAX_THREADS_PER_BLOCK:
-            return writeInt(out, maxThreads);
+            return writeInt(out, mostThreads(entry));
           case CU_FUNC_ATTRIBUTE.SHARED_SIZE_BYTES:
             return writeInt(out, entry.staticSharedBytes);
           case CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES:
@@ -139,15 +147,34 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         }
         found.maxDynamicShared = value;
       },
+      // Registers do not limit how many blocks fit, for there are none: threads, blocks and shared memory do.
+      cuOccupancyMaxActiveBlocksPerMultiprocessor(out, handle, blockSize, dynamicShared) {
+        if (blockSize <= 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        writeInt(out, activeBlocks(kernel(handle), blockSize, Number(dynamicShared)));
+      },
+      cuOccupancyMaxPotentialBlockSize(gridOut, blockOut, handle, sharedOfBlock, dynamicShared, limit) {
+        if (sharedOfBlock !== 0n) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // a function of the caller's
+        const found = kernel(handle);
+        const most = Math.min(mostThreads(found.entry), limit === 0 ? maxThreads : limit);
+        let best = { threads: 0, blockSize: 0 };
+        for (let blockSize = most; blockSize > 0; blockSize -= blockSize % 32 || 32) {
+          const threads = blockSize * activeBlocks(found, blockSize, Number(dynamicShared));
+          if (threads > best.threads) best = { threads, blockSize };
+        }
+        if (best.blockSize === 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        const multiprocessors = deviceAttributes.get(CU_DEVICE_ATTRIBUTE.MULTIPROCESSOR_COUNT) ?? 1;
+        writeInt(gridOut, multiprocessors * best.threads / best.blockSize);
+        writeInt(blockOut, best.blockSize);
+      },
       cuLaunchKernel: (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra) =>
-        launch(f, { grid: extent(gx, gy, gz), block: extent(bx, by, bz), shared }, stream, params, extra),
+        launch(f, { grid: [gx, gy, gz], block: [bx, by, bz], shared }, stream, params, extra),
       cuLaunchKernelEx(config, f, params, extra) {
         nativeView(config, struct(CUlaunchConfig).size);
         const c = struct(CUlaunchConfig).at(config);
         if (c.numAttrs !== 0) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // clusters and the like
-        const shape = {
-          grid: extent(c.gridDimX, c.gridDimY, c.gridDimZ),
-          block: extent(c.blockDimX, c.blockDimY, c.blockDimZ),
+        const shape: Shape = {
+          grid: [c.gridDimX, c.gridDimY, c.gridDimZ],
+          block: [c.blockDimX, c.blockDimY, c.blockDimZ],
           shared: c.sharedMemBytes,
         };
         launch(f, shape, c.hStream, params, extra);
@@ -156,22 +183,41 @@ export function moduleCalls(machine: Machine): ModuleCalls {
   };
 }
 
+/** Blocks of a grid or threads of a block along x, y and z. */
+type Dim = readonly [x: number, y: number, z: number];
+
+/** Blocks of this size that a multiprocessor holds at once. */
+function activeBlocks({ entry }: LoadedFunction, blockSize: number, dynamicShared: number): number {
+  const limit = (name: keyof typeof CU_DEVICE_ATTRIBUTE) => deviceAttributes.get(CU_DEVICE_ATTRIBUTE[name]) ?? 0;
+  const shared = entry.staticSharedBytes + dynamicShared + limit("RESERVED_SHARED_MEMORY_PER_BLOCK");
+  return blockSize > mostThreads(entry) ? 0 : Math.min(
+    Math.floor(limit("MAX_THREADS_PER_MULTIPROCESSOR") / roundUp(blockSize, 32)),
+    Math.floor(limit("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") / shared),
+    limit("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+  );
+}
+
 interface Shape {
-  readonly grid: Extent;
-  readonly block: Extent;
+  readonly grid: Dim;
+  readonly block: Dim;
   /** Bytes of dynamic shared memory. */
   readonly shared: number;
 }
 
-function extent(x: number, y: number, z: number): Extent {
-  return { x, y, z };
+function product([x, y, z]: Dim): number {
+  return x * y * z;
+}
+
+/** Threads of a block, at most. */
+function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
+  return Math.min(maxThreads, declared);
 }
 
 /** Reads an image. Only PTX can be read: machine code begins with a mark that no text begins with. */
-function read(machine: Machine, image: bigint): PtxProgram {
+function read(machine: Machine, image: bigint): PtxModule {
   const { loadPtx } = machine.options;
   const first = nativeView(image, 4).getUint32(0, true);
-  if (first === elf || first === fatBinary || loadPtx === undefined) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+  if (first === elf || first === fatBinary) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   try {
     return loadPtx(readCString(image));
   } catch (error) {
@@ -185,15 +231,20 @@ const elf = 0x464c_457f;
 const fatBinary = 0xba55_ed50;
 
 /** Allocates and initialises the variables of a program. */
-function place(machine: Machine, context: Context, program: PtxProgram): Map<string, Allocation> {
+function place(machine: Machine, context: Context, program: PtxModule): Map<string, Allocation> {
   const variables = new Map<string, Allocation>();
-  for (const [name, { size, init }] of program.globals) {
+  for (const [name, { size }] of program.globals) {
     const variable = machine.space.allocateDevice(context, size);
     if (variable === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-    const bytes = new Uint8Array(size);
-    if (init !== null) bytes.set(init);
-    machine.space.write(variable.address, bytes);
     variables.set(name, variable);
+  }
+  for (const [name, { init, relocations }] of program.globals) { // now every variable has an address
+    const bytes = init.slice();
+    const view = new DataView(bytes.buffer);
+    for (const { offset, symbol, addend } of relocations) {
+      view.setBigUint64(offset, (variables.get(symbol)?.address ?? 0n) + addend, true);
+    }
+    machine.space.write(variables.get(name)?.address ?? 0n, bytes);
   }
   return variables;
 }
@@ -208,16 +259,17 @@ function enqueueLaunch(
 ): void {
   const { context, variables } = module;
   if (stream.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
-  const threads = block.x * block.y * block.z;
-  const extents = [grid.x, grid.y, grid.z, threads];
-  const tooLarge = grid.x >= 2 ** 31 || grid.y > 65535 || grid.z > 65535 || block.z > 64 || threads > maxThreads;
-  if (extents.includes(0) || tooLarge) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const threads = product(block);
+  const tooLarge = grid[0] >= 2 ** 31 || grid[1] > 65535 || grid[2] > 65535 || block[2] > 64;
+  if (product(grid) === 0 || threads === 0 || tooLarge || threads > mostThreads(entry)) {
+    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
   if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
   const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
   const seed = machine.random.below(2 ** 31);
   machine.submit(stream, () => {
-    machine.clock += grid.x * grid.y * grid.z * 1e-3;
+    machine.clock += product(grid) * 1e-3;
     try {
       entry.run({
         grid,
@@ -242,22 +294,8 @@ function fail(machine: Machine, context: Context, error: unknown): void {
   context.fault = code;
 }
 
-/** The codes of what a GPU stops kernels for. A kernel that it would hang in, say, is none of them. */
-const faultCodes: { readonly [Kind in KernelFaultKind]: number } = {
-  "illegal address": CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,
-  "misaligned address": CUresult.CUDA_ERROR_MISALIGNED_ADDRESS,
-  trap: CUresult.CUDA_ERROR_LAUNCH_FAILED,
-  "stack overflow": CUresult.CUDA_ERROR_LAUNCH_FAILED,
-};
-
-function faultCode(error: unknown): number | null {
-  if (!(error instanceof Error) || !("kind" in error)) return null;
-  const entry = Object.entries(faultCodes).find(([kind]) => kind === error.kind);
-  return entry === undefined ? null : entry[1];
-}
-
 /** The arguments, laid out as the kernel expects them. */
-function readArguments(entry: PtxEntry, params: bigint, extra: bigint): Uint8Array {
+function readArguments(entry: PtxKernel, params: bigint, extra: bigint): Uint8Array {
   const end = Math.max(0, ...entry.params.map(({ offset, size }) => offset + size));
   const args = new Uint8Array(end);
   if (params !== 0n) {
