@@ -88,16 +88,7 @@ export const examples: readonly Example[] = [
     notes.result("attribute of device 1000", driver.device.cuDeviceGetAttribute(out.$address, 1, 1000));
     notes.result("peer of itself", driver.device.cuDeviceCanAccessPeer(out.$address, 0, 0));
     notes.value("peer of itself is", out.value);
-    notes.result(
-      "release too often",
-      (() => {
-        const { cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRetain } = driver.context;
-        cuDevicePrimaryCtxRelease_v2(0);
-        const code = cuDevicePrimaryCtxRelease_v2(0);
-        cuDevicePrimaryCtxRetain(arena.out("ptr").$address, 0);
-        return code;
-      })(),
-    );
+    // Releasing a primary context too often is not asked about: in a real process the CUDA runtime may hold it too.
     const state = [arena.out("u32"), arena.out("i32")] as const;
     notes.result("state", driver.context.cuDevicePrimaryCtxGetState(0, state[0].$address, state[1].$address));
     notes.value("active", state[1].value);
