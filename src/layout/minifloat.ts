@@ -162,12 +162,12 @@ export class PowerOfTwoCodec implements FloatCodec {
     if (!(value > 0)) return 0xff;
     const exponent = exponentOf(value);
     // Halfway between two powers, the larger one: with no fraction, neither code is more even than the other.
-    const isUpperHalf = exponent === 1024 || value >= powerOfTwo(exponent) * 1.5;
+    const isUpperHalf = value >= powerOfTwo(exponent) * 1.5;
     return Math.min(Math.max(exponent + 127 + (isUpperHalf ? 1 : 0), 0), 0xff);
   }
 }
 
-/** 2 to a whole power between -1074 and 1023, exactly; `**` is not required to be exact. */
+/** 2 to a whole power from -1074 on, exactly, infinity for 1024; `**` is not required to be exact. */
 function powerOfTwo(exponent: number): number {
   if (exponent < -1022) return powerOfTwo(exponent + 52) * Number.EPSILON;
   doubleBits.setUint32(0, (exponent + 1023) << 20);

@@ -1,4 +1,11 @@
-import { assert, assertEquals, assertFalse, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertFalse,
+  assertNotStrictEquals,
+  assertStrictEquals,
+  assertThrows,
+} from "@std/assert";
 import { test } from "node:test";
 import { DType } from "../../src/layout/mod.ts";
 
@@ -232,6 +239,9 @@ test("every name that DLPack's codes can have is known, and no other", () => {
   for (const source of ["<U5", "<M8", "|V4", "<f16", "|f4", "=O8", "<c4", "<u1_packed"]) {
     assertThrows(() => DType.from(source), TypeError);
   }
+  for (const source of ["float32_packed", "int8_packed", "float4_e2m1fnx2_packed", "bool_packed"]) {
+    assertThrows(() => DType.from(source), TypeError, "less than a byte and of one lane to be packed");
+  }
   assertEquals(DType.from("=f4").name, "float32");
   assertEquals(DType.from("<u1").name, "uint8");
 });
@@ -239,6 +249,10 @@ test("every name that DLPack's codes can have is known, and no other", () => {
 test("dtypes asked for twice are the same, and equal only those stored alike", () => {
   assertStrictEquals(DType.from("<f4"), DType.from("float32"));
   assertStrictEquals(DType.from({ code: 2, bits: 32, lanes: 1 }), DType.from("f"));
+  assertStrictEquals(DType.from("int8x16"), DType.from("int8x16"));
+  // What a peer may send in 65535 varieties is not kept.
+  assertNotStrictEquals(DType.from("int8x17"), DType.from("int8x17"));
+  assert(DType.from("int8x17").equals(DType.from("int8x17")));
   assertFalse(DType.from("float32").equals("float32"));
   assertFalse(DType.from("int4").equals(DType.from("int4_packed")));
   assertFalse(DType.from("int8").equals(DType.from("int8x2")));

@@ -54,6 +54,33 @@ test("strides are integers, one per axis", () => {
   assertEquals(new StridedLayout([2, 3], null, 4, inBytes).strides, [3, 1]);
 });
 
+test("minus zero is zero, wherever it comes from", () => {
+  const inBytes = { divideStrides: true };
+  const layouts = [
+    new StridedLayout([-0, 2], [-0, 1], 4),
+    new StridedLayout([2], [-0], 4),
+    new StridedLayout([2], [-0], 4, inBytes),
+    new StridedLayout([-0], null, 4),
+    StridedLayout.dense([-0, 3], 4),
+    StridedLayout.dense([1], 4).broadcastTo([-0]),
+    StridedLayout.dense([0], 4).reshaped([-0, 2]),
+    StridedLayout.dense([3], 4).sliced(-0),
+    StridedLayout.dense([1], 4).broadcastTo([3]).sliced(slice(null, null, -1)),
+    new StridedLayout([2, 0], [-3, -1], 4).unsqueezed(1),
+  ];
+  for (const one of layouts) {
+    const numbers = [...one.shape, ...one.strides, one.sliceOffset, one.volume, ...one.offsetBounds];
+    assert(numbers.every((number) => !Object.is(number, -0)), String(one));
+  }
+});
+
+test("a layout cannot be broadcast to fewer axes", () => {
+  for (const shape of [[4], [], [3]]) {
+    assertThrows(() => layout.broadcastTo(shape), RangeError, "Cannot broadcast (3, 4)");
+    assertThrows(() => layout.broadcastTo(shape), RangeError, "it has 2 axes, which is more");
+  }
+});
+
 test("an itemsize is a positive number of bytes, or of eighths of one", () => {
   for (const bad of [0, -1, 1.5, NaN, Infinity, 0.3, 1 / 16, 2 ** 53]) {
     assertThrows(() => new StridedLayout([2], null, bad), RangeError, `itemsize to be a positive integer`);
@@ -166,6 +193,7 @@ test("what is too large to count is refused, wherever the large extent stands", 
   const widest = Array.from({ length: 63 }, () => 2 ** 52);
   assertEquals(new StridedLayout([...widest, 0], null, 1).volume, 0);
   assertEquals(StridedLayout.dense([1], 1).broadcastTo([...widest, 0]).volume, 0);
+  assertEquals(StridedLayout.dense([0], 1).reshaped([...widest, 0]).volume, 0);
   assertThrows(() => new StridedLayout([big, big], null, 4), RangeError, "2^53 - 1 elements");
   assertThrows(() => StridedLayout.dense([1], 4).broadcastTo([big, big]), RangeError, "2^53 - 1 elements");
   assertThrows(

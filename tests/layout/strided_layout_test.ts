@@ -15,6 +15,14 @@ test("repacking never changes the number of bytes", () => {
   }
 });
 
+test("repacking needs the first element where a larger one can begin", () => {
+  const pairs = StridedLayout.dense([4, 8], 2).sliced(slice(), slice(2, 6));
+  assertEquals([pairs.sliceOffset, pairs.maxCompatibleItemsize()], [2, 4]);
+  assertEquals(pairs.repacked(4).sliceOffset, 1);
+  assertThrows(() => pairs.repacked(8), RangeError, "the slice offset 2 is no multiple of 4");
+  assertThrows(() => pairs.repacked(4, { dataPtr: 0x1002n }), RangeError, "is not aligned to 4 bytes");
+});
+
 test("the largest compatible itemsize is one that can be used", () => {
   assertEquals(StridedLayout.dense([8], 3).maxCompatibleItemsize(), 3);
   assertEquals(StridedLayout.dense([8], 12).maxCompatibleItemsize(), 12);
@@ -64,13 +72,23 @@ test("uniqueness is exact for interleaved axes", () => {
   assertFalse(new StridedLayout([2, 3], [0, 1], 4).isUnique);
 });
 
+test("uniqueness of two axes is exact, however long they are", () => {
+  // They first meet after the least common multiple of their strides, which is beyond both ends; searching would take ages.
+  assert(new StridedLayout([60_000, 50_000], [99_999, 100_000], 1).isUnique);
+  assertFalse(new StridedLayout([100_001, 100_000], [99_999, 100_000], 1).isUnique);
+  assertFalse(new StridedLayout([3], [0], 1).isUnique);
+});
+
 test("uniqueness gives up in time, and then on the safe side", () => {
-  // Ten interleaved axes of coprime strides: far too many differences to try.
-  const strides = [1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061].map((prime) => prime * 64);
-  const layout = new StridedLayout(strides.map(() => 5), strides, 1);
+  // Sixteen interleaved axes with large strides that have nothing in common: far too many differences to try.
+  const strides = Array.from({ length: 16 }, (_, axis) => 1_000_000_007 + 61_803_398 * axis + 7919 * axis ** 3);
   const start = performance.now();
-  assertFalse(layout.isUnique);
-  assert(performance.now() - start < 200);
+  assertFalse(new StridedLayout(strides.map(() => 3), strides, 1).isUnique);
+  // Two of these meet: the first two steps together are as long as the last two.
+  const [one = 0, two = 0] = strides;
+  const meeting = [...strides.slice(0, 14), one + 12_345, two - 12_345];
+  assertFalse(new StridedLayout(meeting.map(() => 3), meeting, 1).isUnique);
+  assert(performance.now() - start < 1000);
 });
 
 test("layouts without elements are unique, contiguous and take any shape", () => {
@@ -80,6 +98,8 @@ test("layouts without elements are unique, contiguous and take any shape", () =>
   assertEquals(empty.requiredSizeInBytes(), 0);
   assertEquals(empty.reshaped([0, 7]).strides, [0, 0]);
   assertEquals(empty.flattened().shape, [0]);
+  assertEquals(empty.flattened({ start: 1 }).shape, [3, 0]);
+  assertEquals(empty.flattened({ start: 1 }).strides, [0, 0]);
   assertEquals(new StridedLayout([3, 0], null, 4).strides, [0, 0]);
   assertThrows(() => empty.reshaped([0, -1]), RangeError, "any value would do");
 });
