@@ -629,6 +629,7 @@ export class StridedLayout {
     }, itemsize=${this.itemsize}${offset})`;
   }
 
+  /** What has been found out about the layout so far. */
   private found(): Facts {
     return this.facts ??= new Facts();
   }
