@@ -21,7 +21,7 @@ import { poolCalls } from "./calls/pool.ts";
 import { streamCalls } from "./calls/stream.ts";
 import { Machine } from "./machine.ts";
 import type { SimulateOptions } from "./options.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, Unsimulated } from "./refusal.ts";
 
 /** A function of the table, whatever its parameters. */
 type AnyCall = (...args: never[]) => number | void;
@@ -74,7 +74,7 @@ export class SimulatedDriver {
   readonly driver: CudaDriver;
   readonly #machine: Machine;
   readonly #simulates: ReadonlySet<string>;
-  readonly #unsupported = new Map<string, number>();
+  readonly #unsupported = new Set<string>();
   readonly #calls = new Map<string, number>();
   /** Calls that are to fail: after how many more, and how. */
   readonly #failures = new Map<string, { remaining: number; readonly code: number }[]>();
@@ -98,9 +98,12 @@ export class SimulatedDriver {
     return simulated.get(driver) ?? null;
   }
 
-  /** Calls that were refused because they are not simulated, each once. */
+  /**
+   * What was refused with CUDA_ERROR_NOT_SUPPORTED because it is not simulated, each once: names of calls, and of calls
+   * with what they were asked for, as `cuMemPoolCreate: pools of host memory`.
+   */
   get unsupported(): readonly string[] {
-    return [...this.#unsupported.keys()];
+    return [...this.#unsupported];
   }
 
   /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX; null if it never was. */
@@ -192,7 +195,7 @@ export class SimulatedDriver {
       const injected = this.#injected(name);
       if (injected !== null) return injected;
       if (call === undefined) {
-        this.#unsupported.set(name, (this.#unsupported.get(name) ?? 0) + 1);
+        this.#unsupported.add(name);
         return CUresult.CUDA_ERROR_NOT_SUPPORTED;
       }
       return this.#perform(name, call, args);
@@ -207,6 +210,7 @@ export class SimulatedDriver {
       machine.scheduler.progress();
       return call(...args) ?? CUresult.CUDA_SUCCESS;
     } catch (error) {
+      if (error instanceof Unsimulated) this.#unsupported.add(`${name}: ${error.what}`);
       if (error instanceof Refusal) return error.code;
       throw error;
     }

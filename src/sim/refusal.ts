@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CUresult } from "../../bindings/cuda_types.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
 
 /** A `CUresult` that the simulator knows. */
 export type ResultCode = (typeof CUresult)[keyof typeof CUresult];
@@ -20,6 +20,25 @@ export class Refusal extends Error {
     super(`CUresult ${code}`);
     this.code = code;
   }
+}
+
+/** The refusal of something that a GPU's driver would do and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
+export class Unsimulated extends Refusal {
+  /** `Unsimulated`. */
+  override readonly name: string = "Unsimulated";
+  /** What is not simulated. */
+  readonly what: string;
+
+  /** @param what is not simulated, as a noun */
+  constructor(what: string) {
+    super(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+    this.what = what;
+  }
+}
+
+/** The refusal of what is not simulated: `throw unsimulated("graphs in graphs")`. */
+export function unsimulated(what: string): Unsimulated {
+  return new Unsimulated(what);
 }
 
 /** The refusal of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */

@@ -9,7 +9,7 @@ import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, lea
 import type { Machine } from "../machine.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
 import type { Stream } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 import type { Task } from "../scheduler.ts";
 
 /** The calls for captures. */
@@ -55,8 +55,7 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
     cuStreamIsCapturing: (handle, out) => writeInt(out, status(machine.stream(handle))),
     cuStreamGetCaptureInfo_v2(handle, statusOut, idOut, graphOut, dependenciesOut, countOut) {
       const stream = machine.stream(handle);
-      // The list of dependencies would have to live in memory of the driver's; nobody is told that it is empty.
-      if (dependenciesOut !== 0n) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (dependenciesOut !== 0n) throw unsimulated("the list of dependencies");
       writeInt(statusOut, status(stream));
       if (stream.capture === null) return;
       const { of, point } = stream.capture;
@@ -121,7 +120,7 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
     cuGraphLaunch(handle, streamHandle) {
       const launched = exec(handle);
       const stream = machine.stream(streamHandle);
-      if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // graphs in graphs are not simulated
+      if (stream.capture !== null) throw unsimulated("graphs in graphs");
       launch(machine, launched, stream);
     },
     cuGraphExecDestroy(handle) {

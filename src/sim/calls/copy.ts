@@ -16,7 +16,7 @@ import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 
 /** One run of bytes. */
 interface Run {
@@ -279,7 +279,7 @@ function base(type: number, host: bigint, device: bigint): bigint {
     case CU_MEMORYTYPE.UNIFIED:
       return device;
     case CU_MEMORYTYPE.ARRAY:
-      throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // there are no arrays here
+      throw unsimulated("CUDA arrays");
     default:
       throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }

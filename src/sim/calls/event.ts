@@ -8,7 +8,7 @@ import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
 import { writeFloat, writeWord } from "../native.ts";
 import type { Event, EventRecord } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 import type { Task } from "../scheduler.ts";
 
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
@@ -61,7 +61,7 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
     },
     cuEventRecord: (handle, stream) => record(handle, stream),
     cuEventRecordWithFlags(handle, stream, flags) {
-      if (flags === CU_EVENT_RECORD.EXTERNAL) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (flags === CU_EVENT_RECORD.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_RECORD.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       record(handle, stream);
     },

@@ -20,7 +20,7 @@ import { deviceAttributes } from "./device.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
 import type { PtxKernel, PtxModule } from "../ptx/mod.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 
 /** Threads of a block, at most. */
 const maxThreads = 1024;
@@ -130,7 +130,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
           case CU_FUNC_ATTRIBUTE.BINARY_VERSION:
             return writeInt(out, 90);
           default: // registers, local memory and caches: there is no compiled code to have any
-            throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+            throw unsimulated("attributes of compiled code");
         }
       },
       cuFuncSetAttribute(handle, attribute, value) {
@@ -140,7 +140,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
           return; // a hint, and there is no cache that it could change
         }
         if (attribute !== CU_FUNC_ATTRIBUTE.MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-          throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+          throw unsimulated("attributes of compiled code");
         }
         if (value < 0 || value > sharedBytes.most - found.entry.staticSharedBytes) {
           throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -153,7 +153,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         writeInt(out, activeBlocks(kernel(handle), blockSize, Number(dynamicShared)));
       },
       cuOccupancyMaxPotentialBlockSize(gridOut, blockOut, handle, sharedOfBlock, dynamicShared, limit) {
-        if (sharedOfBlock !== 0n) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // a function of the caller's
+        if (sharedOfBlock !== 0n) throw unsimulated("shared memory by a function of the block's size");
         const found = kernel(handle);
         const most = Math.min(mostThreads(found.entry), limit === 0 ? maxThreads : limit);
         let best = { threads: 0, blockSize: 0 };
@@ -171,7 +171,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
       cuLaunchKernelEx(config, f, params, extra) {
         nativeView(config, struct(CUlaunchConfig).size);
         const c = struct(CUlaunchConfig).at(config);
-        if (c.numAttrs !== 0) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // clusters and the like
+        if (c.numAttrs !== 0) throw unsimulated("attributes of launches");
         const shape: Shape = {
           grid: [c.gridDimX, c.gridDimY, c.gridDimZ],
           block: [c.blockDimX, c.blockDimY, c.blockDimZ],
@@ -217,7 +217,7 @@ function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
 function read(machine: Machine, image: bigint): PtxModule {
   const { loadPtx } = machine.options;
   const first = nativeView(image, 4).getUint32(0, true);
-  if (first === elf || first === fatBinary) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+  if (first === elf || first === fatBinary) throw unsimulated("machine code");
   try {
     return loadPtx(readCString(image));
   } catch (error) {

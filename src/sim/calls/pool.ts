@@ -22,7 +22,7 @@ import type { Machine } from "../machine.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 
 /** The calls of the group. */
 export function poolCalls(machine: Machine): Behaviour<"pool"> {
@@ -38,7 +38,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
   };
   const pinned = (type: number): void => {
     refuseWithoutPools();
-    if (type !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+    if (type !== CU_MEM_ALLOCATION_TYPE.PINNED) throw unsimulated("pools of managed memory");
   };
   const makeCurrent = (device: Device, pool: Pool): void => {
     if (pool.ordinal !== device.ordinal || pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -60,7 +60,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // memory nodes are not simulated
+      if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
       if (allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       machine.enqueue(stream, () => machine.space.free(allocation));
@@ -72,9 +72,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (props.allocType !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const shareable = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE.FABRIC;
       if ((props.handleTypes & ~shareable) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE) throw unsimulated("pools that are shared");
       if (props.location.type === CU_MEM_LOCATION_TYPE.INVALID) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (props.location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (props.location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw unsimulated("pools of host memory");
       const device = machine.devices[props.location.id];
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 8);
@@ -143,7 +143,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
 function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
   if (pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED); // memory nodes are not simulated
+  if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
   if (size === 0n) return writeWord(out, 0n);
   const device = machine.device(pool.ordinal);
   const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);

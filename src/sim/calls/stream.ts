@@ -9,7 +9,7 @@ import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
 import { writeInt, writeUint, writeWord } from "../native.ts";
 import type { Event, Stream } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse, unsimulated } from "../refusal.ts";
 import { greatestPriority } from "./context.ts";
 
 /** `void (*CUhostFn)(void *userData)`. */
@@ -53,7 +53,7 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
     cuStreamWaitEvent(handle, eventHandle, flags) {
       const stream = machine.stream(handle);
       const event = machine.event(eventHandle);
-      if (flags === CU_EVENT_WAIT.EXTERNAL) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+      if (flags === CU_EVENT_WAIT.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_WAIT.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (stream.capture !== null || event.captured !== null) return join(machine, stream, event);
       if (event.record === null) return; // never recorded: there is nothing to wait for
