@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { encode16, flush, saturate } from "./codecs.ts";
-import { codecOf } from "./lower_float.ts";
+import { encode16, flush, NAN32, saturate } from "./codecs.ts";
+import { codecOf, isNegative } from "./lower_float.ts";
 import { typeOf } from "./lower_integer.ts";
 import type { Link } from "./machine.ts";
 import { bfloat16, bigToOdd, binary16, fromBig, type Rounding, roundTo, roundToInteger } from "./rounding.ts";
@@ -110,16 +110,47 @@ function cvt(site: Site): Link {
   const rounding = floatRounding ?? "rn";
   return ({ regs: r }, next) => (t) => {
     let value = source.read(r, t + a);
+    if (Number.isNaN(value) && !sat) {
+      convertNan(r, t + d, t + a, from, to, ftz);
+      return next;
+    }
     if (ftz && from.name === "f32") value = flush(value);
     if (integerRounding !== null) value = roundToInteger(value, toInteger[integerRounding]);
     // To binary64 everything is exact, and out of it this is the one rounding.
     value = codec.round(value, rounding);
     if (ftz && to.name === "f32") value = flush(value);
     if (sat) value = saturate(value);
-    if (relu && value < 0) value = 0;
+    if (relu && isNegative(value)) value = 0;
     codec.write(r, t + d, value);
     return next;
   };
+}
+
+/** Bits of the fraction of each float type. */
+const fractionBits: Readonly<Record<string, bigint>> = { f16: 10n, bf16: 7n, f32: 23n, f64: 52n };
+
+/**
+ * A NaN as another type, as an H200 does it: to and from binary64 it keeps its sign and the upper bits of its fraction
+ * and becomes quiet, a bfloat16 is widened as it is, and everything else gets the one NaN of its format.
+ */
+function convertNan(r: DataView, d: number, a: number, from: ScalarType, to: ScalarType, ftz: boolean): void {
+  const [given, wanted] = [fractionBits[from.name] ?? 0n, fractionBits[to.name] ?? 0n];
+  if (from.name === "bf16" && to.name === "f32") return r.setInt32(d, r.getUint16(a, true) << 16, true);
+  const isKept = from.name === "f64" ? to.name !== "bf16" : to.name === "f64";
+  if (!isKept) return r.setInt32(d, to.bits === 32 ? NAN32 : 0x7fff, true);
+  const flushed = ftz && from.name === "f32";
+  const code = flushed
+    ? BigInt(NAN32)
+    : from.bits === 64
+    ? r.getBigUint64(a, true)
+    : BigInt.asUintN(from.bits, BigInt(r.getUint32(a, true)));
+  const fraction = code & ((1n << given) - 1n);
+  const moved = wanted > given ? fraction << (wanted - given) : fraction >> (given - wanted);
+  const sign = (code >> BigInt(from.bits - 1)) << BigInt(to.bits - 1);
+  const exponent = ((1n << (BigInt(to.bits - 1) - wanted)) - 1n) << wanted;
+  const result = sign | exponent | moved | (1n << (wanted - 1n));
+  if (to.bits === 64) r.setBigUint64(d, result, true);
+  else r.setUint32(d, Number(result), true);
 }
 
 function integerToInteger(
@@ -163,7 +194,7 @@ function packed(site: Site, to: ScalarType, from: ScalarType, rounding: Rounding
   const format = to.name === "f16x2" ? binary16 : bfloat16;
   const half = (value: number): number => {
     const rounded = roundTo(format, value, rounding);
-    return encode16(format, relu && rounded < 0 ? 0 : rounded);
+    return encode16(format, relu && isNegative(rounded) ? 0 : rounded);
   };
   return ({ regs: r }, next) => (t) => {
     const word = (half(r.getFloat32(t + a, true)) << 16) | half(r.getFloat32(t + b, true));

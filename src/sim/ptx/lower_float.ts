@@ -102,7 +102,9 @@ function single(
   if (codec.bits === 64) {
     return ({ regs: r }, next) => (t) => {
       const [x, y, z] = [r.getFloat64(t + a, true), r.getFloat64(t + b, true), r.getFloat64(t + c, true)];
-      write(r, t + d, compute(x, y, z, rounding));
+      const value = compute(x, y, z, rounding);
+      if (Number.isNaN(value)) writeNan64(r, t + d, [t + a, t + b, t + c]);
+      else r.setFloat64(t + d, value, true);
       return next;
     };
   }
@@ -120,6 +122,18 @@ function single(
     write(r, t + d, finished(codec, finish, compute(x, y, z, rounding)));
     return next;
   };
+}
+
+/** The NaN of an instruction on doubles: its first operand that is one, made quiet, or one of its own. */
+function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
+  for (const slot of operands) {
+    if (!Number.isNaN(r.getFloat64(slot, true))) continue;
+    const [lo, hi] = [r.getInt32(slot, true), r.getInt32(slot + 4, true)];
+    r.setInt32(d, lo, true);
+    r.setInt32(d + 4, hi | 0x00080000, true);
+    return;
+  }
+  codecs.f64.write(r, d, NaN);
 }
 
 /** Two 16-bit numbers in a word, each computed with on its own. */
@@ -329,7 +343,8 @@ function minMax(which: "min" | "max"): (site: Site) => Link {
   };
 }
 
-function isNegative(value: number): boolean {
+/** Whether a number has its sign set. */
+export function isNegative(value: number): boolean {
   return value < 0 || Object.is(value, -0);
 }
 
@@ -363,7 +378,7 @@ function testp(site: Site): Link {
     infinite: (x) => Math.abs(x) === Infinity,
     number: (x) => !Number.isNaN(x),
     notanumber: (x) => Number.isNaN(x),
-    normal: (x) => Number.isFinite(x) && Math.abs(x) >= least,
+    normal: (x) => Number.isFinite(x) && (x === 0 || Math.abs(x) >= least),
     subnormal: (x) => x !== 0 && Math.abs(x) < least,
   };
   const holds = test[property];

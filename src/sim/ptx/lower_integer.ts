@@ -80,7 +80,7 @@ function addition(negate: boolean, small: IntFunction, words: WordOp): (site: Si
   };
 }
 
-/** `d = a + b + carry`, or `d = a - b - borrow`, on the condition code. */
+/** `d = a + b + carry`, or `d = a - b - borrow`, on the condition code, which is the carry and the opposite of a borrow. */
 function carried(
   site: Site,
   bits: number,
@@ -93,12 +93,13 @@ function carried(
   const { negate, carryIn, carryOut } = how;
   const read = bigReaderOf(typeOf(`u${bits}`));
   return ({ regs: r }, next) => (t) => {
-    const carry = carryIn ? BigInt(r.getInt32(t + cc, true)) : 0n;
+    const code = r.getInt32(t + cc, true) !== 0;
+    const carry = carryIn && code !== negate ? 1n : 0n;
     const [x, y] = [read(r, t + a), read(r, t + b)];
     const sum = negate ? x - y - carry : x + y + carry;
     if (bits === 64) r.setBigUint64(t + d, BigInt.asUintN(64, sum), true);
     else r.setInt32(t + d, Number(BigInt.asIntN(32, sum)), true);
-    if (carryOut) r.setInt32(t + cc, sum < 0n || sum >> BigInt(bits) !== 0n ? 1 : 0, true);
+    if (carryOut) r.setInt32(t + cc, (sum >> BigInt(bits) !== 0n) !== negate ? 1 : 0, true);
     return next;
   };
 }
@@ -183,9 +184,9 @@ function mul24(site: Site): Link {
   });
 }
 
-// Dividing by zero is undefined; GPUs give all ones, and the dividend as the rest.
+// Dividing by zero is undefined; an H200 gives all ones, also as the rest.
 const div = binary((a, b) => b === 0 ? -1 : Math.trunc(a / b), divSigned64, divUnsigned64);
-const rem = binary((a, b) => b === 0 ? a : a % b, remSigned64, remUnsigned64);
+const rem = binary((a, b) => b === 0 ? -1 : a % b, remSigned64, remUnsigned64);
 
 const min = binary((a, b) => Math.min(a, b), big(true, (a, b) => a < b ? a : b), big(false, (a, b) => a < b ? a : b));
 const max = binary((a, b) => Math.max(a, b), big(true, (a, b) => a > b ? a : b), big(false, (a, b) => a > b ? a : b));
@@ -369,14 +370,23 @@ function bfind(site: Site): Link {
   };
 }
 
+/**
+ * Reads the position or length of a field. Only up to 255 is defined; beyond, an H200 takes the lowest byte of it for
+ * fields of 32 bits, and goes to the end for those of 64.
+ */
+function extentReader(type: ScalarType): (r: DataView, slot: number) => number {
+  return type.bits === 64 ? (r, slot) => Math.min(r.getUint32(slot, true), 255) : (r, slot) => r.getUint8(slot);
+}
+
 /** Extracts a field; beyond the top stands the sign. */
 function bfe(site: Site): Link {
   const type = site.type("u32", "s32", "u64", "s64");
   site.end(4);
   const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, u32), site.source(3, u32)];
   const read = bigReaderOf(type);
+  const extent = extentReader(type);
   return ({ regs: r }, next) => (t) => {
-    const [position, length] = [r.getUint8(t + b), r.getUint8(t + c)];
+    const [position, length] = [extent(r, t + b), extent(r, t + c)];
     const value = read(r, t + a);
     // With the sign above, a field that reaches over the top needs no case of its own.
     const field = value >> BigInt(position);
@@ -396,9 +406,11 @@ function bfi(site: Site): Link {
   const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
   const [c, n] = [site.source(3, u32), site.source(4, u32)];
   const read = bigReaderOf(type);
+  const extent = extentReader(type);
   return ({ regs: r }, next) => (t) => {
-    const mask = ((1n << BigInt(r.getUint8(t + n))) - 1n) << BigInt(r.getUint8(t + c));
-    const field = (read(r, t + a) << BigInt(r.getUint8(t + c))) & mask;
+    const position = BigInt(extent(r, t + c));
+    const mask = ((1n << BigInt(extent(r, t + n))) - 1n) << position;
+    const field = (read(r, t + a) << position) & mask;
     const result = field | (read(r, t + b) & ~mask);
     if (type.bits === 64) r.setBigUint64(t + d, BigInt.asUintN(64, result), true);
     else r.setInt32(t + d, Number(BigInt.asIntN(32, result)), true);

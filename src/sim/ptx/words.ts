@@ -116,8 +116,8 @@ function divideUnsigned(r: DataView, d: number, a: number, b: number, remainder:
     }
   }
   const [x, y] = [r.getBigUint64(a, true), r.getBigUint64(b, true)];
-  // Dividing by zero is undefined; GPUs give all ones, and the dividend as the rest.
-  r.setBigUint64(d, y === 0n ? (remainder ? x : 0xffffffffffffffffn) : remainder ? x % y : x / y, true);
+  // Dividing by zero is undefined; an H200 gives all ones, also as the rest.
+  r.setBigUint64(d, y === 0n ? 0xffffffffffffffffn : remainder ? x % y : x / y, true);
 }
 
 /** `d = a / b` of unsigned integers */
@@ -141,7 +141,7 @@ export function divSigned64(r: DataView, d: number, a: number, b: number): void 
 export function remSigned64(r: DataView, d: number, a: number, b: number): void {
   if ((r.getInt32(a + 4, true) | r.getInt32(b + 4, true)) >= 0) return divideUnsigned(r, d, a, b, true);
   const [x, y] = [r.getBigInt64(a, true), r.getBigInt64(b, true)];
-  r.setBigInt64(d, y === 0n ? x : x % y, true);
+  r.setBigInt64(d, y === 0n ? -1n : x % y, true);
 }
 
 /** Less than zero, zero or more, as a is to b. */

@@ -87,7 +87,11 @@ function verify(name: Name, operation: string, mode: string, operands: readonly 
     (operation === "sqrt" && x < 0);
   if (!finite || isPole) {
     // Infinities and NaN are the same in all formats; what is finite nevertheless is a zero with its sign.
-    if (Number.isNaN(asDouble)) return assertEquals(result, canonicalNan[name], said);
+    if (Number.isNaN(asDouble)) {
+      // Instructions on doubles pass on the first NaN that they get, made quiet.
+      const passed = name === "f64" ? operands.slice(0, count).find((_, i) => reads[i]?.kind === "nan") : undefined;
+      return assertEquals(result, passed === undefined ? canonicalNan[name] : passed | (1n << 51n), said);
+    }
     const value = toNumber(format, result);
     // A finite sum in doubles of an infinite operand does not exist, so this is an infinity or a zero.
     return assert(Object.is(value, asDouble), `${said}: ${value}, not ${asDouble}`);
@@ -304,8 +308,10 @@ test("copysign and testp look at bits alone", () => {
           notanumber: (code) => read(formats[name], code).kind === "nan",
           number: (code) => read(formats[name], code).kind !== "nan",
           subnormal: (code) => (code & ~sign) !== 0n && (code & ~sign) < 1n << BigInt(formats[name].fractionBits),
+          // Zeros count as normal.
           normal: (code) =>
-            read(formats[name], code).kind === "finite" && (code & ~sign) >= 1n << BigInt(formats[name].fractionBits),
+            read(formats[name], code).kind === "finite" &&
+            ((code & ~sign) === 0n || (code & ~sign) >= 1n << BigInt(formats[name].fractionBits)),
         };
         for (const [what, holds] of Object.entries(tests)) {
           const expected = cases.map(([a]) => holds(a) ? 1n : 0n);

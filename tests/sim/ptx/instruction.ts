@@ -17,17 +17,17 @@ function bitsOf(type: string): number {
   return Number(/\d+/.exec(type)?.[0]);
 }
 
-/** PTX of a kernel around a line that writes %d from %a, %b and %c; %p is a scratch predicate. */
-export function around(line: string, [d, a, b = a, c = a]: Types): string {
+/** What a module begins with. */
+export const heading = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+/** A kernel around a line that writes %d from %a, %b and %c; %p and %q are scratch predicates. */
+export function around(line: string, [d, a, b = a, c = a]: Types, name = "k"): string {
   const raw = (type: string): string => `b${Math.max(16, bitsOf(type))}`;
   const result = d === "pred"
     ? ["selp.b32 %w, 1, 0, %d;", "st.global.b32 [%out], %w;"]
     : [`st.global.${raw(d)} [%out], %d;`];
   return [
-    ".version 8.0",
-    ".target sm_90",
-    ".address_size 64",
-    ".visible .entry k(.param .u64 k_in, .param .u64 k_out, .param .u32 k_n)",
+    `.visible .entry ${name}(.param .u64 k_in, .param .u64 k_out, .param .u32 k_n)`,
     "{",
     `.reg .${d === "pred" ? d : raw(d)} %d; .reg .${raw(a)} %a; .reg .${raw(b)} %b; .reg .${raw(c)} %c;`,
     ".reg .b32 %i, %w, %n; .reg .b64 %in, %out; .reg .pred %p, %q;",
@@ -57,7 +57,7 @@ export function execute(line: string, types: Types, cases: readonly Case[]): big
   const input = new BigUint64Array(cases.flat());
   const output = new BigUint64Array(cases.length);
   const args = [memory.add(input), memory.add(output), { int: cases.length }];
-  launch(loadPtx(around(line, types)), "k", memory, args, {
+  launch(loadPtx(heading + around(line, types)), "k", memory, args, {
     grid: [Math.ceil(cases.length / 64), 1, 1],
     block: [64, 1, 1],
   });

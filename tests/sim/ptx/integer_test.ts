@@ -48,7 +48,7 @@ for (const type of integers) {
     law(`mad.lo.${type} %d, %a, %b, %c;`, all, (a, b, c) => a * b + c);
     law(`mad.hi.${type} %d, %a, %b, %c;`, all, (a, b, c) => ((a * b) >> BigInt(bits)) + c);
     law(`div.${type} %d, %a, %b;`, all, (a, b) => b === 0n ? -1n : a / b);
-    law(`rem.${type} %d, %a, %b;`, all, (a, b) => b === 0n ? a : a % b);
+    law(`rem.${type} %d, %a, %b;`, all, (a, b) => b === 0n ? -1n : a % b);
     law(`min.${type} %d, %a, %b;`, all, (a, b) => a < b ? a : b);
     law(`max.${type} %d, %a, %b;`, all, (a, b) => a > b ? a : b);
     law(`sad.${type} %d, %a, %b, %c;`, all, (a, b, c) => abs(a - b) + c);
