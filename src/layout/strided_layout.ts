@@ -111,8 +111,8 @@ export class StridedLayout {
   constructor(shape: Shape, strides: readonly number[] | null, itemsize: number, options?: StridedLayoutOptions);
   /** @ignore */
   constructor(
-    shape: number[],
-    strides: number[],
+    shape: Shape,
+    strides: readonly number[],
     itemsize: number,
     derived: typeof DERIVED,
     sliceOffset: number,
@@ -298,18 +298,18 @@ export class StridedLayout {
    */
   toDense(order: DenseOrder | "K" = "K"): StridedLayout {
     const { shape, volume, itemsize } = this;
-    if (this.sliceOffset === 0) {
-      if (
-        order === "K" ? this.isContiguousAny : order === "C" ? this.isContiguousC : this.isContiguousF && order === "F"
-      ) {
-        return this;
-      }
-    }
+    const isDenseSo = order === "K"
+      ? this.isContiguousAny
+      : order === "C"
+      ? this.isContiguousC
+      : order === "F" && this.isContiguousF;
+    if (isDenseSo && this.sliceOffset === 0) return this;
     checkDenseSpan(shape, volume, itemsize);
-    let strides: number[];
-    if (order === "K") strides = denseStrides(shape, this.strideOrder, volume);
-    else strides = stridesInOrder(shape, order, volume);
-    const dense = new StridedLayout(shape.slice(), strides, itemsize, DERIVED, 0, volume);
+    const strides = order === "K"
+      ? denseStrides(shape, this.strideOrder, volume)
+      : stridesInOrder(shape, order, volume);
+    // Layouts never change, so two may share an array.
+    const dense = new StridedLayout(shape, strides, itemsize, DERIVED, 0, volume);
     return this.equals(dense) ? this : dense;
   }
 
@@ -331,8 +331,7 @@ export class StridedLayout {
   reshaped(shape: Shape): StridedLayout {
     const { volume } = this;
     const extents = completeShape(shape, this.shape, volume);
-    // Without gaps, or without elements, there is nothing to find out; and that is asked once for all reshapes.
-    const strides = this.isContiguousC
+    const strides = volume === 0 || isRowMajor(this.shape, this.strides)
       ? rowMajorStrides(extents, volume)
       : stridesForShape(this.shape, this.strides, extents);
     if (strides === null) throw notEvenlySpaced(this.shape, this.strides, extents);
