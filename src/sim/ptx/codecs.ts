@@ -94,9 +94,13 @@ export const codecs: {
   },
 };
 
-/** Zero with the sign of a number too small to be normal, or the number. */
-export function flush(value: number): number {
-  return Math.abs(value) < 2 ** -126 ? (value < 0 || Object.is(value, -0) ? -0 : 0) : value;
+/**
+ * Zero with the sign of a number too small to be normal, or the number.
+ *
+ * @param least the smallest normal number, by default that of binary32
+ */
+export function flush(value: number, least: number = 2 ** -126): number {
+  return Math.abs(value) < least ? value * 0 : value;
 }
 
 /** Into [0, 1]; NaN becomes 0. */

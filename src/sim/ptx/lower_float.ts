@@ -7,6 +7,7 @@
 import { codecs, encode16, type FloatCodec, flush, NAN32, saturate } from "./codecs.ts";
 import {
   addInteger,
+  both,
   divInteger,
   madInteger,
   minMaxInteger,
@@ -18,7 +19,6 @@ import type { Link } from "./machine.ts";
 import {
   add64f,
   addToOdd,
-  binary16,
   div64f,
   divideToOdd,
   fma64,
@@ -40,6 +40,8 @@ interface Finish {
   readonly sat: boolean;
   /** Nothing below zero. */
   readonly relu: boolean;
+  /** Which NaN is passed on. Default: as hardware does it. */
+  readonly nan?: keyof typeof nanOrders;
 }
 
 /** A function on doubles: for formats of up to 32 bits exact or rounded to odd, for binary64 rounded as asked. */
@@ -78,14 +80,18 @@ function floats(site: Site, type: ScalarType, sources: number, finish: Finish, c
   return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : single(codec, finish, d, a, b, c, compute);
 }
 
-/** What happens to an operand, to the exact result, and to the rounded one. */
+/** What happens to the exact result and to the rounded one. Whether it is too small is asked before it is rounded. */
 function finished(codec: FloatCodec, finish: Finish, exact: number): number {
-  let value = codec.round(exact, finish.rounding);
-  if (finish.ftz) value = flush(value);
+  let value = codec.round(finish.ftz ? flush(exact, leastNormal(codec)) : exact, finish.rounding);
   if (finish.sat) value = saturate(value);
   // NaN stays what it is.
   if (finish.relu && (value < 0 || Object.is(value, -0))) value = 0;
   return value;
+}
+
+/** The smallest normal number of a format. */
+function leastNormal({ format }: FloatCodec): number {
+  return format === null ? 2 ** -1022 : 2 ** format.minExponent;
 }
 
 function single(
@@ -99,11 +105,13 @@ function single(
 ): Link {
   const { rounding, ftz, sat, relu } = finish;
   const { read, write } = codec;
+  const least = leastNormal(codec);
   if (codec.bits === 64) {
+    const order = nanOrders[finish.nan ?? "hardware"];
     return ({ regs: r }, next) => (t) => {
       const [x, y, z] = [r.getFloat64(t + a, true), r.getFloat64(t + b, true), r.getFloat64(t + c, true)];
       const value = compute(x, y, z, rounding);
-      if (Number.isNaN(value)) writeNan64(r, t + d, [t + a, t + b, t + c]);
+      if (Number.isNaN(value)) writeNan64(r, t + d, order(t + a, t + b, t + c));
       else r.setFloat64(t + d, value, true);
       return next;
     };
@@ -118,13 +126,19 @@ function single(
   }
   return ({ regs: r }, next) => (t) => {
     let [x, y, z] = [read(r, t + a), read(r, t + b), read(r, t + c)];
-    if (ftz) [x, y, z] = [flush(x), flush(y), flush(z)];
+    if (ftz) [x, y, z] = [flush(x, least), flush(y, least), flush(z, least)];
     write(r, t + d, finished(codec, finish, compute(x, y, z, rounding)));
     return next;
   };
 }
 
-/** The NaN of an instruction on doubles: its first operand that is one, made quiet, or one of its own. */
+/** Which of several NaN is passed on: as adders and multipliers do it, and as division does, which is a program. */
+const nanOrders = {
+  hardware: (a: number, b: number, c: number): readonly number[] => [b, c, a],
+  program: (a: number, b: number, c: number): readonly number[] => [a, b, c],
+} as const;
+
+/** The NaN of an instruction on doubles: the first operand that is one, made quiet, or one of its own. */
 function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
   for (const slot of operands) {
     if (!Number.isNaN(r.getFloat64(slot, true))) continue;
@@ -148,22 +162,17 @@ function pairs(
 ): Link {
   const { format } = codec;
   if (format === null) throw new Error("doubles come one by one");
+  const least = leastNormal(codec);
   return ({ regs: r }, next) => (t) => {
     let word = 0;
     for (const half of [0, 2]) {
       let [x, y, z] = [codec.read(r, t + a + half), codec.read(r, t + b + half), codec.read(r, t + c + half)];
-      if (finish.ftz && format === binary16) [x, y, z] = [flush16(x), flush16(y), flush16(z)];
-      const value = finished(codec, finish, compute(x, y, z, finish.rounding));
-      word |= encode16(format, finish.ftz && format === binary16 ? flush16(value) : value) << (8 * half);
+      if (finish.ftz) [x, y, z] = [flush(x, least), flush(y, least), flush(z, least)];
+      word |= encode16(format, finished(codec, finish, compute(x, y, z, finish.rounding))) << (8 * half);
     }
     r.setInt32(t + d, word, true);
     return next;
   };
-}
-
-/** Zero for what is too small to be normal in binary16. */
-function flush16(value: number): number {
-  return Math.abs(value) < 2 ** -14 ? value * 0 : value;
 }
 
 /** Modifiers of instructions that round: which are allowed depends on the type. */
@@ -231,7 +240,8 @@ function div(site: Site): Link {
   const finish = rounded(site, type, approximate === null);
   if (finish.sat) site.fail("the modifier .sat is not understood here");
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a / b : divideToOdd;
-  return floats(site, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => div64f(a, b, rounding)));
+  const divide = byWidth(type, odd, (a, b, _, rounding) => div64f(a, b, rounding));
+  return floats(site, type, 2, { ...finish, nan: "program" }, divide);
 }
 
 function rcp(site: Site): Link {
@@ -286,7 +296,10 @@ function approximation(compute: (a: number) => number, ...types: (typeof names)[
   };
 }
 
-/** `abs` and `neg` are of the sign bit alone: a NaN keeps the rest. */
+/**
+ * `abs` and `neg` are of the sign bit alone: a NaN keeps the rest. With `.ftz`, and in binary16, an H200 gives the one
+ * NaN of the format.
+ */
 function signBit(which: "abs" | "neg"): (site: Site) => Link {
   return (site) => {
     if (!isFloat(site)) {
@@ -299,7 +312,9 @@ function signBit(which: "abs" | "neg"): (site: Site) => Link {
     const { codec, lanes } = codecOf(site, type);
     const ftz = type.name !== "f64" && site.flag("ftz");
     site.end(2);
+    if (ftz && lanes === 2) site.fail("the modifier .ftz is not understood here");
     const [d, a] = [site.result(type), site.source(1, type)];
+    const least = leastNormal(codec);
     const mask = lanes === 2 ? 0x80008000 : type.bits === 16 ? 0x8000 : 0x80000000;
     const flip = (word: number): number => which === "abs" ? word & ~mask : word ^ mask;
     if (type.bits === 64) {
@@ -312,9 +327,9 @@ function signBit(which: "abs" | "neg"): (site: Site) => Link {
     }
     return ({ regs: r }, next) => (t) => {
       r.setInt32(t + d, flip(type.bits === 16 ? r.getUint16(t + a, true) : r.getInt32(t + a, true)), true);
-      if (ftz && type.name === "f32") {
-        const value = r.getFloat32(t + d, true);
-        if (Math.abs(value) < 2 ** -126) codec.write(r, t + d, flush(value));
+      if (ftz || type.name === "f16") {
+        const value = codec.read(r, t + d);
+        codec.write(r, t + d, ftz ? flush(value, least) : value);
       }
       return next;
     };
@@ -335,11 +350,21 @@ function minMax(which: "min" | "max"): (site: Site) => Link {
       if (!Number.isNaN(a) && !Number.isNaN(b)) return pick(a, b);
       return nan ? NaN : !Number.isNaN(a) ? a : b;
     };
-    const compute: FloatFunction = !xorsign ? numbers : (a, b, c, rounding) => {
-      const size = numbers(Math.abs(a), Math.abs(b), c, rounding);
-      return isNegative(a) === isNegative(b) ? size : -size;
-    };
-    return floats(site, type, 2, { rounding: "rn", ftz, sat: false, relu: false }, compute);
+    const finish: Finish = { rounding: "rn", ftz, sat: false, relu: false };
+    if (!xorsign) return floats(site, type, 2, finish, numbers);
+    if (type.name !== "f32") site.fail("the modifier .xorsign is understood of .f32 alone");
+    const sizes: FloatFunction = (a, b, c, rounding) => numbers(Math.abs(a), Math.abs(b), c, rounding);
+    const place = site.around.frame.allocate(4);
+    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+    site.end(3);
+    const size = single(codecs.f32, finish, place, a, b, b, sizes);
+    // The signs are those of the operands' bits, also where one is NaN.
+    return both(size, ({ regs: r }, next) => (t) => {
+      const sign = (r.getInt32(t + a, true) ^ r.getInt32(t + b, true)) & 0x80000000;
+      const bits = r.getInt32(t + place, true);
+      r.setInt32(t + d, bits === NAN32 ? bits : bits ^ sign, true);
+      return next;
+    });
   };
 }
 

@@ -88,8 +88,10 @@ function verify(name: Name, operation: string, mode: string, operands: readonly 
   if (!finite || isPole) {
     // Infinities and NaN are the same in all formats; what is finite nevertheless is a zero with its sign.
     if (Number.isNaN(asDouble)) {
-      // Instructions on doubles pass on the first NaN that they get, made quiet.
-      const passed = name === "f64" ? operands.slice(0, count).find((_, i) => reads[i]?.kind === "nan") : undefined;
+      // Instructions on doubles pass on a NaN that they get, made quiet: the first in an order that an H200 has.
+      const order = operation === "div" ? [0, 1] : [1, 2, 0];
+      const first = order.find((i) => i < count && reads[i]?.kind === "nan");
+      const passed = name === "f64" && first !== undefined ? operands[first] : undefined;
       return assertEquals(result, passed === undefined ? canonicalNan[name] : passed | (1n << 51n), said);
     }
     const value = toNumber(format, result);
@@ -181,7 +183,7 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
           const plain = execute(`${which}.${name} %d, %a, %b;`, [name, name], cases);
           plain.forEach((result, i) => {
             const [a, b] = (cases[i] ?? []).map((code) => decode(name, code)) as [number, number];
-            if (Number.isNaN(a) && Number.isNaN(b)) return assertEquals(result, canonicalNan[name]);
+            if (Number.isNaN(a) && Number.isNaN(b)) return assert(Number.isNaN(decode(name, result)));
             const expected = Number.isNaN(a) ? b : Number.isNaN(b) ? a : Math[which](a, b);
             assert(Object.is(decode(name, result), expected), `${which} of ${a}, ${b}: ${decode(name, result)}`);
           });
@@ -224,10 +226,12 @@ for (const name of ["f16", "bf16", "f32", "f64"] as const) {
   });
   test(`abs and neg of ${name} touch the sign alone`, () => {
     const sign = 1n << BigInt(formats[name].bits - 1);
+    // An H200 gives one NaN in binary16, whatever it got.
+    const kept = (a: bigint): bigint | null => name === "f16" && read(formats[name], a).kind === "nan" ? 0x7fffn : null;
     check(
       fc.property(anyCases(name), (cases) => {
-        assertEquals(execute(`abs.${name} %d, %a;`, [name, name], cases), cases.map(([a]) => a & ~sign));
-        assertEquals(execute(`neg.${name} %d, %a;`, [name, name], cases), cases.map(([a]) => a ^ sign));
+        assertEquals(execute(`abs.${name} %d, %a;`, [name, name], cases), cases.map(([a]) => kept(a) ?? a & ~sign));
+        assertEquals(execute(`neg.${name} %d, %a;`, [name, name], cases), cases.map(([a]) => kept(a) ?? a ^ sign));
       }),
       6,
     );
@@ -248,7 +252,8 @@ test("ftz makes numbers too small to be normal zero, as operands and as results"
       for (const [line, compute] of lines) {
         execute(line, ["f32", "f32"], cases).forEach((result, i) => {
           const [a, b, c] = (cases[i] ?? []).map((code) => flush(decode("f32", code))) as [number, number, number];
-          const expected = flush(Math.fround(compute(a, b, c)));
+          // What is too small is seen before it is rounded.
+          const expected = Math.fround(flush(compute(a, b, c)));
           assert(Object.is(decode("f32", result), expected), `${line} of ${a}, ${b}: ${decode("f32", result)}`);
         });
       }

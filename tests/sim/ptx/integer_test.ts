@@ -153,6 +153,11 @@ for (const bits of [32, 64]) {
     law(`popc.${type} %d, %a;`, ["u32", type], (a) => BigInt(text(a).replaceAll("0", "").length));
     law(`clz.${type} %d, %a;`, ["u32", type], (a) => BigInt(/^0*/.exec(text(a))?.[0].length ?? 0));
     law(`brev.${type} %d, %a;`, [type, type], (a) => BigInt(`0b${text(a).split("").reverse().join("")}`));
+    const fields = fc.array(fc.tuple(anyBits(bits), anyBits(bits), anyBits(8)), {
+      minLength: 1,
+      maxLength: 99,
+      size: "max",
+    });
     law(`bfi.${type} %d, %a, %b, %c, 9;`, [type, type, type, "u32"], (a, b, c) => {
       let result = b;
       for (let i = 0; i < 9; i++) {
@@ -160,7 +165,7 @@ for (const bits of [32, 64]) {
         if (at < bits) result = (result & ~(1n << BigInt(at))) | (bit(a, i) << BigInt(at));
       }
       return result;
-    });
+    }, fields);
   });
 }
 
