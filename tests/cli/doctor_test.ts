@@ -37,12 +37,10 @@ test("the report names this runtime, and every library is either open or explain
 
 test("the table and --json say the same", () => {
   const json: DoctorReport = JSON.parse(doctor(["--json"]));
-  assertEquals(
-    json.libraries.map(({ name, path }) => [name, path]),
-    examine().libraries.map(({ name, path }) => [name, path]),
-  );
   const text = doctor([]);
-  for (const { name, version } of json.libraries) assertStringIncludes(text, version ?? `missing  ${name}`);
+  for (const { name, version, path } of json.libraries) {
+    assertStringIncludes(text, path === null ? `missing  ${name}` : `${version}  ${path}`);
+  }
   assertStringIncludes(text, json.ucx === null ? "none" : json.ucx.transports.join(", "));
 });
 
