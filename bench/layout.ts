@@ -8,8 +8,9 @@
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/layout.ts
  * ```
  *
- * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides are measured in turns, and of both the
- * fastest loop of all turns counts (as timeit advises: what is slower was disturbed by something else).
+ * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides are measured in turns, each turn in
+ * a process of its own, and of both the fastest loop of all turns counts (as timeit advises: what is slower was disturbed
+ * by something else). The ratio of the median turns stands beside.
  */
 import { do_not_optimize, measure } from "mitata";
 import { spawnSync } from "node:child_process";
@@ -135,16 +136,35 @@ function bytesAllocated({ used }: Heap, run: () => unknown): number | null {
   });
 }
 
-/** Keeps the least time of every operation. Maps: an object would find "constructor" in its prototype. */
-function keepLeast(best: Map<string, number>, name: string, value: number): void {
-  best.set(name, Math.min(best.get(name) ?? Infinity, value));
+/** Times of one turn, by operation. */
+type Times = Record<string, number>;
+
+/** Measures our side in this process. */
+async function measureOurs(): Promise<Times> {
+  for (const run of operations.values()) for (let warm = 0; warm < 200_000; warm++) run();
+  const times: [name: string, time: number][] = [];
+  for (const [name, run] of operations) times.push([name, await measureSelf(run)]);
+  return Object.fromEntries(times);
 }
 
-const own: Map<string, number> = new Map();
-const cudaCore: Map<string, number> = new Map();
-const numpy: Map<string, number> = new Map();
+/** Measures our side in a process of its own: how an engine compiles, and where its heap lies, is settled once in each. */
+function measureOursElsewhere(): Times {
+  const self = fileURLToPath(import.meta.url);
+  const args = isBun ? [self, "--ours"] : ["run", "-A", self, "--ours"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`The other process failed: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+if (process.argv[2] === "--ours") {
+  console.log(JSON.stringify(await measureOurs()));
+  process.exit(0);
+}
+
+const own: Times[] = [];
+const cudaCore: Times[] = [];
+const numpy: Times[] = [];
 let versions: Record<string, string> = {};
-for (const run of operations.values()) for (let warm = 0; warm < 200_000; warm++) run();
 for (let turn = 0; turn < TURNS; turn++) {
   const peer = measurePeer();
   if (typeof peer === "string") {
@@ -154,9 +174,14 @@ for (let turn = 0; turn < TURNS; turn++) {
     process.exit(1);
   }
   versions = peer.versions;
-  for (const [name, value] of Object.entries(peer.cudaCore)) keepLeast(cudaCore, name, value);
-  for (const [name, value] of Object.entries(peer.numpy)) keepLeast(numpy, name, value);
-  for (const [name, run] of operations) keepLeast(own, name, await measureSelf(run));
+  cudaCore.push(peer.cudaCore);
+  numpy.push(peer.numpy);
+  own.push(measureOursElsewhere());
+}
+
+/** The times of an operation in all turns, from the least; empty if that side has no such operation. */
+function timesOf(turns: readonly Times[], name: string): number[] {
+  return turns.flatMap((turn) => Object.hasOwn(turn, name) ? [turn[name] ?? NaN] : []).sort((one, two) => one - two);
 }
 
 const runtime = isBun ? `Bun ${process.versions["bun"]}` : `Deno ${process.versions["deno"]}`;
@@ -164,24 +189,27 @@ const peers = Object.entries(versions).map(([name, version]) => `${name} ${versi
 const model = /^model name\s*: (.*)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1] ?? "unknown CPU";
 console.log(`## ${runtime}\n`);
 console.log(
-  `${availableParallelism()} CPUs, ${model}; ${peers}. Nanoseconds per operation, best of ${TURNS} turns; load average ${
+  `${availableParallelism()} CPUs, ${model}; ${peers}. Nanoseconds per operation, best of ${TURNS} processes; load average ${
     loadavg().map((load) => load.toFixed(1)).join(", ")
   }.\n`,
 );
-console.log("| operation | ours | cuda.core | ratio | NumPy | ratio | bytes kept | bytes allocated |");
-console.log("|---|--:|--:|--:|--:|--:|--:|--:|");
+console.log("| operation | ours | cuda.core | ratio | medians | NumPy | ratio | bytes kept | bytes allocated |");
+console.log("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
 const heap = await openHeap();
+for (const run of operations.values()) for (let warm = 0; warm < 200_000; warm++) run();
+const middle = Math.floor(TURNS / 2);
 const over: string[] = [];
 for (const [name, run] of operations) {
-  const ours = own.get(name) ?? NaN;
-  const [theirs, numpys] = [cudaCore.get(name), numpy.get(name)];
-  const ratioTo = (other: number | undefined) => other === undefined ? "" : (ours / other).toFixed(2);
-  if (theirs !== undefined && ours / theirs > LIMIT) over.push(`${name} (${ratioTo(theirs)})`);
+  const [ours, core, array] = [timesOf(own, name), timesOf(cudaCore, name), timesOf(numpy, name)];
+  const time = (times: readonly number[], digits: number) => times[0]?.toFixed(digits) ?? "";
+  const ratio = (times: readonly number[], at: number) =>
+    times.length === 0 ? "" : ((ours[at] ?? NaN) / (times[at] ?? NaN)).toFixed(2);
+  if (core.length > 0 && (ours[0] ?? NaN) / (core[0] ?? NaN) > LIMIT) over.push(`${name} (${ratio(core, 0)})`);
   const bytes = [bytesKept(heap, run), bytesAllocated(heap, run)].map((count) =>
     count === null ? "-" : String(Math.max(0, Math.round(count)))
   );
-  const times = [ours.toFixed(1), theirs?.toFixed(0), ratioTo(theirs), numpys?.toFixed(0), ratioTo(numpys)];
-  console.log(`| ${[name, ...times.map((cell) => cell ?? ""), ...bytes].join(" | ")} |`);
+  const times = [time(ours, 1), time(core, 0), ratio(core, 0), ratio(core, middle), time(array, 0), ratio(array, 0)];
+  console.log(`| ${[name, ...times, ...bytes].join(" | ")} |`);
 }
 console.log(
   over.length === 0

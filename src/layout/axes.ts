@@ -19,22 +19,26 @@ export function permuteInto(
   newStrides: number[],
 ): void {
   checkArray("axes", axes);
-  if (axes.length !== shape.length) {
-    throw new RangeError(`Expected a permutation of ${shape.length} axes, got ${axes.length}: ${formatShape(axes)}`);
-  }
+  if (axes.length !== shape.length) throw noPermutation(axes, shape.length);
   let seenLow = 0; // axes 0 to 31 as bits, and 32 to 63
   let seenHigh = 0;
   for (let place = 0; place < axes.length; place++) {
     const axis = normalizeAxis(at(axes, place), shape.length);
     const bit = 1 << axis; // JavaScript shifts by the axis modulo 32
-    if (((axis < 32 ? seenLow : seenHigh) & bit) !== 0) {
-      throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
-    }
+    if (((axis < 32 ? seenLow : seenHigh) & bit) !== 0) throw axisTwice(axis, axes);
     if (axis < 32) seenLow |= bit;
     else seenHigh |= bit;
     newShape[place] = at(shape, axis);
     newStrides[place] = at(strides, axis);
   }
+}
+
+function noPermutation(axes: readonly number[], ndim: number): RangeError {
+  return new RangeError(`Expected a permutation of ${ndim} axes, got ${axes.length}: ${formatShape(axes)}`);
+}
+
+function axisTwice(axis: number, axes: readonly number[]): RangeError {
+  return new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
 }
 
 /**
@@ -122,9 +126,7 @@ export function axisSet(axes: readonly number[], ndim: number): AxisSet {
   for (let place = 0; place < axes.length; place++) {
     const axis = normalizeAxis(at(axes, place), ndim);
     const bit = 1 << axis; // JavaScript shifts by the axis modulo 32
-    if (((axis < 32 ? low : high) & bit) !== 0) {
-      throw new RangeError(`Expected every axis once, got axis ${axis} twice in ${formatShape(axes)}`);
-    }
+    if (((axis < 32 ? low : high) & bit) !== 0) throw axisTwice(axis, axes);
     if (axis < 32) low |= bit;
     else high |= bit;
   }
@@ -184,25 +186,42 @@ export function broadcastInto(
   newStrides: number[],
 ): number {
   const added = wanted.length - shape.length;
-  if (added < 0) throw cannotBroadcast(shape, wanted, `it has ${shape.length} axes, which is more`);
-  let volume = 1;
-  for (let axis = 0; axis < wanted.length; axis++) {
-    const repeated = at(wanted, axis);
-    const extent = axis < added ? 1 : at(shape, axis - added);
-    // What equals an extent is one.
-    if (repeated !== extent) {
-      checkExtent(repeated, axis);
-      if (extent !== 1) throw cannotBroadcast(shape, wanted, `extent ${extent} is neither ${repeated} nor 1`);
-    } else if (axis >= added) newStrides[axis] = at(strides, axis - added);
-    if (repeated === 0) volume = 0;
-    else {
-      newShape[axis] = repeated; // not -0
-      volume *= repeated;
+  if (added < 0) throw cannotBroadcast(shape, wanted);
+  let volume = added === 0 ? 1 : addInFront(wanted, added, newShape);
+  for (let axis = added; axis < wanted.length; axis++) {
+    // Read without the help of `at`: with it this loop is too long for an engine to copy it into its caller.
+    const extent = shape[axis - added] as number;
+    if (wanted[axis] === extent) { // so it is an extent, and not -0
+      newShape[axis] = extent;
+      newStrides[axis] = strides[axis - added] as number;
+      volume *= extent;
+    } else {
+      volume *= stretched(wanted, axis, newShape);
+      if (extent !== 1) throw cannotBroadcast(shape, wanted);
     }
   }
-  return checkVolume(volume, wanted);
+  return checkVolume(volume, newShape);
 }
 
-function cannotBroadcast(shape: Shape, wanted: Shape, reason: string): RangeError {
+/** Copies the extents of axes that come in front. */
+function addInFront(wanted: Shape, added: number, newShape: number[]): number {
+  let volume = 1;
+  for (let axis = 0; axis < added; axis++) volume *= stretched(wanted, axis, newShape);
+  return volume;
+}
+
+/** Copies the extent of an axis along which elements repeat. */
+function stretched(wanted: Shape, axis: number, newShape: number[]): number {
+  const extent = at(wanted, axis);
+  checkExtent(extent, axis);
+  return newShape[axis] = extent === 0 ? 0 : extent; // not -0
+}
+
+function cannotBroadcast(shape: Shape, wanted: Shape): RangeError {
+  const added = wanted.length - shape.length;
+  const axis = shape.findIndex((extent, axis) => extent !== 1 && extent !== at(wanted, axis + added));
+  const reason = added < 0
+    ? `it has ${shape.length} axes, which is more`
+    : `extent ${at(shape, axis)} is neither ${at(wanted, axis + added)} nor 1`;
   return new RangeError(`Cannot broadcast ${formatShape(shape)} to ${formatShape(wanted)}: ${reason}`);
 }

@@ -33,17 +33,19 @@ export function at(values: readonly number[], index: number): number {
  * constant: arrays of constants are shared until the first write, which then has to copy.
  */
 export function arrayOf(count: number, value: number): number[] {
+  // Short, with the commonest lengths only: so that the engines copy it into callers that need two.
+  if (count === 3) return [value, value, value];
+  if (count === 2) return [value, value];
+  if (count === 4) return [value, value, value, value];
+  return rarerArrayOf(count, value);
+}
+
+function rarerArrayOf(count: number, value: number): number[] {
   switch (count) {
     case 0:
       return [];
     case 1:
       return [value];
-    case 2:
-      return [value, value];
-    case 3:
-      return [value, value, value];
-    case 4:
-      return [value, value, value, value];
     case 5:
       return [value, value, value, value, value];
     case 6:
@@ -84,12 +86,34 @@ export function notInteger(what: string, rule: string, value: unknown): Error {
 
 /** Throws a TypeError unless the value is an array. */
 export function checkArray(what: string, value: unknown): void {
-  if (!Array.isArray(value)) throw new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
+  if (!Array.isArray(value)) throw noArray(what, value);
+}
+
+// Errors are made in functions of their own: so the checks are short, and the engines copy them into their callers.
+
+function noArray(what: string, value: unknown): TypeError {
+  return new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
 }
 
 /** Throws a RangeError if an array has more axes than a layout may have. */
 export function checkNdim(ndim: number): void {
-  if (ndim > MAX_NDIM) throw new RangeError(`Expected at most ${MAX_NDIM} dimensions, got ${ndim}`);
+  if (ndim > MAX_NDIM) throw tooManyAxes(ndim);
+}
+
+function tooManyAxes(ndim: number): RangeError {
+  return new RangeError(`Expected at most ${MAX_NDIM} dimensions, got ${ndim}`);
+}
+
+/**
+ * How many axes a caller's shape has.
+ *
+ * @throws {TypeError} if it is not an array
+ * @throws {RangeError} if there are more than 64
+ */
+export function ndimOf(shape: Shape): number {
+  checkArray("shape", shape);
+  checkNdim(shape.length);
+  return shape.length;
 }
 
 /**
@@ -99,9 +123,7 @@ export function checkNdim(ndim: number): void {
  * @throws {RangeError} if there are more than 64, or one is negative, fractional, NaN or beyond 2^53 - 1
  */
 export function copyShape(shape: Shape): number[] {
-  checkArray("shape", shape);
-  checkNdim(shape.length);
-  const extents = arrayOf(shape.length, 0);
+  const extents = arrayOf(ndimOf(shape), 0);
   for (let axis = 0; axis < extents.length; axis++) {
     const extent = at(shape, axis);
     checkExtent(extent, axis);
@@ -117,9 +139,11 @@ export function copyShape(shape: Shape): number[] {
  * @throws {RangeError} if it is negative, fractional, NaN or beyond 2^53 - 1
  */
 export function checkExtent(extent: number, axis: number): void {
-  if (!(Number.isSafeInteger(extent) && extent >= 0)) {
-    throw notInteger(`extent of axis ${axis}`, "a non-negative integer", extent);
-  }
+  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw noExtent(extent, axis);
+}
+
+function noExtent(extent: number, axis: number): Error {
+  return notInteger(`extent of axis ${axis}`, "a non-negative integer", extent);
 }
 
 /**
@@ -130,21 +154,24 @@ export function checkExtent(extent: number, axis: number): void {
  */
 export function volumeOf(shape: Shape): number {
   let volume = 1;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const extent = at(shape, axis);
-    // A zero settles it, even where the others overflow to infinity (and infinity times zero is NaN).
-    if (extent === 0) return 0;
-    volume *= extent;
-  }
+  for (let axis = 0; axis < shape.length; axis++) volume *= at(shape, axis);
   return checkVolume(volume, shape);
 }
 
-/** The volume, unless it is beyond 2^53 - 1: then a RangeError. */
-export function checkVolume(volume: number, shape: Shape): number {
-  if (volume > Number.MAX_SAFE_INTEGER) {
-    throw new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
-  }
-  return volume;
+/**
+ * The product of the extents, if it is the exact one.
+ *
+ * @param product of the extents, as multiplying them gave it
+ * @returns 0 if an extent is 0, however large the others are: they may have overflowed, and infinity times zero is NaN
+ * @throws {RangeError} if it is beyond 2^53 - 1
+ */
+export function checkVolume(product: number, shape: Shape): number {
+  return product <= Number.MAX_SAFE_INTEGER ? product : emptyOrTooLarge(shape);
+}
+
+function emptyOrTooLarge(shape: Shape): number {
+  if (shape.includes(0)) return 0;
+  throw new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
 }
 
 /**
@@ -153,14 +180,17 @@ export function checkVolume(volume: number, shape: Shape): number {
  * @throws {TypeError | RangeError} if it is no integer in [-ndim, ndim)
  */
 export function normalizeAxis(axis: number, ndim: number): number {
-  if (!Number.isSafeInteger(axis)) throw notInteger("axis", "an integer", axis);
+  if (!Number.isSafeInteger(axis)) throw noAxis(axis, ndim);
   const fromFront = axis < 0 ? axis + ndim : axis;
-  if (fromFront < 0 || fromFront >= ndim) {
-    throw new RangeError(
-      ndim === 0
-        ? `Expected an axis of the layout, got ${axis}, but it has no axes`
-        : `Expected an axis from ${-ndim} to ${ndim - 1}, got ${axis}`,
-    );
-  }
+  if (fromFront < 0 || fromFront >= ndim) throw noAxis(axis, ndim);
   return fromFront;
+}
+
+function noAxis(axis: number, ndim: number): Error {
+  if (!Number.isSafeInteger(axis)) return notInteger("axis", "an integer", axis);
+  return new RangeError(
+    ndim === 0
+      ? `Expected an axis of the layout, got ${axis}, but it has no axes`
+      : `Expected an axis from ${-ndim} to ${ndim - 1}, got ${axis}`,
+  );
 }

@@ -1,8 +1,19 @@
 /**
  * How far the elements of a layout lie apart, and that it is not too far to count exactly.
  */
+import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
-import { arrayOf, at, checkArray, formatShape, MAX_SPAN_IN_BYTES, notInteger, type Shape } from "./shape.ts";
+import {
+  arrayOf,
+  at,
+  checkArray,
+  copyShape,
+  formatShape,
+  MAX_SPAN_IN_BYTES,
+  notInteger,
+  type Shape,
+  volumeOf,
+} from "./shape.ts";
 
 /** Options of the constructor of `StridedLayout`. */
 export interface StridedLayoutOptions {
@@ -33,57 +44,88 @@ export function boundsOf(
   return [min, max];
 }
 
-/**
- * A copy of the strides that a caller gave, or those that leave no gap if none were given.
- *
- * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the itemsize where
- * they are to be divided by it, or reach too far
- */
-export function explicitStrides(
-  shape: Shape,
-  strides: readonly number[] | null,
-  itemsize: number,
-  volume: number,
-  options: StridedLayoutOptions | undefined,
-): number[] {
-  if (strides === null) {
-    checkDenseSpan(shape, volume, itemsize);
-    return rowMajorStrides(shape, volume);
-  }
-  const steps = copyStrides(shape, strides, options?.divideStrides === true ? itemsize : 1);
-  checkSpan(shape, steps, itemsize);
-  return steps;
+/** A layout that is being made. */
+export interface NewLayout {
+  /** Extents. */
+  shape: Shape;
+  /** Strides in elements. */
+  strides: readonly number[];
+  /** Bytes per element. */
+  itemsize: number;
+  /** Elements from offset 0 to the first one. */
+  sliceOffset: number;
+  /** How many elements there are. */
+  volume: number;
 }
 
 /**
- * A copy of a caller's strides, in elements.
+ * Gives a layout what a caller gave to the constructor, copied, and strides without gaps if none are given.
+ *
+ * @throws {TypeError | RangeError} if it is no layout: see the constructor
+ */
+export function readLayout(
+  layout: NewLayout,
+  shape: Shape,
+  strides: readonly number[] | null,
+  itemsize: number,
+  options: StridedLayoutOptions | undefined,
+): void {
+  checkItemsize(itemsize);
+  const extents = copyShape(shape);
+  const volume = volumeOf(extents);
+  let steps: readonly number[];
+  if (strides === null) {
+    checkDenseSpan(extents, volume, itemsize);
+    steps = rowMajorStrides(extents, volume);
+  } else {
+    steps = copyStrides(extents, strides, itemsize, options?.divideStrides === true ? itemsize : 1);
+  }
+  layout.shape = extents;
+  layout.strides = steps;
+  layout.itemsize = itemsize;
+  layout.sliceOffset = 0;
+  layout.volume = volume;
+}
+
+/**
+ * A copy of a caller's strides, in elements. One loop, which also sees how far they reach: this is the way of every layout with
+ * strides of its own.
  *
  * @param unit what they count in: 1 for elements, or the itemsize if they are in bytes
- * @throws {TypeError | RangeError} if they are no array of integers, of another length, or no multiples of the unit
+ * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the unit, or reach
+ * too far
  */
-function copyStrides(shape: Shape, strides: readonly number[], unit: number): number[] {
+function copyStrides(shape: Shape, strides: readonly number[], itemsize: number, unit: number): number[] {
   checkArray("strides", strides);
-  if (strides.length !== shape.length) {
-    throw new RangeError(
-      `Expected one stride per axis of ${formatShape(shape)}, got ${strides.length}: ${formatShape(strides)}`,
-    );
-  }
+  if (strides.length !== shape.length) throw notOnePerAxis(shape, strides);
   const steps = arrayOf(strides.length, 0);
+  // For packed elements of less than a byte, the numbers of elements are the larger ones.
+  const limit = MAX_SPAN_IN_BYTES / Math.max(itemsize, 1);
+  let isNear = true;
+  let total = 0;
   for (let axis = 0; axis < steps.length; axis++) {
-    const stride = at(strides, axis);
-    if (!Number.isSafeInteger(stride)) throw notInteger(`stride of axis ${axis}`, "an integer", stride);
-    if (unit === 1) {
-      if (stride !== 0) steps[axis] = stride; // not -0
-    } else {
-      if (stride % unit !== 0) {
-        throw new RangeError(
-          `Expected strides in bytes that divide by the itemsize ${unit}, got ${stride} for axis ${axis}`,
-        );
-      }
-      steps[axis] = stride / unit + 0; // not -0
-    }
+    const given = at(strides, axis);
+    if (!Number.isSafeInteger(given)) throw notInteger(`stride of axis ${axis}`, "an integer", given);
+    const stride = unit === 1 ? given : divided(given, unit, axis);
+    if (stride !== 0) steps[axis] = stride; // not -0
+    const distance = Math.abs(stride);
+    if (distance > limit) isNear = false;
+    const extent = at(shape, axis);
+    if (extent > 1) total += distance * (extent - 1);
   }
+  if (!(isNear && total < limit)) throw spansTooFar(shape, steps, itemsize);
   return steps;
+}
+
+function notOnePerAxis(shape: Shape, strides: readonly number[]): RangeError {
+  return new RangeError(
+    `Expected one stride per axis of ${formatShape(shape)}, got ${strides.length}: ${formatShape(strides)}`,
+  );
+}
+
+function divided(stride: number, unit: number, axis: number): number {
+  if (stride % unit === 0) return stride / unit;
+  throw new RangeError(`Expected strides in bytes that divide by the itemsize ${unit}, got ${stride} for axis ${axis}`);
 }
 
 /**

@@ -34,7 +34,7 @@ export function sortedAxes(shape: Shape, strides: readonly number[]): number[] {
  * The strides, in elements, of a layout without gaps whose axes lie in memory in the given order.
  *
  * @param order a permutation of the axes as {@linkcode normalizePermutation} returns it, slowest first
- * @returns all arrayOf if there are no elements
+ * @returns all 0 if there are no elements
  */
 export function denseStrides(shape: Shape, order: readonly number[], volume: number): number[] {
   const strides = arrayOf(shape.length, 0);
