@@ -90,10 +90,11 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     using buffer = memory.allocate(100);
     const into = new Uint8Array(100);
     const from = buffer.bytes().slice();
+    const { signal } = new AbortController(); // one for all, and never used
     return async () => {
       const stop = new AbortController();
       const never = worker.recv(into, { tag: 2n, signal: stop.signal }).catch(() => {});
-      await Promise.all([worker.recv(into, { tag: 1n }), endpoint.send(from, { tag: 1n })]);
+      await Promise.all([worker.recv(into, { tag: 1n, signal }), endpoint.send(from, { tag: 1n, signal })]);
       stop.abort();
       await never;
     };

@@ -81,6 +81,10 @@ many(() => void viewOf(allocate()).toDlpack());
 results["tensors dropped untaken"] = await collect();
 results["of which still out"] = liveExports();
 
+const source = StridedMemoryView.fromTypedArray(new Float32Array(16));
+many(() => source.toDlpack({ copy: true }).close());
+results["closed copies"] = await collect();
+
 const taken = many(() => viewOf(allocate()).toDlpack().take());
 results["tensors taken by somebody"] = await collect();
 results["of which are out"] = liveExports();

@@ -127,6 +127,23 @@ test("freed memory holds poison, and is handed out again at once", () => {
   assertEquals(raw.allocate(600, stream), first);
   raw.ok(driver.stream.cuStreamSynchronize(stream));
   assertEquals(simulated.peek(first, 2), new Uint8Array([0xdb, 0xdb]));
+  raw.ok(driver.fill.cuMemsetD8Async(first, 8, 600n, stream));
+  raw.ok(driver.pool.cuMemFreeAsync(first, stream));
+  raw.ok(driver.stream.cuStreamSynchronize(stream));
+  assertEquals(simulated.peek(first, 2), new Uint8Array([0xdb, 0xdb]), "whoever reads it too late shall see it");
+});
+
+test("freeing memory that is not in stream order waits for the work that may use it", () => {
+  const { driver, raw, stream, simulated } = busy({ schedule: "latest" });
+  const memory = raw.word((out) => driver.memory.cuMemAlloc_v2(out, 16n));
+  raw.ok(driver.fill.cuMemsetD8Async(memory, 1, 16n, stream));
+  assertEquals(simulated.live.queued, 1);
+  raw.ok(driver.memory.cuMemFree_v2(memory));
+  assertEquals(simulated.live.queued, 0);
+  const pooled = raw.allocate(16, stream);
+  raw.ok(driver.fill.cuMemsetD8Async(pooled, 1, 16n, stream));
+  raw.ok(driver.memory.cuMemFree_v2(pooled));
+  assertEquals(simulated.live.queued, 2, "memory of a pool is freed at once: waiting is the caller's business");
 });
 
 test("memory freed on one stream goes to another only after the free: by an event, or when it has run", () => {

@@ -98,15 +98,18 @@ test("an address that is not allocated ends the context's work, and every later 
 });
 
 test("memory that is freed, or not yet allocated, in stream order is no memory to a kernel elsewhere", () => {
-  const use = (ordered: boolean, seed: number): boolean => {
+  const use = (
+    missing: "nothing" | "the wait for the allocation" | "the wait before the free",
+    seed: number,
+  ): boolean => {
     using cuda = Cuda.simulate({ schedule: "random", seed });
     const device = cuda.device(0);
     const [home, other] = [device.createStream(), device.createStream()];
     const program = device.loadPtx(arrays);
     const x = new DeviceMemoryResource(device).allocate(512, { stream: home });
-    if (ordered) other.wait(home);
+    if (missing !== "the wait for the allocation") other.wait(home);
     program.kernel("saxpy").launch(other, 1, 128, [["float32", 1], x, x, ["int32", 128]]);
-    if (ordered) home.wait(other);
+    if (missing !== "the wait before the free") home.wait(other);
     x.close();
     try {
       device.synchronize();
@@ -118,8 +121,9 @@ test("memory that is freed, or not yet allocated, in stream order is no memory t
     }
   };
   const seeds = Array.from({ length: 32 }, (_, seed) => seed);
-  assert(seeds.every((seed) => use(true, seed)));
-  assert(seeds.some((seed) => !use(false, seed)));
+  assert(seeds.every((seed) => use("nothing", seed)));
+  assert(seeds.some((seed) => !use("the wait for the allocation", seed)));
+  assert(seeds.some((seed) => !use("the wait before the free", seed)));
 });
 
 test("a kernel reaches another device's pool only where it was granted", () => {
@@ -231,4 +235,25 @@ test("a graph of kernels runs them again at each launch, with the arguments of t
   raw.ok(graph.cuGraphDestroy(captured));
   stream.synchronize();
   assertEquals(seen, [1n, 2n, 1n, 2n]);
+});
+
+test("a graph does not run beside itself, whichever streams it is launched on", () => {
+  for (let seed = 0; seed < 32; seed++) {
+    const seen: bigint[] = [];
+    const loadPtx = stub(({ params }) => void seen.push(new DataView(params.buffer).getBigUint64(0, true)));
+    using cuda = Cuda.simulate({ seed, loadPtx });
+    const device = cuda.device(0);
+    const streams = [device.createStream(), device.createStream()] as const;
+    using program = device.loadPtx("anything");
+    using raw = new Raw(cuda.driver);
+    const { capture, graph } = cuda.driver;
+    raw.ok(capture.cuStreamBeginCapture_v2(streams[0].handle, 0));
+    for (const value of [1n, 2n]) program.kernel("stub").launch(streams[0], 1, 1, [value]);
+    const captured = raw.word((out) => capture.cuStreamEndCapture(streams[0].handle, out));
+    const exec = raw.word((out) => graph.cuGraphInstantiateWithFlags(out, captured, 0n));
+    for (const one of streams) raw.ok(graph.cuGraphLaunch(exec, one.handle));
+    device.synchronize();
+    assertEquals(seen, [1n, 2n, 1n, 2n], `seed ${seed}`);
+    for (const one of streams) one.close();
+  }
 });
