@@ -3,8 +3,9 @@
  * beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and exits
  * with 1 if a budget is exceeded.
  *
- * Usage: ffi.ts               everything
- *        ffi.ts --open        opens libcuda's bindings once and prints the milliseconds (the table does it many times)
+ * Usage: ffi.ts                    everything
+ *        ffi.ts --open             opens libcuda's bindings once and prints the milliseconds
+ *        ffi.ts --open-bare PATH   the same by the runtime's own dlopen; the table does both many times
  *
  * @module
  */
@@ -14,6 +15,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import type { FunctionDescription } from "../bindings/abi.ts";
 import { cuda } from "../bindings/cuda.ts";
 import { libcuda } from "../src/cuda/driver.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
@@ -89,31 +91,30 @@ interface Bare {
   strnlen(text: Uint8Array, max: bigint): bigint;
 }
 
-/** A dlopen written by hand for the runtime, with nothing around it. */
-function bareDlopen(): Bare {
-  if (isBun) {
-    const bun = process.getBuiltinModule("bun:ffi") as unknown as {
-      dlopen(path: string, symbols: object): { symbols: Bare };
-    };
-    return bun.dlopen("libc.so.6", {
+/** The runtime's dlopen, with nothing around it. */
+function bareLibrary(): { dlopen(path: string, symbols: object): { symbols: unknown } } {
+  const owner: unknown = isBun ? process.getBuiltinModule("bun:ffi") : Reflect.get(globalThis, "Deno");
+  return owner as { dlopen(path: string, symbols: object): { symbols: unknown } };
+}
+
+function bareFunctions(): Bare {
+  const functions = isBun
+    ? {
       abs: { args: ["i32"], returns: "i32" },
       strlen: { args: ["u64"], returns: "u64" },
       strnlen: { args: ["ptr", "u64"], returns: "u64" },
-    }).symbols;
-  }
-  const deno = Reflect.get(globalThis, "Deno") as unknown as {
-    dlopen(path: string, symbols: object): { symbols: Bare };
-  };
-  return deno.dlopen("libc.so.6", {
-    abs: { parameters: ["i32"], result: "i32" },
-    strlen: { parameters: ["u64"], result: "u64" },
-    strnlen: { parameters: ["buffer", "u64"], result: "u64" },
-  }).symbols;
+    }
+    : {
+      abs: { parameters: ["i32"], result: "i32" },
+      strlen: { parameters: ["u64"], result: "u64" },
+      strnlen: { parameters: ["buffer", "u64"], result: "u64" },
+    };
+  return bareLibrary().dlopen("libc.so.6", functions).symbols as Bare;
 }
 
 async function callRows(): Promise<Row[]> {
   using arena = new NativeArena();
-  const bare = bareDlopen();
+  const bare = bareFunctions();
   const derived = bindGroups(
     {
       text: {
@@ -255,47 +256,79 @@ function run(script: string, args: readonly string[], env: { readonly [name: str
   return stdout;
 }
 
-/** Opens what a first `Cuda.open()` needs, from nothing: the C library's functions, the search, the three groups. */
-function openOnce(): number {
+/**
+ * Opens what a first `Cuda.open()` needs, in a process that has done nothing yet: the C library's functions, the search,
+ * libcuda itself, and the three groups. Milliseconds, and those of them that bound the groups.
+ */
+function openOnce(): { readonly total: number; readonly binding: number } {
   const start = performance.now();
   const { functions } = openLibrary(libcuda);
+  const opened = performance.now();
   for (const group of openingGroups) functions[group];
-  return performance.now() - start;
+  const end = performance.now();
+  return { total: end - start, binding: end - opened };
 }
 
-/** The environment in which libcuda is found: as it is, or with a library that exports the same names. */
-function libcudaHere(
-  folder: string,
-): { readonly env: { readonly [name: string]: string }; readonly which: string } | null {
+/** Binds the same symbols of the same library with the runtime's own dlopen and nothing around it. Milliseconds. */
+function openBare(path: string): { readonly total: number } {
+  const word = (type: string) => type === "ptr" || type === "size" ? "u64" : isBun && type === "buffer" ? "ptr" : type;
+  const symbols: Record<string, object> = {};
+  for (const group of openingGroups) {
+    const functions: { readonly [name: string]: FunctionDescription } = cuda[group];
+    for (const [name, { args, returns, optional }] of Object.entries(functions)) {
+      if (optional) continue; // one of the runtimes cannot ask for what may be missing
+      const [types, result] = [args.map(word), word(returns)];
+      symbols[name] = isBun ? { args: types, returns: result } : { parameters: types, result };
+    }
+  }
+  const start = performance.now();
+  bareLibrary().dlopen(path, symbols);
+  return { total: performance.now() - start };
+}
+
+/** The libcuda to open: the real one, or a library that exports the same names. */
+function libcudaHere(folder: string): { readonly path: string; readonly which: string } | null {
   try {
-    return { env: {}, which: openLibrary(libcuda).path };
+    const { path } = openLibrary(libcuda);
+    return { path, which: path };
   } catch (error) {
     if (!(error instanceof LibraryNotFoundError)) throw error;
   }
   const names = openingGroups.flatMap((group) => Object.keys(cuda[group]));
   const source = join(folder, "cuda.c");
-  const stub = join(folder, "libcuda.so.1");
+  const path = join(folder, "libcuda.so.1");
   writeFileSync(source, names.map((name) => `int ${name}(void) { return 0; }\n`).join(""));
-  if (spawnSync("cc", ["-shared", "-fPIC", "-o", stub, source]).status !== 0) return null;
-  return { env: { CAUSEWAY_LIBCUDA: stub }, which: "a library that exports the same names" };
+  if (spawnSync("cc", ["-shared", "-fPIC", "-o", path, source]).status !== 0) return null;
+  return { path, which: "a library that exports the same names" };
 }
 
-function openingRow(folder: string): Row | string {
+function openingRows(folder: string): Row[] | string {
   const here = libcudaHere(folder);
   if (here === null) {
     return "Not measured: opening libcuda. There is neither a libcuda nor a C compiler (apt-get install gcc).";
   }
-  const times = Array.from({ length: 21 }, () => Number(run(fileURLToPath(import.meta.url), ["--open"], here.env)));
+  const self = fileURLToPath(import.meta.url);
+  const env = { CAUSEWAY_LIBCUDA: here.path };
+  const times = Array.from({ length: 21 }, () => ({
+    ours: JSON.parse(run(self, ["--open"], env)) as ReturnType<typeof openOnce>,
+    bare: JSON.parse(run(self, ["--open-bare", here.path], env)) as ReturnType<typeof openBare>,
+  }));
+  const floor = median(times.map(({ bare }) => bare.total));
+  const total = median(times.map(({ ours }) => ours.total));
+  const binding = median(times.map(({ ours }) => ours.binding));
   const symbols = openingGroups.reduce((sum, group) => sum + Object.keys(cuda[group]).length, 0);
-  const time = median(times);
-  return {
-    what: `open ${openingGroups.join(", ")} of libcuda (${symbols} symbols, ${here.which})`,
+  const row = (what: string, time: number): Row => ({
+    what,
     measured: ms(time),
-    floor: "",
-    ratio: "",
+    floor: ms(floor),
+    ratio: (time / floor).toFixed(2),
     budget: `${budgets.openMs} ms`,
     passes: time <= budgets.openMs,
-  };
+  });
+  return [
+    row(`bind ${openingGroups.join(", ")} of libcuda: ${symbols} symbols`, binding),
+    row(`the same from nothing: libc, search, load (${here.which}), bind`, total),
+  ];
 }
 
 function importRow(folder: string): Row {
@@ -329,11 +362,10 @@ async function main(): Promise<number> {
     console.log("| what | measured | floor | ratio | budget | |\n|---|---|---|---|---|---|");
     const notes: string[] = [];
     let failures = 0;
-    for (const row of [...await callRows(), ...await fieldRows(), openingRow(folder), importRow(folder)]) {
-      if (typeof row === "string") {
-        notes.push(row);
-        continue;
-      }
+    const opening = openingRows(folder);
+    if (typeof opening === "string") notes.push(opening);
+    const rows = [...await callRows(), ...await fieldRows(), ...(typeof opening === "string" ? [] : opening)];
+    for (const row of [...rows, importRow(folder)]) {
       const verdict = row.passes === null ? "" : row.passes ? "PASS" : "FAIL";
       if (row.passes === false) failures++;
       console.log(`| ${[row.what, row.measured, row.floor, row.ratio, row.budget, verdict].join(" | ")} |`);
@@ -345,5 +377,6 @@ async function main(): Promise<number> {
   }
 }
 
-if (process.argv[2] === "--open") console.log(openOnce());
+if (process.argv[2] === "--open") console.log(JSON.stringify(openOnce()));
+else if (process.argv[2] === "--open-bare") console.log(JSON.stringify(openBare(process.argv[3] ?? "")));
 else process.exitCode = await main();
