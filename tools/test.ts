@@ -1,7 +1,7 @@
 /**
  * Runs every test under Deno and under Bun, and adds up both: the last line is `N passed, N failed, N skipped`.
  *
- * Usage: test.ts [--deep] [path ...]      --deep: every property 20 times longer
+ * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
  *
  * @module
  */
@@ -10,10 +10,14 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import { findBun } from "./bun.ts";
 
-const deep = process.argv.includes("--deep");
-const paths = process.argv.slice(2).filter((argument) => argument !== "--deep");
+const { values, positionals: paths } = parseArgs({ allowPositionals: true, options: { runs: { type: "string" } } });
+if (values.runs !== undefined && !(Number(values.runs) > 0)) {
+  console.error(`Expected --runs=K with a positive number K, got --runs=${values.runs}`);
+  process.exit(2);
+}
 const scratch = mkdtempSync(join(tmpdir(), "causeway-test-"));
 
 /** How one runtime did. */
@@ -29,7 +33,7 @@ function run(command: string, args: readonly string[]): Promise<number> {
   const env = {
     ...process.env,
     CAUSEWAY_SETUP: "done",
-    ...(deep ? { CAUSEWAY_RUNS: process.env["CAUSEWAY_RUNS"] ?? "20" } : {}),
+    ...(values.runs === undefined ? {} : { CAUSEWAY_RUNS: values.runs }),
   };
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const child = spawn(command, args, { stdio: "inherit", env });

@@ -2,7 +2,7 @@
  * Runs fast-check properties the same way everywhere: every run's seed is printed, and the number of cases scales.
  *
  * - `CAUSEWAY_SEED=n` repeats a run.
- * - `CAUSEWAY_RUNS=k` multiplies the number of cases (`deno task test:deep` sets it).
+ * - `CAUSEWAY_RUNS=k` multiplies the number of cases (`deno task test --runs=k` sets it).
  */
 import fc from "fast-check";
 import process from "node:process";
