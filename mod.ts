@@ -38,6 +38,7 @@ export { CompileError } from "./src/cuda/compiler.ts";
 export { type Dim3, Kernel, type KernelArg, type KernelAttribute, type LaunchOptions } from "./src/cuda/kernel.ts";
 export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
+export type { PointerAttributes } from "./src/cuda/pointer_attributes.ts";
 export { CudaStream } from "./src/cuda/stream.ts";
 
 // sim/: a CUDA driver without a GPU

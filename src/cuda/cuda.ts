@@ -11,6 +11,7 @@ import { CudaDevice } from "./device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
 import type { CudaDriver } from "./driver.ts";
 import type { SimulateOptions } from "../sim/options.ts";
+import { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 import { simulator } from "./simulation.ts";
 
 /** What {@linkcode Cuda.probe} found. */
@@ -41,6 +42,7 @@ export class Cuda {
   readonly devices: readonly CudaDevice[];
   /** The newest CUDA version that the driver supports: `[13, 0]`. */
   readonly driverVersion: [major: number, minor: number];
+  #pointers: PointerQuery | undefined;
   #closed = false;
 
   private constructor(driver: CudaDriver, path: string) {
@@ -118,10 +120,31 @@ export class Cuda {
     return device;
   }
 
+  /**
+   * What the driver knows about an address, which may come from any library in the process: one call.
+   *
+   * @example
+   * ```ts
+   * import { Cuda, DeviceMemoryResource } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate();
+   * using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(64);
+   * console.log(cuda.pointerAttributes(buffer.ptr).kind); // device
+   * ```
+   *
+   * @throws {TypeError} if the Cuda is closed
+   */
+  pointerAttributes(ptr: bigint): PointerAttributes {
+    if (this.#closed) throw new TypeError("Cannot use a closed Cuda");
+    this.#pointers ??= new PointerQuery(this.driver, this.devices);
+    return this.#pointers.ask(ptr);
+  }
+
   /** Gives the devices' primary contexts back. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#pointers?.close();
     for (const device of this.devices) device.close();
   }
 

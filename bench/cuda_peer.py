@@ -1,0 +1,92 @@
+"""Times cuda.core and cuda.bindings on the operations of cuda.ts, and prints one JSON object.
+
+Run by cuda.ts. Needs a GPU, cuda-core and cuda-bindings. Work is enqueued in batches, and the device is waited for between
+them, off the clock: so a full queue is never measured.
+"""
+
+import json
+import time
+
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device, DeviceMemoryResource, LaunchConfig, Program, ProgramOptions, launch
+import cuda.core
+
+BATCH, SAMPLES, WARM = 200, 400, 20
+
+device = Device(0)
+device.set_current()
+stream, other = device.create_stream(), device.create_stream()
+event = stream.record()
+pool = DeviceMemoryResource(device)
+buffer = pool.allocate(1 << 20, stream=stream)
+stream.sync()
+SOURCE = 'extern "C" __global__ void scale(float *y, const float *x, float a, int n) { if (n < 0) y[0] = a * x[0]; }'
+arch = "".join(map(str, device.compute_capability))
+kernel = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("scale")
+config = LaunchConfig(grid=1, block=32)
+handles = driver.CUstream(int(stream.handle)), driver.CUstream(int(other.handle)), driver.CUevent(int(event.handle))
+address, count, factor = int(buffer.handle), np.int32(7), np.float32(2)
+from_handle = cuda.core.Buffer.from_handle
+
+
+def record_wait():
+    stream.record(event)
+    other.wait(event)
+
+
+def bindings_record_wait():
+    driver.cuEventRecord(handles[2], handles[0])
+    driver.cuStreamWaitEvent(handles[1], handles[2], 0)
+
+
+def allocate_free():
+    pool.allocate(1 << 20, stream=stream).close(stream)
+
+
+def bindings_allocate_free():
+    _, ptr = driver.cuMemAllocAsync(1 << 20, handles[0])
+    driver.cuMemFreeAsync(ptr, handles[0])
+
+
+def pointer_attributes():
+    return from_handle(address, 1 << 20).device_id
+
+
+def bindings_pointer_attributes():
+    return driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
+
+
+def launch_four():
+    launch(stream, config, kernel, buffer, buffer, factor, count)
+
+
+def measure(run):
+    times = []
+    for sample in range(SAMPLES + WARM):
+        start = time.perf_counter_ns()
+        for _ in range(BATCH):
+            run()
+        end = time.perf_counter_ns()
+        device.sync()
+        if sample >= WARM:
+            times.append((end - start) / BATCH)
+    return sorted(times)[len(times) // 2]
+
+
+def overhead():
+    """An empty function in the same loop."""
+
+
+empty = measure(overhead)
+operations = {
+    "record + wait": (record_wait, bindings_record_wait),
+    "allocate + free": (allocate_free, bindings_allocate_free),
+    "pointer attributes": (pointer_attributes, bindings_pointer_attributes),
+    "launch, four arguments": (launch_four, None),
+}
+print(json.dumps({
+    "versions": {"cuda-core": cuda.core.__version__, "driver": driver.cuDriverGetVersion()[1]},
+    "core": {name: measure(ours) - empty for name, (ours, _) in operations.items()},
+    "bindings": {name: measure(theirs) - empty for name, (_, theirs) in operations.items() if theirs},
+}))
