@@ -19,10 +19,10 @@ import { releaseThunks } from "../ffi/release_thunk.ts";
 import { layoutOf, struct, type StructView } from "../ffi/struct.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { onReclaim } from "../memory/reclaim.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
+import { addExport, lookIfMany, removeExport } from "./live_exports.ts";
 import { consumerStream, orderConsumer, orderRelease } from "./order.ts";
 
 /** A tensor that is out. It lies in one block of C memory: the struct, a release counter, the shape, the strides. */
@@ -38,49 +38,20 @@ class Export implements TensorHolder {
     this.#counter = counter;
     this.#buffer = buffer;
     this.#unpin = buffer.pin();
-    live.add(this);
+    addExport(this);
   }
 
   /** Looks whether the consumer has released, and if so gives the memory back: in order, once. */
   isReleased(): boolean {
     if (!this.#finished && this.#counter.getInt32(0, true) > 0) {
       this.#finished = true;
-      live.delete(this);
+      removeExport(this);
       libc().loading.free(this.#block);
       orderRelease(this.#buffer);
       this.#unpin();
     }
     return this.#finished;
   }
-}
-
-/** Tensors whose consumers have not released them, as far as anybody has looked. Being here keeps their memory alive. */
-const live = new Set<Export>();
-
-/** Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too. */
-function look(): void {
-  let before: number;
-  do {
-    before = live.size;
-    for (const one of live) one.isReleased();
-  } while (live.size < before);
-}
-
-onReclaim(look);
-
-/** How many may be out before an export looks after them: so that looking costs each export a constant time. */
-let enough = 64;
-
-function lookIfMany(): void {
-  if (live.size < enough) return;
-  look();
-  enough = Math.max(64, 2 * live.size);
-}
-
-/** How many exported tensors have not been released by their consumers. Gives back the memory of those that have. */
-export function liveExports(): number {
-  look();
-  return live.size;
 }
 
 const counterBytes = 8;

@@ -11,5 +11,5 @@ import { fromDlpack } from "./dlpack_import.ts";
 provideProtocols({ isDlpackSource, toDlpack, fromDlpack, dlpackDevice });
 
 export { type DlpackSource, DlpackTensor, type ImportOptions, type ToDlpackOptions } from "./dlpack.ts";
-export { liveExports } from "./dlpack_export.ts";
 export { ExchangeError } from "./error.ts";
+export { liveExports } from "./live_exports.ts";

@@ -1,0 +1,52 @@
+/**
+ * What is out: exports that their consumers have not released, as far as anybody has looked.
+ *
+ * @module
+ */
+import { onReclaim } from "../memory/reclaim.ts";
+
+/** Something that a consumer has, or will have. */
+export interface LiveExport {
+  /** Looks whether the consumer has released it, and if so gives the memory back: in order, once. */
+  isReleased(): boolean;
+}
+
+/** Being here keeps an export's memory alive. */
+const live = new Set<LiveExport>();
+
+/** Puts an export on the list. */
+export function addExport(one: LiveExport): void {
+  live.add(one);
+}
+
+/** Takes an export that was released off the list. */
+export function removeExport(one: LiveExport): void {
+  live.delete(one);
+}
+
+/** Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too. */
+function look(): void {
+  let before: number;
+  do {
+    before = live.size;
+    for (const one of live) one.isReleased();
+  } while (live.size < before);
+}
+
+onReclaim(look);
+
+/** How many may be out before an export looks after them: so that looking costs each export a constant time. */
+let enough = 64;
+
+/** Looks at all exports if many are out. Before each export. */
+export function lookIfMany(): void {
+  if (live.size < enough) return;
+  look();
+  enough = Math.max(64, 2 * live.size);
+}
+
+/** How many exports have not been released by their consumers. Gives back the memory of those that have. */
+export function liveExports(): number {
+  look();
+  return live.size;
+}
