@@ -101,6 +101,7 @@ export type {
   NativeFunction,
   ResultValue,
   ScalarValue,
+  StructArgument,
 } from "./src/ffi/types.ts";
 export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/errors.ts";

@@ -23,10 +23,11 @@ export type CScalar =
   | "ptr";
 
 /**
- * An argument: a scalar, or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
- * passed, or null. C may use it during the call and not after it.
+ * An argument: a scalar; or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
+ * passed, or null, and which C may use during the call and not after it; or `struct64`, a struct of 64 bytes passed by
+ * value, without floating-point members (`CUipcMemHandle`), for which exactly so many bytes are passed.
  */
-export type Argument = CScalar | "buffer";
+export type Argument = CScalar | "buffer" | "struct64";
 
 /** One C function. */
 export interface FunctionDescription {

@@ -5,9 +5,9 @@
  * (`cuMemAlloc` to `cuMemAlloc_v2`), the versioned one stands here. Where a later `_v3` exists, the form that every
  * driver since CUDA 11.4 has is bound; drivers keep old forms. Optional functions came later than 11.4.
  *
- * Left out: functions that take a struct by value, since one of the two runtimes cannot pass one and the registers it
- * would travel in depend on the machine. These are cuIpcOpenMemHandle_v2() and cuIpcOpenEventHandle() (a handle of 64
- * bytes), cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a CUmemLocation).
+ * Left out: functions that take a struct of at most 16 bytes by value, since one of the two runtimes cannot pass one and
+ * the registers it would travel in depend on the machine. These are cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a
+ * CUmemLocation).
  *
  * A `buffer` is a string, NUL-terminated. Every other pointer is an address: of memory that the driver keeps, or of an
  * out-parameter.
@@ -325,14 +325,18 @@ export const cuda = {
     // CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData);
     cuMemPoolImportPointer: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
   },
-  // Memory and events shared between processes: what exports and closes. What opens is left out: see above.
+  // Memory and events shared between processes, by handles of 64 bytes.
   ipc: {
     // CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr);
     cuIpcGetMemHandle: { args: ["ptr", "ptr"], returns: "i32" },
+    // CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags);
+    cuIpcOpenMemHandle_v2: { args: ["ptr", "struct64", "u32"], returns: "i32" },
     // CUresult cuIpcCloseMemHandle(CUdeviceptr dptr);
     cuIpcCloseMemHandle: { args: ["ptr"], returns: "i32" },
     // CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event);
     cuIpcGetEventHandle: { args: ["ptr", "ptr"], returns: "i32" },
+    // CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle);
+    cuIpcOpenEventHandle: { args: ["ptr", "struct64"], returns: "i32" },
   },
   // Turning the work of a stream into a graph.
   capture: {

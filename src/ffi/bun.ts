@@ -5,6 +5,7 @@
  */
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { builtin } from "./builtin.ts";
+import { lowerStructs, raised, structTakers, takesStruct } from "./by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
@@ -35,7 +36,7 @@ interface BunSymbol {
   readonly returns: string;
 }
 
-/** Bun's word for a type of the tables. `ptr` would want a number, which not every version of Bun passes safely. */
+/** Bun's word for a type of the tables, in which structs are lowered. `ptr` would want a number, which not every version of Bun passes safely. */
 function bunType(type: Argument | "void"): string {
   if (type === "ptr" || type === "size") return "u64";
   return type === "buffer" ? "ptr" : type; // Bun's `ptr` takes a typed array or null
@@ -71,13 +72,22 @@ class BunPort implements FfiPort {
     const absent: Record<string, null> = {};
     for (const [name, { args, returns, optional }] of Object.entries(group)) {
       const address = this.#dlsym(handle, new TextEncoder().encode(`${name}\0`));
-      if (address !== 0n) found[name] = { args: args.map(bunType), returns: bunType(returns), ptr: Number(address) };
+      if (address !== 0n) found[name] = { ...this.#symbol(args, returns), ptr: Number(address) };
       else if (optional) absent[name] = null;
       else throw new FfiError(`Cannot bind ${path}: it has no symbol ${name}`);
     }
     // linkSymbols refuses an empty table.
     const symbols = Object.keys(found).length === 0 ? {} : this.#ffi.linkSymbols(found).symbols;
+    const lowered = structTakers(group).filter(([name]) => name in found).map(([name, args]) =>
+      [name, raised(lowerStructs(args, this.platform.arch), Reflect.get(symbols, name))] as const
+    );
+    if (lowered.length > 0) return { ...symbols, ...absent, ...Object.fromEntries(lowered) } as FunctionGroup<G>;
     return Object.assign(symbols, absent) as FunctionGroup<G>;
+  }
+
+  #symbol(args: readonly Argument[], returns: Argument | "void"): BunSymbol {
+    const plain = takesStruct(args) ? lowerStructs(args, this.platform.arch).args : args;
+    return { args: plain.map(bunType), returns: bunType(returns) };
   }
 
   #open<G extends SymbolTable[string]>(path: string, group: G): FunctionGroup<G> {
@@ -105,9 +115,10 @@ class BunPort implements FfiPort {
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
     checkFunction(address);
-    const symbol = { args: args.map(bunType), returns: bunType(returns), ptr: Number(address) };
+    const symbol = { ...this.#symbol(args, returns), ptr: Number(address) };
     const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
-    return f;
+    if (!takesStruct(args)) return f;
+    return raised(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // of these types, says the caller
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
+import { checkingStructs, structBytes, structTakers } from "./by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, NativeFunction } from "./types.ts";
@@ -26,7 +27,7 @@ interface DenoApi {
   readonly UnsafePointerView: { getArrayBuffer(pointer: DenoPointer, length: number): ArrayBuffer };
   readonly UnsafeFnPointer: new (
     pointer: DenoPointer,
-    definition: { parameters: string[]; result: string },
+    definition: { parameters: readonly DenoType[]; result: string },
   ) => { call(...args: unknown[]): unknown };
   readonly UnsafeCallback: new (
     definition: { parameters: string[]; result: string },
@@ -34,8 +35,11 @@ interface DenoApi {
   ) => { readonly pointer: DenoPointer; close(): void };
 }
 
+/** A type of a parameter in Deno's words. */
+type DenoType = string | { readonly struct: readonly string[] };
+
 interface DenoSymbol {
-  readonly parameters: string[];
+  readonly parameters: readonly DenoType[];
   readonly result: string;
   readonly optional?: boolean;
   readonly nonblocking?: boolean;
@@ -46,9 +50,15 @@ interface Waiting {
   close(fd: number): number;
 }
 
-/** Deno's word for a type of the tables. */
-function denoType(type: Argument | "void"): string {
+/** Deno's word for a scalar of the tables. */
+function denoScalar(type: CScalar | "void"): string {
   return type === "ptr" || type === "size" ? "u64" : type;
+}
+
+/** Deno's word for a parameter: by value it passes structs that are described by their members. */
+function denoType(type: Argument): DenoType {
+  if (type === "struct64") return { struct: new Array<string>(structBytes).fill("u8") };
+  return type === "buffer" ? type : denoScalar(type);
 }
 
 /** The port, or null where this is not Deno. */
@@ -74,10 +84,12 @@ class DenoPort implements FfiPort {
   bind<G extends SymbolTable[string]>(path: string, _handle: bigint, group: G): FunctionGroup<G> {
     const symbols: Record<string, DenoSymbol> = {};
     for (const [name, { args, returns, optional }] of Object.entries(group)) {
-      symbols[name] = { parameters: args.map(denoType), result: denoType(returns), optional: optional ?? false };
+      symbols[name] = { parameters: args.map(denoType), result: denoScalar(returns), optional: optional ?? false };
     }
+    const bound = this.#try(`bind ${path}`, () => this.#deno.dlopen(path, symbols).symbols);
+    const checked = structTakers(group).map(([name, args]) => [name, checkingStructs(args, Reflect.get(bound, name))]);
     // Deno checks the values at each call; that they have these types is what the table says, once.
-    return this.#try(`bind ${path}`, () => this.#deno.dlopen(path, symbols).symbols as FunctionGroup<G>);
+    return (checked.length === 0 ? bound : { ...bound, ...Object.fromEntries(checked) }) as FunctionGroup<G>;
   }
 
   memory(address: bigint, length: number): ArrayBuffer {
@@ -97,15 +109,16 @@ class DenoPort implements FfiPort {
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {
     checkFunction(address);
     const { UnsafeFnPointer, UnsafePointer } = this.#deno;
-    const definition = { parameters: args.map(denoType), result: denoType(returns) };
+    const definition = { parameters: args.map(denoType), result: denoScalar(returns) };
     const pointer = this.#try("call a pointer", () => new UnsafeFnPointer(UnsafePointer.create(address), definition));
-    return ((...values: unknown[]) => pointer.call(...values)) as NativeFunction<D>; // of these types, says the caller
+    const call = (...values: unknown[]) => pointer.call(...values);
+    return checkingStructs(args, call) as NativeFunction<D>; // of these types, says the caller
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
-    const parameters = description.args.map((type: CScalar) => denoType(type));
+    const parameters = description.args.map(denoScalar);
     const { UnsafeCallback, UnsafePointer } = this.#deno;
-    const definition = { parameters, result: denoType(description.returns) };
+    const definition = { parameters, result: denoScalar(description.returns) };
     const callback = this.#try("make a callback", () => new UnsafeCallback(definition, fn));
     return { address: UnsafePointer.value(callback.pointer), close: () => callback.close() };
   }

@@ -12,8 +12,12 @@ export type ScalarValue<S extends CScalar> = S extends "i64" | "u64" | "size" | 
 /** What a `buffer` argument accepts: JavaScript memory that C uses during the call only, or null. */
 export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 
+/** What a `struct64` argument accepts: the 64 bytes of the struct, which are copied. */
+export type StructArgument = Uint8Array<ArrayBuffer>;
+
 /** The JavaScript value of one argument. */
 export type ArgumentValue<A extends Argument> = A extends "buffer" ? BufferArgument
+  : A extends "struct64" ? StructArgument
   : A extends CScalar ? ScalarValue<A>
   : never;
 

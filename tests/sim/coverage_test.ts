@@ -13,8 +13,11 @@ const table: readonly (readonly [group: string, name: string, description: Funct
 >(cuda).flatMap(([group, functions]) => Object.entries(functions).map(([name, one]) => [group, name, one] as const));
 
 /** A value for each parameter, for a call that must not look at any. */
-function zeroes({ args }: FunctionDescription): (number | bigint | null)[] {
-  return args.map((type) => type === "buffer" ? null : ["i64", "u64", "size", "ptr"].includes(type) ? 0n : 0);
+function zeroes({ args }: FunctionDescription): (number | bigint | Uint8Array | null)[] {
+  return args.map((type) => {
+    if (type === "struct64") return new Uint8Array(64);
+    return type === "buffer" ? null : ["i64", "u64", "size", "ptr"].includes(type) ? 0n : 0;
+  });
 }
 
 test("a function that is not simulated says so, and the simulator names it", () => {
