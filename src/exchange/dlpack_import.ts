@@ -20,6 +20,7 @@ import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { callDeleter, DlpackTensor, type ImportOptions, isDlpackSource } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
+import { extentOf } from "./extent.ts";
 
 /**
  * Takes a tensor over.
@@ -52,7 +53,8 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
   const dtype = readDtype(dl_tensor, flags);
   const device = readDevice(dl_tensor, options);
   const layout = readLayout(dl_tensor, dtype);
-  const { ptr, size, offset } = readExtent(dl_tensor, layout);
+  const data = dl_tensor.data === 0n ? 0n : dl_tensor.data + dl_tensor.byte_offset;
+  const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
   const buffer = MemoryBuffer.fromAllocation({
     ptr,
     size,
@@ -124,28 +126,6 @@ function readLayout(tensor: StructView<typeof DLTensor>, dtype: DType): StridedL
     const why = error instanceof Error ? error.message : String(error);
     throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
   }
-}
-
-/** The memory that a tensor vouches for: from its lowest element to its highest, and not a byte more. */
-function readExtent(
-  tensor: StructView<typeof DLTensor>,
-  layout: StridedLayout,
-): { readonly ptr: bigint; readonly size: number; readonly offset: number } {
-  if (layout.volume === 0) return { ptr: 0n, size: 0, offset: 0 };
-  if (tensor.data === 0n) {
-    throw new ExchangeError(`Cannot import a DLPack tensor of ${layout.volume} elements: its data pointer is NULL`);
-  }
-  const [min, max] = layout.offsetBounds;
-  const before = -Math.floor(min * layout.itemsize);
-  const size = before + Math.ceil((max + 1) * layout.itemsize);
-  const ptr = tensor.data + tensor.byte_offset - BigInt(before);
-  if (ptr <= 0n || ptr + BigInt(size) > 1n << 64n) {
-    throw new ExchangeError(
-      `Cannot import a DLPack tensor of ${size} bytes from ${before} before address ${tensor.data} + ` +
-        `${tensor.byte_offset}: they lie outside of memory`,
-    );
-  }
-  return { ptr, size, offset: before };
 }
 
 function readNumbers(address: bigint, count: number, what: string): number[] {

@@ -19,6 +19,14 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
 }
 
 /**
+ * Between two streams whose owners know each other's: makes whatever `after` does next wait for everything enqueued on
+ * `before`. In this direction before a consumer begins, and in the other when it is done.
+ */
+export function orderStreams(before: CudaStream, after: CudaStream): void {
+  after.wait(before);
+}
+
+/**
  * After a consumer on an unknown stream has released: makes the home stream wait for all the work that the device's
  * context holds at this moment, the consumer's included, so that whatever the home stream does next, freeing above all,
  * comes after it. The host does not wait, unless the driver is older than CUDA 12.4 and cannot do it.

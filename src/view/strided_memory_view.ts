@@ -5,13 +5,14 @@
  */
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
-import { protocols } from "./protocols.ts";
+import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
 export interface FromBufferOptions {
@@ -79,17 +80,25 @@ export class StridedMemoryView {
   }
 
   /**
-   * Sees an array of whatever kind without copying it: a typed array, or an object with a method `__dlpack__`.
+   * Sees an array of whatever kind without copying it: a typed array, or an object that speaks one of the exchange
+   * protocols (`__dlpack__`, `__cuda_array_interface__`, `__array_interface__`). If it speaks several, the first of these
+   * is used.
    *
    * @throws {TypeError} for anything else
+   * @throws {ExchangeError} if the array cannot be taken as it is
    */
   static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
     if (source instanceof StridedMemoryView) return source;
     if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
       return StridedMemoryView.fromTypedArray(source as TypedArray); // a view that is no DataView is a typed array
     }
-    if (protocols().isDlpackSource(source)) return StridedMemoryView.fromDlpack(source, options);
-    throw new TypeError(`Cannot view ${describe(source)}: expected a typed array or an object with __dlpack__()`);
+    const kind = arraySourceOf(source);
+    if (kind === undefined) {
+      throw new TypeError(
+        `Cannot view ${describe(source)}: expected a typed array or an object with one of ${spokenProtocols()}`,
+      );
+    }
+    return kind.take(source as object, options); // only objects and functions are of a kind
   }
 
   /**
@@ -135,6 +144,30 @@ export class StridedMemoryView {
    */
   static fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
     return protocols().fromDlpack(source, options);
+  }
+
+  /**
+   * Sees device memory that an object describes by its `__cuda_array_interface__` (version 3 and older).
+   *
+   * The object is kept alive by the view's buffer. What the producer has enqueued on its stream comes before whatever the
+   * given stream does next, and when the view is closed, what was enqueued there comes before the producer's next work.
+   * With a device alone the view is ordered on the producer's stream.
+   *
+   * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
+   * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
+   */
+  static fromCudaArrayInterface(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+    return protocols().fromCudaArrayInterface(source, options);
+  }
+
+  /**
+   * Sees host memory that an object describes by its `__array_interface__`, as NumPy's arrays do. The object is kept
+   * alive by the view's buffer.
+   *
+   * @throws {ExchangeError} for masked and structured arrays, and other memory than what an address says
+   */
+  static fromArrayInterface(source: unknown): StridedMemoryView {
+    return protocols().fromArrayInterface(source, {});
   }
 
   /** A view over foreign memory that `onClose` gives back. For the exchange protocols. */
@@ -272,6 +305,26 @@ export class StridedMemoryView {
   /** DLPack's device type and number: `[1, 0]` for host memory, `[2, n]` for CUDA device n. */
   __dlpack_device__(): [type: number, id: number] {
     return protocols().dlpackDevice(this);
+  }
+
+  /**
+   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps
+   * the view's buffer open, and orders its work on the `stream` that the description names.
+   *
+   * @throws {ExchangeError} for host memory, and for an element type without a type string
+   */
+  toCudaArrayInterface(): CudaArrayInterface {
+    return protocols().toCudaArrayInterface(this);
+  }
+
+  /** The CUDA Array Interface, as other libraries look for it; undefined for host memory. */
+  get __cuda_array_interface__(): CudaArrayInterface | undefined {
+    return this.device === null ? undefined : this.toCudaArrayInterface();
+  }
+
+  /** NumPy's array interface, as other libraries look for it; undefined for device memory. */
+  get __array_interface__(): ArrayInterface | undefined {
+    return this.device === null ? protocols().toArrayInterface(this) : undefined;
   }
 
   /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */

@@ -206,7 +206,7 @@ test("memory that may move or that other threads see is refused, and so is what 
     assertThrows(
       () => StridedMemoryView.from(source),
       TypeError,
-      "expected a typed array or an object with __dlpack__()",
+      "expected a typed array or an object with one of __dlpack__",
     );
   }
 });

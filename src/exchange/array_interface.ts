@@ -1,0 +1,214 @@
+/**
+ * Arrays described by a plain object: NumPy's `__array_interface__`, and the CUDA Array Interface (version 3), which says
+ * in addition on which stream the memory is ordered.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../cuda/device.ts";
+import { CudaStream } from "../cuda/stream.ts";
+import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ImportOptions } from "./dlpack.ts";
+import { ExchangeError } from "./error.ts";
+import { extentOf } from "./extent.ts";
+import { orderStreams } from "./order.ts";
+
+/** NumPy's array interface, version 3. */
+export interface ArrayInterface {
+  /** Extents. */
+  readonly shape: readonly number[];
+  /** NumPy's type string: `<f4`. */
+  readonly typestr: string;
+  /** Address of the first element, 0n if there are none, and whether writing is refused. */
+  readonly data: readonly [ptr: bigint, readonly: boolean];
+  /** Strides in bytes; null for C order without gaps. */
+  readonly strides: readonly number[] | null;
+  /** 3. */
+  readonly version: number;
+}
+
+/** The CUDA Array Interface, version 3. */
+export interface CudaArrayInterface extends ArrayInterface {
+  /** Handle of the stream that the memory is ordered on: 1n is the legacy default one. null: no order is needed. */
+  readonly stream: bigint | null;
+}
+
+/** Names of the two protocols. */
+type InterfaceName = "__array_interface__" | "__cuda_array_interface__";
+
+/** Whether an object describes itself by this interface. */
+export function hasInterface(source: object, name: InterfaceName): boolean {
+  return Reflect.get(source, name) !== undefined;
+}
+
+/** Describes a view of host memory. */
+export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
+  const { dtype, layout, shape, ptr, readonly } = view;
+  if (dtype.typestr === null) {
+    throw new ExchangeError(
+      `Cannot describe ${dtype.name} by the array interface: NumPy has no type string for it. Use DLPack, or view the ` +
+        "bytes as unsigned integers.",
+    );
+  }
+  const strides = layout.isContiguousC ? null : layout.stridesInBytes;
+  return { shape, typestr: dtype.typestr, data: [ptr, readonly], strides, version: 3 };
+}
+
+/** Describes a view of device memory. */
+export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterface {
+  if (view.device === null) {
+    throw new ExchangeError(
+      "Cannot describe host memory by the CUDA Array Interface. Use DLPack, or copy it to a device.",
+    );
+  }
+  // Stream 0 is forbidden because it is ambiguous: it is the legacy default stream, whose own name is 1.
+  const stream = view.stream === null ? null : view.stream.handle || 1n;
+  return { ...toArrayInterface(view), stream };
+}
+
+/** Sees host memory that an object describes. */
+export function fromArrayInterface(source: unknown): StridedMemoryView {
+  const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
+  const { ptr, size, offset } = extentOf(layout, data, "an array");
+  const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+}
+
+/** Sees device memory that an object describes, in order. */
+export function fromCudaArrayInterface(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+  const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
+  const device = options.stream?.device ?? options.device;
+  if (device === undefined) {
+    throw new ExchangeError(
+      "Cannot import by the CUDA Array Interface, which does not say which device it is about: pass { stream } to say " +
+        "where the memory will be used, or { device }.",
+    );
+  }
+  const producer = producerStream(stream, device);
+  const { ptr, size, offset } = extentOf(layout, data, "a CUDA array");
+  // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
+  const home = options.stream === undefined ? producer : options.stream;
+  if (home !== null && producer !== null) orderStreams(producer, home);
+  const buffer = MemoryBuffer.fromAllocation({
+    ptr,
+    size,
+    device,
+    stream: home,
+    owner: source,
+    free: giveBack(options.stream === null ? null : producer),
+  });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
+}
+
+/** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */
+function giveBack(producer: CudaStream | null): Allocation["free"] {
+  return (_, stream) => {
+    if (producer !== null && stream !== null) orderStreams(stream, producer);
+  };
+}
+
+/** The producer's stream; null if it asks for no order. */
+function producerStream(stream: unknown, device: CudaDevice): CudaStream | null {
+  if (stream === undefined || stream === null) return null;
+  const handle = toAddress(stream);
+  if (handle === null) throw unusable(`stream is ${show(stream)}, expected null or a handle`);
+  if (handle === 0n) {
+    throw unusable(
+      "stream is 0, which the protocol forbids: it must be 1 for the legacy default stream, 2 for the " +
+        "per-thread one, or null",
+    );
+  }
+  return CudaStream.fromHandle(device, handle);
+}
+
+interface Described {
+  readonly layout: StridedLayout;
+  readonly dtype: DType;
+  readonly data: bigint;
+  readonly readonly: boolean;
+  readonly stream: unknown;
+}
+
+/** Reads a description, believing nothing that it says. */
+function readInterface(source: unknown, name: InterfaceName): Described {
+  const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
+    ? Reflect.get(source, name)
+    : undefined;
+  if (typeof found !== "object" || found === null) throw unusable(`expected an object with ${name}`);
+  const from = (key: string): unknown => Reflect.get(found, key);
+  const version = from("version");
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
+    throw unusable(`version is ${show(version)}, expected 3 or an older one`);
+  }
+  const mask = from("mask");
+  if (mask !== undefined && mask !== null) {
+    throw unusable("it has a mask. Fill the masked elements in first, or exchange data and mask as two arrays");
+  }
+  const dtype = readDtype(from("typestr"), from("descr"));
+  const shape = readNumbers("shape", from("shape"), (extent) => extent >= 0);
+  const strides = from("strides");
+  const layout = attempt(() =>
+    strides === undefined || strides === null
+      ? new StridedLayout(shape, null, dtype.itemsize)
+      : new StridedLayout(shape, readNumbers("strides", strides, () => true), dtype.itemsize, { divideStrides: true })
+  );
+  return { layout, dtype, ...readData(from("data")), stream: from("stream") };
+}
+
+function readDtype(typestr: unknown, descr: unknown): DType {
+  if (typeof typestr !== "string") throw unusable(`typestr is ${show(typestr)}, expected a string such as "<f4"`);
+  const isStructured = Array.isArray(descr) &&
+    (descr.length !== 1 || !Array.isArray(descr[0]) || descr[0].length !== 2 || descr[0][0] !== "");
+  if (isStructured && typestr.includes("V")) {
+    throw unusable("its elements are structures. Exchange each field as an array of its own");
+  }
+  return attempt(() => DType.from(typestr));
+}
+
+function readNumbers(what: string, values: unknown, isGood: (value: number) => boolean): number[] {
+  if (!Array.isArray(values)) throw unusable(`${what} is ${show(values)}, expected an array of integers`);
+  if (values.length > MAX_NDIM) throw unusable(`it has ${values.length} dimensions, expected at most ${MAX_NDIM}`);
+  return values.map((value: unknown) => {
+    const number = typeof value === "bigint" ? Number(value) : value;
+    if (typeof number === "number" && Number.isSafeInteger(number) && isGood(number)) return number + 0;
+    throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " from 0 on" : ""}`);
+  });
+}
+
+function readData(data: unknown): { readonly data: bigint; readonly readonly: boolean } {
+  if (!Array.isArray(data) || data.length !== 2) {
+    throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
+  }
+  const [address, readonly] = data as [unknown, unknown];
+  const ptr = address === null ? 0n : toAddress(address);
+  if (ptr === null) throw unusable(`its address is ${show(address)}, expected an integer from 0 on`);
+  return { data: ptr, readonly: Boolean(readonly) };
+}
+
+/** A 64-bit address or handle, or null if the value is none. */
+function toAddress(value: unknown): bigint | null {
+  if (typeof value !== "bigint" && !(typeof value === "number" && Number.isSafeInteger(value))) return null;
+  const address = BigInt(value);
+  return address >= 0n && address < 1n << 64n ? address : null;
+}
+
+function attempt<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function unusable(why: string, cause?: unknown): ExchangeError {
+  return new ExchangeError(`Cannot import by the array interface: ${why}`, { cause });
+}
+
+function show(value: unknown): string {
+  return typeof value === "object" && value !== null
+    ? "an object"
+    : typeof value === "bigint"
+    ? `${value}`
+    : `${value as string}`;
+}
