@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_DEVICE_ATTRIBUTE, CU_EVENT, CU_STREAM, CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import { NativeArena, type Out } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
@@ -45,6 +45,8 @@ export class CudaDevice {
   /** All devices of the same driver by ordinal, this one included. */
   readonly siblings: readonly CudaDevice[];
   readonly #arena = new NativeArena();
+  /** A place for what the driver answers to one call, to be read before the next one. */
+  readonly answer: Out<"ptr"> = this.#arena.out("ptr");
   readonly #out = this.#arena.out("ptr");
   readonly #int = this.#arena.out("i32");
   readonly #handle: number;
@@ -205,7 +207,7 @@ export class CudaDevice {
   fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
     const { fill } = this.driver;
     const call = `cuMemsetD${(8 * width) as 8 | 16 | 32}Async` as const;
-    this.within(() => this.#check(call, fill[call](destination, value, BigInt(bytes / width), stream.handle)));
+    this.#check(call, stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle)));
   }
 
   /** Bytes of device memory that are free, and all of them. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CU_FUNC_ATTRIBUTE } from "../../bindings/cuda_types.ts";
+import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { DType } from "../layout/mod.ts";
 import type { CudaDevice } from "./device.ts";
@@ -61,19 +61,20 @@ export class Kernel {
    */
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = {}): void {
     const { sharedBytes = 0 } = options;
-    const [gx, gy, gz] = extents("grid", grid);
-    const [bx, by, bz] = extents("block", block);
+    const [gx, gy, gz] = [extent("grid", grid, 0), extent("grid", grid, 1), extent("grid", grid, 2)];
+    const [bx, by, bz] = [extent("block", block, 0), extent("block", block, 1), extent("block", block, 2)];
     if (this.#scratch === undefined || this.#scratch.capacity < args.length) {
       this.#scratch?.arena.close();
       this.#scratch = makeScratch(Math.max(16, args.length));
     }
     const { values, pointers } = this.#scratch;
-    args.forEach((arg, i) => write(values, i * slotBytes, arg, `${this.name}, argument ${i}`));
+    let index = 0;
+    for (const arg of args) this.#write(values, index++, arg);
     const { driver } = this.device;
-    const code = this.device.within(() =>
+    const code = stream.enqueue(() =>
       driver.kernel.cuLaunchKernel(this.handle, gx, gy, gz, bx, by, bz, sharedBytes, stream.handle, pointers, 0n)
     );
-    checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
+    if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
   }
 
   /** An attribute of the kernel. */
@@ -96,6 +97,15 @@ export class Kernel {
     const ask = () => cuOccupancyMaxPotentialBlockSize(grid.$address, block.$address, this.handle, 0n, shared, 0);
     checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.within(ask));
     return { blockSize: block.value, minGridSize: grid.value };
+  }
+
+  #write(values: DataView, index: number, arg: KernelArg): void {
+    try {
+      write(values, index * slotBytes, arg);
+    } catch (error) {
+      if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
+      throw error;
+    }
   }
 
   /** Frees what launches have needed. Called by the program. */
@@ -124,19 +134,19 @@ function makeScratch(capacity: number): Scratch {
   return { arena, capacity, values: new DataView(buffer, byteOffset, byteLength), pointers: pointers.address };
 }
 
-function write(values: DataView, at: number, arg: KernelArg, what: string): void {
+function write(values: DataView, at: number, arg: KernelArg): void {
   if (typeof arg === "bigint") {
-    if (arg < -(1n << 63n) || arg >= 1n << 64n) throw new RangeError(`${what}: ${arg} does not fit 64 bits`);
+    if (arg < -(1n << 63n) || arg >= 1n << 64n) throw new RangeError(`${arg} does not fit 64 bits`);
     values.setBigUint64(at, BigInt.asUintN(64, arg), true);
   } else if (isTyped(arg)) {
     const dtype = DType.from(arg[0]);
-    if (dtype.itemsize > slotBytes) throw new TypeError(`${what}: ${dtype.name} is too large to be passed by value`);
+    if (dtype.itemsize > slotBytes) throw new TypeError(`${dtype.name} is too large to be passed by value`);
     dtype.write(values, at, arg[1]);
   } else if (typeof arg === "object" && arg !== null && typeof arg.ptr === "bigint") {
     values.setBigUint64(at, arg.ptr, true);
   } else {
     throw new TypeError(
-      `${what}: expected memory, a bigint, or a number with its type such as ["float32", 1], got ${typeof arg}`,
+      `expected memory, a bigint, or a number with its type such as ["float32", 1], got ${typeof arg}`,
     );
   }
 }
@@ -145,12 +155,9 @@ function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number 
   return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
 }
 
-function extents(what: string, dim: Dim3): [x: number, y: number, z: number] {
-  const [x, y = 1, z = 1] = typeof dim === "number" ? [dim] : dim;
-  for (const extent of [x, y, z]) {
-    if (!Number.isInteger(extent) || extent < 1 || extent > 0x7fff_ffff) {
-      throw new RangeError(`Cannot launch a ${what} of (${x}, ${y}, ${z}): expected positive integers`);
-    }
-  }
-  return [x, y, z];
+function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
+  const value = (typeof dim === "number" ? (axis === 0 ? dim : 1) : dim[axis]) ?? 1;
+  if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
+  const all = typeof dim === "number" ? [dim] : dim;
+  throw new RangeError(`Cannot launch a ${what} of (${all.join(", ")}): expected positive integers`);
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CUresult } from "../../bindings/cuda_types.ts";
+import { CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import type { CudaDevice } from "./device.ts";
@@ -21,11 +21,14 @@ export class CudaStream {
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
   readonly #handle: bigint;
+  /** Whether the handle stands for whatever default stream the current context has. */
+  readonly #isDefault: boolean;
   readonly #holders: Holders;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
     this.device = device;
     this.#handle = handle;
+    this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.owner = owner;
     const releaseDevice = owned ? device.hold() : null;
     this.#holders = new Holders(() => {
@@ -56,10 +59,26 @@ export class CudaStream {
     return this.#handle;
   }
 
+  /**
+   * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
+   * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
+   * so), the device's context is made current, which costs two calls more.
+   *
+   * @returns what the driver returned
+   */
+  enqueue(call: () => number): number {
+    if (!this.#isDefault) {
+      const code = call();
+      if (code !== CUresult.CUDA_ERROR_INVALID_CONTEXT) return code;
+    }
+    return this.device.within(call);
+  }
+
   /** Marks the present end of the stream with an event: a new one, or the given one. */
   record(event: CudaEvent = this.device.createEvent()): CudaEvent {
     const { driver } = this.device;
-    this.device.within(() => checkCuda(driver, "cuEventRecord", driver.event.cuEventRecord(event.handle, this.handle)));
+    const { handle } = this;
+    checkCuda(driver, "cuEventRecord", this.enqueue(() => driver.event.cuEventRecord(event.handle, handle)));
     return event;
   }
 
@@ -72,17 +91,19 @@ export class CudaStream {
       return;
     }
     const { driver } = this.device;
-    this.device.within(() => {
-      checkCuda(driver, "cuStreamWaitEvent", driver.stream.cuStreamWaitEvent(this.handle, other.handle, 0));
-    });
+    const { handle } = this;
+    checkCuda(
+      driver,
+      "cuStreamWaitEvent",
+      this.enqueue(() => driver.stream.cuStreamWaitEvent(handle, other.handle, 0)),
+    );
   }
 
   /** Blocks until everything enqueued so far is done. */
   synchronize(): void {
     const { driver } = this.device;
-    this.device.within(() => {
-      checkCuda(driver, "cuStreamSynchronize", driver.stream.cuStreamSynchronize(this.handle));
-    });
+    const { handle } = this;
+    checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
   }
 
   /**
@@ -97,7 +118,7 @@ export class CudaStream {
     const { handle } = this;
     const wakeup = createWakeup();
     const { callback, argument } = wakeup;
-    const code = device.within(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
+    const code = this.enqueue(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
     const { clearInterval, setInterval } = builtin("node:timers");
@@ -112,7 +133,8 @@ export class CudaStream {
   }
 
   #query(): number {
-    return this.device.within(() => this.device.driver.stream.cuStreamQuery(this.handle));
+    const { handle } = this;
+    return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
   }
 
   #hasFailed(): boolean {

@@ -7,7 +7,6 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
@@ -101,15 +100,14 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
-    using arena = new NativeArena();
-    const out = arena.out("ptr");
-    const { driver } = this.device;
-    const code = this.device.within(() =>
-      driver.pool.cuMemAllocFromPoolAsync(out.$address, BigInt(bytes), pool, stream.handle)
+    const { driver, answer } = this.device;
+    const { handle } = stream;
+    const code = stream.enqueue(() =>
+      driver.pool.cuMemAllocFromPoolAsync(answer.$address, BigInt(bytes), pool, handle)
     );
     if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
     checkCuda(driver, "cuMemAllocFromPoolAsync", code);
-    return out.value;
+    return answer.value;
   }
 
   #outOfMemory(bytes: number): CudaError {
@@ -128,5 +126,6 @@ export class DeviceMemoryResource extends MemoryResource {
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(device: CudaDevice, ptr: bigint, stream: CudaStream): void {
   const { driver } = device;
-  device.within(() => checkCuda(driver, "cuMemFreeAsync", driver.pool.cuMemFreeAsync(ptr, stream.handle)));
+  const { handle } = stream;
+  checkCuda(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
 }

@@ -174,6 +174,9 @@ class Run {
     const data = libc().loading.calloc(16n, 4n);
     const made = foreignTensor(kind, { shape: [4, 4], strides: [4, 1], data, deleter: this.#deleter.address });
     const { ptr } = made;
+    // The address may have been that of an export, whose memory has been freed since.
+    this.#deleters.delete(ptr);
+    this.#deleter.calls.set(ptr, 0);
     const tensor = new DlpackTensor(ptr, kind === "versioned" ? [1, 3] : null, { isReleased: () => false });
     this.#tensors.push({ ptr, kind, over: null, tensor, state: "out" });
     this.#foreign.push(made.free, () => libc().loading.free(data));
