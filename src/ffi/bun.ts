@@ -49,6 +49,9 @@ export function bunPort(): FfiPort | null {
   return process === undefined || version === undefined ? null : new BunPort(version, process);
 }
 
+/** So many parameters Bun passes; a struct by value is eight of them. */
+const mostParameters = 32;
+
 class BunPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
@@ -87,6 +90,9 @@ class BunPort implements FfiPort {
 
   #symbol(args: readonly Argument[], returns: Argument | "void"): BunSymbol {
     const plain = takesStruct(args) ? lowerStructs(args, this.platform.arch).args : args;
+    if (plain.length > mostParameters) {
+      throw new FfiError(`Cannot call a function of ${plain.length} words: Bun passes at most ${mostParameters}`);
+    }
     return { args: plain.map(bunType), returns: bunType(returns) };
   }
 
