@@ -228,6 +228,11 @@ export class CudaDevice {
     return this.#holders.hold();
   }
 
+  /** As `hold`, also after `close`: for who still has work to finish, while somebody else holds the device. */
+  keep(): () => void {
+    return this.#holders.hold();
+  }
+
   /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
     this.#holders.close();

@@ -23,12 +23,14 @@ export class CudaStream {
   readonly #handle: bigint;
   /** Whether the handle stands for whatever default stream the current context has. */
   readonly #isDefault: boolean;
+  readonly #isOwned: boolean;
   readonly #holders: Holders;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
     this.device = device;
     this.#handle = handle;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
+    this.#isOwned = owned;
     this.owner = owner;
     const releaseDevice = owned ? device.hold() : null;
     this.#holders = new Holders(() => {
@@ -150,12 +152,20 @@ export class CudaStream {
   }
 
   /**
-   * Keeps the stream until the returned function is called, even if it is closed meanwhile. What a buffer does with its
-   * home stream, on which it will be freed.
+   * Keeps the stream, and the context that it belongs to, until the returned function is called, even if both are closed
+   * meanwhile. What a buffer does with its home stream, on which it will be freed.
+   *
+   * @throws {TypeError} if the stream is closed, or its Cuda
    */
   hold(): () => void {
     if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
-    return this.#holders.hold();
+    const releaseDevice = this.#isOwned ? null : this.device.hold(); // a stream of our own holds its device anyway
+    const releaseStream = this.#holders.hold();
+    if (releaseDevice === null) return releaseStream;
+    return () => {
+      releaseStream();
+      releaseDevice();
+    };
   }
 
   /**

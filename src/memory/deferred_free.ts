@@ -10,6 +10,8 @@ import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
   readonly passed: CudaEvent;
+  /** Ends the hold on the event's device. */
+  readonly release: () => void;
   readonly free: () => void;
 }
 
@@ -24,9 +26,13 @@ onReclaim(() => {
   }
 });
 
-function finish({ passed, free }: Pending): void {
-  passed.close();
-  free();
+function finish({ passed, release, free }: Pending): void {
+  try {
+    passed.close();
+    free();
+  } finally {
+    release();
+  }
 }
 
 /**
@@ -36,7 +42,7 @@ function finish({ passed, free }: Pending): void {
  */
 export function freeAfter(stream: CudaStream | null, free: () => void): void {
   if (stream === null || stream.isDone) return free();
-  pending.push({ passed: stream.record(), free });
+  pending.push({ passed: stream.record(), release: stream.device.keep(), free });
 }
 
 /** Frees what is still waiting, after waiting for it. For tests, and for a program's end. */

@@ -76,14 +76,19 @@ export class DeviceMemoryResource extends MemoryResource {
     const stream = options.stream ?? device.defaultStream;
     const handle = this.pool.handle; // a closed pool is an error before anything is held
     const releasePool = this.pool.hold();
+    let ptr = 0n;
     try {
-      const ptr = bytes === 0 ? 0n : this.#allocate(bytes, handle, stream);
+      if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
       const free = (at: bigint, home: CudaStream | null) => {
-        if (at !== 0n) freeInOrder(device, at, home ?? device.defaultStream);
-        releasePool();
+        try {
+          if (at !== 0n) freeInOrder(at, home ?? device.defaultStream);
+        } finally {
+          releasePool();
+        }
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free });
     } catch (error) {
+      if (ptr !== 0n) freeInOrder(ptr, stream); // the stream is closed, but something still holds it
       releasePool();
       throw error;
     }
@@ -124,8 +129,7 @@ export class DeviceMemoryResource extends MemoryResource {
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */
-function freeInOrder(device: CudaDevice, ptr: bigint, stream: CudaStream): void {
-  const { driver } = device;
-  const { handle } = stream;
+function freeInOrder(ptr: bigint, stream: CudaStream): void {
+  const { device: { driver }, handle } = stream;
   checkCuda(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
 }

@@ -73,20 +73,26 @@ export abstract class DriverMemoryResource extends MemoryResource {
     checkSize(bytes);
     reclaim();
     const { device } = this;
+    const releaseStream = options.stream?.hold(); // a closed stream is an error before anything is allocated
     const releaseDevice = device.hold();
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
       const free = (at: bigint, home: CudaStream | null) => {
         freeAfter(home, () => {
-          if (at !== 0n) device.within(() => release(device, at));
-          releaseDevice();
+          try {
+            if (at !== 0n) device.within(() => release(device, at));
+          } finally {
+            releaseDevice();
+          }
         });
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream: options.stream ?? null, free });
     } catch (error) {
       releaseDevice();
       throw error;
+    } finally {
+      releaseStream?.(); // the buffer holds it now
     }
   }
 
@@ -129,7 +135,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     const { ptr, size } = buffer;
     const target = to?.ordinal ?? CU_DEVICE_CPU;
     const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, options.stream.handle);
-    if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", this.device.within(prefetch));
+    if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", options.stream.enqueue(prefetch));
   }
 
   /**

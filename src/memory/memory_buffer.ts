@@ -96,8 +96,11 @@ const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 function freeIfUnused(holding: Holding): void {
   if (!holding.closed || holding.pins > 0) return;
   holding.owner = undefined;
-  holding.free(holding.ptr, holding.stream);
-  holding.releaseStream?.();
+  try {
+    holding.free(holding.ptr, holding.stream);
+  } finally {
+    holding.releaseStream?.();
+  }
 }
 
 /**
@@ -246,7 +249,8 @@ export class MemoryBuffer {
       return;
     }
     if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
-    device.copy(to, from, this.size, directionOf(source, this), stream);
+    // The stream's own device: a default stream's handle means the one of whichever context is current.
+    stream.device.copy(to, from, this.size, directionOf(source, this), stream);
   }
 
   /**
@@ -266,7 +270,7 @@ export class MemoryBuffer {
     }
     const { ptr } = this;
     if (this.size === 0) return;
-    if (stream !== undefined && this.#driven !== null) return this.#driven.fill(ptr, value, width, this.size, stream);
+    if (stream !== undefined && this.#driven !== null) return stream.device.fill(ptr, value, width, this.size, stream);
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     const bytes = this.bytes();
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
@@ -297,17 +301,13 @@ export class MemoryBuffer {
   }
 
   /**
-   * Gives the memory back: on its home stream, or on the given stream, which becomes the home stream. If an export
-   * still uses the memory that happens when its consumer releases it. Closing twice is harmless.
+   * Gives the memory back: on its home stream, or on the given stream, which becomes the home stream, as
+   * {@linkcode MemoryBuffer.setHomeStream} says. If an export still uses the memory that happens when its consumer
+   * releases it. Closing twice is harmless.
    */
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
-    if (stream !== undefined) {
-      const releaseStream = stream.hold();
-      this.#holding.releaseStream?.();
-      this.#holding.releaseStream = releaseStream;
-      this.#holding.stream = stream;
-    }
+    if (stream !== undefined) this.setHomeStream(stream);
     this.#holding.closed = true;
     this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
     forgotten.unregister(this);

@@ -3,7 +3,8 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { type Schedule, simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc, scaled } from "../support/property.ts";
-import { orders, type Program, programs, reference, run, type RunOptions } from "./programs.ts";
+import { orders, type Program, programs, reference } from "./programs.ts";
+import { run, type RunOptions } from "./run_raw.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 
