@@ -39,6 +39,7 @@ export { type Dim3, Kernel, type KernelArg, type KernelAttribute, type LaunchOpt
 export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
 export type { PointerAttributes } from "./src/cuda/pointer_attributes.ts";
+export { type SharedHandle } from "./src/cuda/shared_handle.ts";
 export { CudaStream } from "./src/cuda/stream.ts";
 
 // sim/: a CUDA driver without a GPU

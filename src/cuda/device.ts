@@ -3,25 +3,41 @@
  *
  * @module
  */
-import { CU_DEVICE_ATTRIBUTE, CU_EVENT, CU_STREAM, CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
+import {
+  CU_DEVICE_ATTRIBUTE,
+  CU_EVENT,
+  CU_STREAM,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+} from "../../bindings/cuda_types.ts";
 import { NativeArena, type Out } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
+import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { deviceMemory } from "./device_memory.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
 import { type CompileOptions, Program } from "./program.ts";
+import { readHandle, type SharedHandle } from "./shared_handle.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Options of {@linkcode CudaDevice.createStream}. */
 export interface StreamOptions {
   /** Whether the stream ignores the legacy default stream. Default true. */
   readonly nonBlocking?: boolean;
+  /**
+   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0, the
+   * last.
+   */
+  readonly priority?: number;
 }
 
 /** Options of {@linkcode CudaDevice.createEvent}. */
 export interface EventOptions {
   /** Whether the event measures time. Default false: ordering is cheaper without. */
   readonly timing?: boolean;
+  /** Whether other processes can be given the event, which measures no time then. Default false. */
+  readonly interprocess?: boolean;
 }
 
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
@@ -52,6 +68,8 @@ export class CudaDevice {
   readonly #handle: number;
   #context = 0n;
   #defaultStream: CudaStream | undefined;
+  #perThreadStream: CudaStream | undefined;
+  #memory: DeviceMemoryResource | undefined;
   readonly #holders = new Holders(() => this.#release());
 
   /** Use `Cuda.open().devices`. */
@@ -141,21 +159,84 @@ export class CudaDevice {
     return this.#defaultStream;
   }
 
-  /** Creates a stream. */
+  /**
+   * The default stream of the calling thread: a blocking stream as any other, which only waits for the legacy one. It is
+   * what `cudaStreamPerThread` means in the CUDA runtime.
+   */
+  get perThreadStream(): CudaStream {
+    this.#perThreadStream ??= CudaStream.fromHandle(this, CU_STREAM_PER_THREAD);
+    return this.#perThreadStream;
+  }
+
+  /**
+   * Allocates from the pool that the device used when this was first asked for.
+   *
+   * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
+   */
+  get memory(): DeviceMemoryResource {
+    this.#memory ??= deviceMemory(this);
+    return this.#memory;
+  }
+
+  /** The priorities that streams can have: what goes first, and what goes last. Lower numbers go first: `[-5, 0]`. */
+  get priorityRange(): [first: number, last: number] {
+    using arena = new NativeArena();
+    const [last, first] = [arena.out("i32"), arena.out("i32")];
+    const { cuCtxGetStreamPriorityRange } = this.driver.context;
+    const ask = () => cuCtxGetStreamPriorityRange(last.$address, first.$address);
+    this.#check("cuCtxGetStreamPriorityRange", this.within(ask));
+    return [first.value, last.value];
+  }
+
+  /**
+   * Creates a stream.
+   *
+   * @throws {RangeError} for a priority that streams of this device cannot have
+   */
   createStream(options: StreamOptions = {}): CudaStream {
     const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
+    const { priority } = options;
+    if (priority !== undefined) this.#checkPriority(priority);
+    const { cuStreamCreate, cuStreamCreateWithPriority } = this.driver.stream;
     return this.within(() => {
-      this.#check("cuStreamCreate", this.driver.stream.cuStreamCreate(this.#out.$address, flags));
+      if (priority === undefined) this.#check("cuStreamCreate", cuStreamCreate(this.#out.$address, flags));
+      else {
+        const code = cuStreamCreateWithPriority(this.#out.$address, flags, priority);
+        this.#check("cuStreamCreateWithPriority", code);
+      }
       return CudaStream.adopt(this, this.#out.value);
     });
   }
 
-  /** Creates an event. */
+  /**
+   * Creates an event.
+   *
+   * @throws {TypeError} for an event that measures time and can be given to other processes: CUDA has none
+   */
   createEvent(options: EventOptions = {}): CudaEvent {
-    const flags = options.timing ?? false ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING;
+    const { timing = false, interprocess = false } = options;
+    if (timing && interprocess) {
+      throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
+    }
+    const flags = (timing ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING) | (interprocess ? CU_EVENT.INTERPROCESS : 0);
     return this.within(() => {
       this.#check("cuEventCreate", this.driver.event.cuEventCreate(this.#out.$address, flags));
-      return new CudaEvent(this, this.#out.value);
+      return new CudaEvent(this, this.#out.value, interprocess);
+    });
+  }
+
+  /**
+   * Opens an event of another process, by what `event.exportHandle()` gave there. Its owner must close it last.
+   *
+   * @throws {TypeError} if this is no handle of an event
+   * @throws {RangeError} if it is an event of another device
+   * @throws {CudaError} if the other process is gone, or is this one
+   */
+  importEvent(handle: SharedHandle): CudaEvent {
+    const bytes = readHandle(handle, ["event"], this);
+    return this.within(() => {
+      this.#check("cuIpcOpenEventHandle", this.driver.ipc.cuIpcOpenEventHandle(this.#out.$address, bytes));
+      return new CudaEvent(this, this.#out.value, true);
     });
   }
 
@@ -236,6 +317,14 @@ export class CudaDevice {
   /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
     this.#holders.close();
+  }
+
+  #checkPriority(priority: number): void {
+    const [first, last] = this.priorityRange;
+    if (Number.isInteger(priority) && priority >= first && priority <= last) return;
+    throw new RangeError(
+      `Cannot create a stream of priority ${priority}: expected an integer from ${first} (goes first) to ${last}`,
+    );
   }
 
   #release(): void {

@@ -7,19 +7,32 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
+import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
 
 /** A CUDA event. */
 export class CudaEvent {
-  /** `CUevent`, the same as `cudaEvent_t`. */
-  readonly handle: bigint;
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
+  /** Whether other processes can be given the event, or it was given by one. */
+  readonly isInterprocess: boolean;
+  readonly #handle: bigint;
   #closed = false;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
-  constructor(device: CudaDevice, handle: bigint) {
+  constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
     this.device = device;
-    this.handle = handle;
+    this.isInterprocess = isInterprocess;
+    this.#handle = handle;
+  }
+
+  /**
+   * `CUevent`, the same as `cudaEvent_t`.
+   *
+   * @throws {TypeError} if the event is closed
+   */
+  get handle(): bigint {
+    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
+    return this.#handle;
   }
 
   /** Blocks until the work before the event is done. */
@@ -58,12 +71,32 @@ export class CudaEvent {
     return out.value;
   }
 
+  /**
+   * Writes the event down for another process, which opens it with `device.importEvent()` and may record it, wait for it
+   * and ask for it. A wait is for what was recorded last when the wait is made: record first, and only then tell the
+   * other process to wait.
+   *
+   * @throws {TypeError} if it was not created with `interprocess: true`
+   */
+  exportHandle(): SharedHandle {
+    if (!this.isInterprocess) {
+      throw new TypeError("Cannot export an event of this process alone: create it with { interprocess: true }");
+    }
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(handleBytes);
+    const { driver } = this.device;
+    const { handle } = this;
+    const code = this.device.within(() => driver.ipc.cuIpcGetEventHandle(address, handle));
+    checkCuda(driver, "cuIpcGetEventHandle", code);
+    return writeHandle("event", this.device, bytes);
+  }
+
   /** Destroys the event; waits for it that are enqueued already are kept. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     const { driver } = this.device;
-    checkCuda(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.handle));
+    checkCuda(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
   }
 
   /** Destroys the event. */

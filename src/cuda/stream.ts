@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import { CU_STREAM, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import type { CudaDevice } from "./device.ts";
@@ -142,6 +143,28 @@ export class CudaStream {
   #hasFailed(): boolean {
     const code = this.#query();
     return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
+  }
+
+  /** Its priority: see {@linkcode CudaDevice.priorityRange}. */
+  get priority(): number {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const { handle } = this;
+    const code = this.enqueue(() => driver.stream.cuStreamGetPriority(handle, out.$address));
+    checkCuda(driver, "cuStreamGetPriority", code);
+    return out.value;
+  }
+
+  /** Whether it ignores the legacy default stream, instead of waiting for it and holding it up. */
+  get isNonBlocking(): boolean {
+    using arena = new NativeArena();
+    const out = arena.out("u32");
+    const { driver } = this.device;
+    const { handle } = this;
+    const code = this.enqueue(() => driver.stream.cuStreamGetFlags(handle, out.$address));
+    checkCuda(driver, "cuStreamGetFlags", code);
+    return (out.value & CU_STREAM.NON_BLOCKING) !== 0;
   }
 
   /** Whether everything enqueued so far is done. */

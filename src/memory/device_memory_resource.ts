@@ -5,6 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
+import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -133,3 +134,5 @@ function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
   checkCuda(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
 }
+
+provideDeviceMemory((device) => new DeviceMemoryResource(device));

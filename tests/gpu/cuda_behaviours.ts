@@ -125,6 +125,79 @@ export const cudaBehaviours: readonly Behaviour[] = [
   },
 
   {
+    name: "a stream has the priority that it was created with, and no other than the range allows",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      const [first, last] = device.priorityRange;
+      assert(first <= last, `[${first}, ${last}]`);
+      for (let priority = first; priority <= last; priority++) {
+        for (const nonBlocking of [true, false]) {
+          using stream = device.createStream({ priority, nonBlocking });
+          assertEquals([stream.priority, stream.isNonBlocking], [priority, nonBlocking]);
+        }
+      }
+      using plain = device.createStream();
+      assertEquals([plain.priority, plain.isNonBlocking], [0, true]);
+      for (const priority of [first - 1, last + 1, 0.5, Number.NaN]) {
+        assertThrows(() => device.createStream({ priority }), RangeError, `expected an integer from ${first}`);
+      }
+      for (const stream of [device.defaultStream, device.perThreadStream]) {
+        assertEquals([stream.priority, stream.isNonBlocking], [0, false]);
+        stream.wait(plain);
+        stream.synchronize();
+        assertEquals(stream.isDone, true);
+      }
+      assertEquals(device.perThreadStream, device.perThreadStream);
+    },
+  },
+
+  {
+    name: "an event measures time or is for other processes, not both, and is gone once it is closed",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      assertThrows(() => device.createEvent({ timing: true, interprocess: true }), TypeError, "choose one");
+      using stream = device.createStream();
+      using shared = device.createEvent({ interprocess: true });
+      using local = device.createEvent();
+      assertEquals([shared.isInterprocess, local.isInterprocess], [true, false]);
+      stream.record(shared);
+      shared.synchronize();
+      assertEquals(shared.isDone, true);
+      assertThrows(() => shared.millisecondsSince(local), CudaError, "CUDA_ERROR_INVALID_HANDLE");
+      assertThrows(() => local.exportHandle(), TypeError, "interprocess: true");
+      shared.close();
+      shared.close();
+      assertThrows(() => stream.record(shared), TypeError, "closed CudaEvent");
+      assertThrows(() => stream.wait(shared), TypeError, "closed CudaEvent");
+      assertThrows(() => shared.isDone, TypeError, "closed CudaEvent");
+    },
+  },
+
+  {
+    name: "a device has a memory resource over its current pool, made once",
+    devices: 1,
+    async run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      const { memory } = device;
+      assertEquals(memory, device.memory);
+      assertEquals(memory.pool.handle, new DeviceMemoryResource(device).pool.handle);
+      using buffer = memory.allocate(64, { stream });
+      using sink = new HostMemoryResource().allocate(64);
+      buffer.fill(7, { stream });
+      buffer.copyTo(sink, { stream });
+      using event = stream.record();
+      await event.completed();
+      assertEquals(sink.bytes()[63], 7);
+    },
+  },
+
+  {
     name: "out of memory is an error with the driver's code",
     devices: 1,
     run(root) {

@@ -1,0 +1,61 @@
+/**
+ * What one process writes down for another about an event or memory of a GPU: the driver's 64 bytes, and whose they are,
+ * as a plain value that survives JSON, `structuredClone` and any wire.
+ *
+ * @module
+ */
+import type { CudaDevice } from "./device.ts";
+
+/** The driver's word for something of another process. A plain object: send it as you like. */
+export interface SharedHandle {
+  /** What it is about: an event, memory of a pool, or memory that was allocated without one. */
+  readonly kind: "event" | "pool memory" | "memory";
+  /** UUID of the device. Ordinals differ between processes, as `CUDA_VISIBLE_DEVICES` has it; UUIDs do not. */
+  readonly device: string;
+  /** The driver's bytes, in hexadecimal: 128 digits. */
+  readonly data: string;
+}
+
+/** Bytes of every such handle in the driver's ABI. */
+export const handleBytes = 64;
+
+/** Writes a handle of the driver down. */
+export function writeHandle(kind: SharedHandle["kind"], device: CudaDevice, bytes: Uint8Array): SharedHandle {
+  return { kind, device: device.uuid, data: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+}
+
+/**
+ * Reads what another process has written down.
+ *
+ * @param kinds what is expected
+ * @param device the device that it is to be used on
+ * @throws {TypeError} if it is no such handle
+ * @throws {RangeError} if it is about another device
+ */
+export function readHandle(
+  handle: SharedHandle,
+  kinds: readonly SharedHandle["kind"][],
+  device: CudaDevice,
+): Uint8Array<ArrayBuffer> {
+  const { kind, data } = handle;
+  const isHandle = typeof data === "string" && data.length === 2 * handleBytes && /^[0-9a-f]*$/.test(data);
+  if (!kinds.includes(kind) || !isHandle) {
+    const got = isHandle ? `one of ${kind}` : "something else";
+    throw new TypeError(`Cannot import a handle: expected one of ${kinds.join(" or ")} with 128 digits, got ${got}`);
+  }
+  checkDevice(handle.device, device);
+  return Uint8Array.from({ length: handleBytes }, (_, i) => Number.parseInt(data.slice(2 * i, 2 * i + 2), 16));
+}
+
+/**
+ * Refuses to use something of one device on another.
+ *
+ * @param uuid of the device that it belongs to
+ * @throws {RangeError} naming both, and the right one if this process sees it
+ */
+export function checkDevice(uuid: string, device: CudaDevice): void {
+  if (uuid === device.uuid) return;
+  const right = device.siblings.find((one) => one.uuid === uuid);
+  const way = right === undefined ? "which this process does not see" : `which is device ${right.ordinal} here`;
+  throw new RangeError(`Cannot import to device ${device.ordinal} (${device.uuid}): it belongs to ${uuid}, ${way}`);
+}
