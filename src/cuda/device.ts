@@ -309,6 +309,17 @@ export class CudaDevice {
     return this.#holders.hold();
   }
 
+  /** Keeps the primary context as {@linkcode CudaDevice.hold} does, until `release` is called, which must be once. */
+  retain(): void {
+    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    this.#holders.retain();
+  }
+
+  /** Ends one {@linkcode CudaDevice.retain}. */
+  release(): void {
+    this.#holders.release();
+  }
+
   /** As `hold`, also after `close`: for who still has work to finish, while somebody else holds the device. */
   keep(): () => void {
     return this.#holders.hold();

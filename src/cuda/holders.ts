@@ -29,13 +29,23 @@ export class Holders {
   /** Keeps the object until the returned function is called; calling it again does nothing. */
   hold(): () => void {
     let holding = true;
-    this.#count++;
+    this.retain();
     return () => {
       if (!holding) return;
       holding = false;
-      this.#count--;
-      this.#destroyIfUnused();
+      this.release();
     };
+  }
+
+  /** Keeps the object until `release` is called, once for each time. For who calls it once for certain: it makes nothing. */
+  retain(): void {
+    this.#count++;
+  }
+
+  /** Ends one `retain`. */
+  release(): void {
+    this.#count--;
+    this.#destroyIfUnused();
   }
 
   /** Destroys the object as soon as nobody holds it. Closing twice is harmless. */

@@ -175,20 +175,21 @@ export class CudaStream {
   }
 
   /**
-   * Keeps the stream, and the context that it belongs to, until the returned function is called, even if both are closed
-   * meanwhile. What a buffer does with its home stream, on which it will be freed.
+   * Keeps the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
+   * closed meanwhile. What a buffer does with its home stream, on which it will be freed.
    *
    * @throws {TypeError} if the stream is closed, or its Cuda
    */
-  hold(): () => void {
+  retain(): void {
     if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
-    const releaseDevice = this.#isOwned ? null : this.device.hold(); // a stream of our own holds its device anyway
-    const releaseStream = this.#holders.hold();
-    if (releaseDevice === null) return releaseStream;
-    return () => {
-      releaseStream();
-      releaseDevice();
-    };
+    if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
+    this.#holders.retain();
+  }
+
+  /** Ends one {@linkcode CudaStream.retain}. */
+  release(): void {
+    this.#holders.release();
+    if (!this.#isOwned) this.device.release();
   }
 
   /**

@@ -73,10 +73,10 @@ export class DeviceMemoryResource extends MemoryResource {
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
     reclaim();
-    const { device } = this;
+    const { device, pool } = this;
     const stream = options.stream ?? device.defaultStream;
-    const handle = this.pool.handle; // a closed pool is an error before anything is held
-    const releasePool = this.pool.hold();
+    const { handle } = pool; // a closed pool is an error before anything is held
+    pool.retain();
     let ptr = 0n;
     try {
       if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
@@ -84,13 +84,13 @@ export class DeviceMemoryResource extends MemoryResource {
         try {
           if (at !== 0n) freeInOrder(at, home ?? device.defaultStream);
         } finally {
-          releasePool();
+          pool.release();
         }
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free });
     } catch (error) {
       if (ptr !== 0n) freeInOrder(ptr, stream); // the stream is closed, but something still holds it
-      releasePool();
+      pool.release();
       throw error;
     }
   }

@@ -73,7 +73,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
     checkSize(bytes);
     reclaim();
     const { device } = this;
-    const releaseStream = options.stream?.hold(); // a closed stream is an error before anything is allocated
+    options.stream?.retain(); // a closed stream is an error before anything is allocated
     const releaseDevice = device.hold();
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
@@ -92,7 +92,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
       releaseDevice();
       throw error;
     } finally {
-      releaseStream?.(); // the buffer holds it now
+      options.stream?.release(); // the buffer holds it now
     }
   }
 

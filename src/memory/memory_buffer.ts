@@ -64,14 +64,15 @@ interface Holding {
   readonly ptr: bigint;
   readonly size: number;
   readonly free: Allocation["free"];
+  /** The home stream, retained: it must outlive the memory that is freed on it. */
   stream: CudaStream | null;
-  /** Ends the hold on the home stream, which must outlive the memory that is freed on it. */
-  releaseStream: (() => void) | undefined;
   /** What keeps foreign memory alive, until the end. */
   owner: unknown;
   /** Exports that still use the memory. */
   pins: number;
   closed: boolean;
+  /** Whether the collector has been told. */
+  isWatched: boolean;
 }
 
 /**
@@ -99,9 +100,15 @@ function freeIfUnused(holding: Holding): void {
   try {
     holding.free(holding.ptr, holding.stream);
   } finally {
-    holding.releaseStream?.();
+    holding.stream?.release();
   }
 }
+
+/** Buffers of this turn of the event loop that the collector has not been told of. */
+let young: MemoryBuffer[] = [];
+
+/** How many of them there may be. */
+const enoughYoung = 64;
 
 /**
  * A range of host or device memory.
@@ -129,15 +136,28 @@ export class MemoryBuffer {
     this.kind = kind ?? (device === null ? "host" : "device");
     this.device = this.kind === "pinned" ? null : device;
     this.#driven = device;
-    const releaseStream = stream?.hold();
-    this.#holding = { ptr, size, free, stream, releaseStream, owner, pins: 0, closed: false };
+    stream?.retain();
+    this.#holding = { ptr, size, free, stream, owner, pins: 0, closed: false, isWatched: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
     const buffer = new MemoryBuffer(allocation);
-    forgotten.register(buffer, buffer.#holding, buffer);
+    // The collector is told at the end of the turn: most buffers are closed by then, and telling costs as much as all else.
+    if (young.push(buffer) === 1) queueMicrotask(MemoryBuffer.#watchYoung);
+    if (young.length === enoughYoung) MemoryBuffer.#watchYoung();
     return buffer;
+  }
+
+  static #watchYoung(): void {
+    const made = young;
+    young = [];
+    for (const buffer of made) {
+      const holding = buffer.#holding;
+      if (holding.closed) continue;
+      holding.isWatched = true;
+      forgotten.register(buffer, holding, buffer);
+    }
   }
 
   /**
@@ -197,10 +217,15 @@ export class MemoryBuffer {
   setHomeStream(stream: CudaStream): void {
     if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
     const { stream: before } = this.#holding;
-    const releaseStream = stream.hold();
-    if (before !== null && before !== stream) stream.wait(before);
-    this.#holding.releaseStream?.();
-    this.#holding.releaseStream = releaseStream;
+    if (before === stream) return;
+    stream.retain();
+    try {
+      if (before !== null) stream.wait(before);
+    } catch (error) {
+      stream.release();
+      throw error;
+    }
+    before?.release();
     this.#holding.stream = stream;
   }
 
@@ -310,7 +335,7 @@ export class MemoryBuffer {
     if (stream !== undefined) this.setHomeStream(stream);
     this.#holding.closed = true;
     this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
-    forgotten.unregister(this);
+    if (this.#holding.isWatched) forgotten.unregister(this);
     freeIfUnused(this.#holding);
   }
 

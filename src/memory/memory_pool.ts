@@ -146,14 +146,16 @@ export class MemoryPool {
     checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
   }
 
-  /** Keeps the pool and its device until the returned function is called. What a buffer does. */
-  hold(): () => void {
-    const releaseDevice = this.device.hold();
-    const releasePool = this.#holders.hold();
-    return () => {
-      releasePool();
-      releaseDevice();
-    };
+  /** Keeps the pool and its device until `release` is called, which must be once. What a buffer does. */
+  retain(): void {
+    this.device.retain();
+    this.#holders.retain();
+  }
+
+  /** Ends one {@linkcode MemoryPool.retain}. */
+  release(): void {
+    this.#holders.release();
+    this.device.release();
   }
 
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
