@@ -105,7 +105,7 @@ function freeIfUnused(holding: Holding): void {
 }
 
 /** Buffers of this turn of the event loop that the collector has not been told of. */
-let young: MemoryBuffer[] = [];
+const young: MemoryBuffer[] = [];
 
 /** How many of them there may be. */
 const enoughYoung = 64;
@@ -150,14 +150,13 @@ export class MemoryBuffer {
   }
 
   static #watchYoung(): void {
-    const made = young;
-    young = [];
-    for (const buffer of made) {
+    for (const buffer of young) {
       const holding = buffer.#holding;
       if (holding.closed) continue;
       holding.isWatched = true;
       forgotten.register(buffer, holding, buffer);
     }
+    young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
   }
 
   /**
