@@ -32,15 +32,27 @@ export {
   type StreamOptions,
 } from "./src/cuda/device.ts";
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
-export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
+export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_GRAPH_NODE_TYPE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
 export { type CudaDriver, CudaError } from "./src/cuda/driver.ts";
 export { CompileError } from "./src/cuda/compiler.ts";
-export { type Dim3, Kernel, type KernelArg, type KernelAttribute, type LaunchOptions } from "./src/cuda/kernel.ts";
+export {
+  type Dim3,
+  Kernel,
+  type KernelArg,
+  type KernelAttribute,
+  type KernelParameter,
+  type LaunchOptions,
+} from "./src/cuda/kernel.ts";
 export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
 export type { PointerAttributes } from "./src/cuda/pointer_attributes.ts";
 export { type SharedHandle } from "./src/cuda/shared_handle.ts";
 export { CudaStream } from "./src/cuda/stream.ts";
+export { type CaptureOptions, StreamCapture } from "./src/cuda/capture.ts";
+export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./src/cuda/graph.ts";
+export { CudaGraphExec } from "./src/cuda/graph_exec.ts";
+export type { GraphUse, Used } from "./src/cuda/graph_use.ts";
+export type { KernelMemory } from "./src/cuda/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU
 export {

@@ -360,8 +360,17 @@ export const cuda = {
     cuGraphCreate: { args: ["ptr", "u32"], returns: "i32" },
     // CUresult cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes);
     cuGraphGetNodes: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+    // CUresult cuGraphGetEdges(CUgraph hGraph, CUgraphNode *from, CUgraphNode *to, size_t *numEdges);
+    cuGraphGetEdges: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
+    // CUresult cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type);
+    cuGraphNodeGetType: { args: ["ptr", "ptr"], returns: "i32" },
+    // CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned int flags);
+    cuGraphDebugDotPrint: { args: ["ptr", "buffer", "u32"], returns: "i32" },
     // CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags);
     cuGraphInstantiateWithFlags: { args: ["ptr", "ptr", "u64"], returns: "i32" },
+    // CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+    //   CUgraphExecUpdateResult *updateResult_out);
+    cuGraphExecUpdate: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
     // CUresult cuGraphUpload(CUgraphExec hGraph, CUstream hStream);
     cuGraphUpload: { args: ["ptr", "ptr"], returns: "i32" },
     // CUresult cuGraphLaunch(CUgraphExec hGraph, CUstream hStream);
@@ -417,6 +426,9 @@ export const cuda = {
     cuFuncGetAttribute: { args: ["ptr", "i32", "ptr"], returns: "i32" },
     // CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value);
     cuFuncSetAttribute: { args: ["ptr", "i32", "i32"], returns: "i32" },
+    // since CUDA 12.4
+    // CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize);
+    cuFuncGetParamInfo: { args: ["ptr", "size", "ptr", "ptr"], returns: "i32", optional: true },
     // CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
     //   size_t dynamicSMemSize);
     cuOccupancyMaxActiveBlocksPerMultiprocessor: { args: ["ptr", "ptr", "i32", "size"], returns: "i32" },

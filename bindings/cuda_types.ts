@@ -503,6 +503,40 @@ export const CU_STREAM_CAPTURE_MODE = { GLOBAL: 0, THREAD_LOCAL: 1, RELAXED: 2 }
 /** Answer of cuStreamIsCapturing(). */
 export const CU_STREAM_CAPTURE_STATUS = { NONE: 0, ACTIVE: 1, INVALIDATED: 2 } as const;
 
+/** What a node of a graph does. */
+export const CU_GRAPH_NODE_TYPE = {
+  KERNEL: 0,
+  MEMCPY: 1,
+  MEMSET: 2,
+  HOST: 3,
+  GRAPH: 4,
+  EMPTY: 5,
+  WAIT_EVENT: 6,
+  EVENT_RECORD: 7,
+  EXT_SEMAS_SIGNAL: 8,
+  EXT_SEMAS_WAIT: 9,
+  MEM_ALLOC: 10,
+  MEM_FREE: 11,
+  BATCH_MEM_OP: 12,
+  CONDITIONAL: 13,
+} as const;
+
+/** `flags` of cuGraphDebugDotPrint(). */
+export const CU_GRAPH_DEBUG_DOT_FLAGS = { VERBOSE: 1 } as const;
+
+/** Why cuGraphExecUpdate() could not. */
+export const CU_GRAPH_EXEC_UPDATE = {
+  SUCCESS: 0,
+  ERROR: 1,
+  ERROR_TOPOLOGY_CHANGED: 2,
+  ERROR_NODE_TYPE_CHANGED: 3,
+  ERROR_FUNCTION_CHANGED: 4,
+  ERROR_PARAMETERS_CHANGED: 5,
+  ERROR_NOT_SUPPORTED: 6,
+  ERROR_UNSUPPORTED_FUNCTION_CHANGE: 7,
+  ERROR_ATTRIBUTES_CHANGED: 8,
+} as const;
+
 /** `flags` of cuGraphInstantiateWithFlags(). */
 export const CUDA_GRAPH_INSTANTIATE_FLAG = {
   AUTO_FREE_ON_LAUNCH: 1n,

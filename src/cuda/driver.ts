@@ -62,12 +62,38 @@ export function checkCuda(driver: CudaDriver, call: string, code: number): void 
   if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code);
 }
 
-function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
+/** The error of a code, in the driver's words, and with what to do where that is known. */
+export function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
   using arena = new NativeArena();
   const text = arena.out("ptr");
   driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
-  return new CudaError(call, code, resultName(code), readCString(text.value));
+  const words = [readCString(text.value), remedies.get(code) ?? ""].filter((one) => one !== "");
+  return new CudaError(call, code, resultName(code), words.join(". "));
 }
+
+/** What to do about errors that a program makes by the order of its calls. */
+const remedies: ReadonlyMap<number, string> = new Map([
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+    "While a stream is captured nothing may wait for the device, ask it, or allocate and free at once: do that before or " +
+    'after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
+  ],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+    "Something before this could not be captured, and its own error did not end the capture",
+  ],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_MERGE, "End one of the two captures first"],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+    "Let the stream that the capture began on wait for every stream that has joined: stream.wait(other)",
+  ],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "Wait for work from before the capture before the capture begins"],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+    "The default stream waits for every stream that was made with { nonBlocking: false }: capture another one",
+  ],
+  [CUresult.CUDA_ERROR_CAPTURED_EVENT, "Only a stream can wait for an event that was recorded in a capture"],
+]);
 
 /** CUDA writes 13.0 as 13000. */
 export function decodeVersion(version: number): [major: number, minor: number] {

@@ -6,8 +6,11 @@
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { DType } from "../layout/mod.ts";
+import type { StreamCapture } from "./capture.ts";
+import { captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
+import { checkReachable, keepMemory, type KernelMemory } from "./kernel_memory.ts";
 import type { CudaStream } from "./stream.ts";
 
 /** Extents along x, y and z; what is left out is 1. */
@@ -17,7 +20,15 @@ export type Dim3 = number | readonly [x: number, y?: number, z?: number];
  * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
  * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
  */
-export type KernelArg = bigint | { readonly ptr: bigint } | readonly [dtype: string, value: number | bigint | boolean];
+export type KernelArg = bigint | KernelMemory | readonly [dtype: string, value: number | bigint | boolean];
+
+/** Where a parameter of a kernel is among its parameters, in bytes. */
+export interface KernelParameter {
+  /** From the beginning of the parameters. */
+  readonly offset: number;
+  /** How many it takes. */
+  readonly size: number;
+}
 
 /** Options of {@linkcode Kernel.launch}. */
 export interface LaunchOptions {
@@ -37,15 +48,38 @@ export class Kernel {
   readonly device: CudaDevice;
   /** Its name. */
   readonly name: string;
-  /** `CUfunction`. */
-  readonly handle: bigint;
+  readonly #handle: bigint;
+  readonly #hold: () => () => void;
   #scratch: Scratch | undefined;
+  #parameters: readonly KernelParameter[] | null | undefined;
+  #closed = false;
 
-  /** Use {@linkcode Program.kernel}. */
-  constructor(device: CudaDevice, name: string, handle: bigint) {
+  /**
+   * Use {@linkcode Program.kernel}.
+   *
+   * @param hold keeps the code loaded until what it returns is called
+   */
+  constructor(device: CudaDevice, name: string, handle: bigint, hold: () => () => void) {
     this.device = device;
     this.name = name;
-    this.handle = handle;
+    this.#handle = handle;
+    this.#hold = hold;
+  }
+
+  /**
+   * `CUfunction`.
+   *
+   * @throws {TypeError} if its program is closed
+   */
+  get handle(): bigint {
+    if (this.#closed) throw new TypeError(`Cannot use the kernel ${this.name}: its Program is closed`);
+    return this.#handle;
+  }
+
+  /** The parameters, in order; null if the driver does not tell (before CUDA 12.4). */
+  get parameters(): readonly KernelParameter[] | null {
+    if (this.#parameters === undefined) this.#parameters = this.device.within(() => this.#askParameters());
+    return this.#parameters;
   }
 
   /**
@@ -55,26 +89,46 @@ export class Kernel {
    * @param grid blocks, along each axis
    * @param block threads of a block, along each axis
    * @param args one for each parameter, in order
-   * @throws {RangeError} if an extent is no positive integer
-   * @throws {TypeError} if an argument is of no known kind
+   * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0
+   * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too few,
+   *   memory is closed or out of the device's reach, or the program or the stream is closed or of another device
    * @throws {CudaError} if the driver refuses the launch
    */
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = {}): void {
     const { sharedBytes = 0 } = options;
+    const { device, handle } = this;
     const [gx, gy, gz] = [extent("grid", grid, 0), extent("grid", grid, 1), extent("grid", grid, 2)];
     const [bx, by, bz] = [extent("block", block, 0), extent("block", block, 1), extent("block", block, 2)];
+    checkShared(this.name, sharedBytes);
+    if (stream.device !== device) {
+      throw new TypeError(
+        `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
+      );
+    }
+    const on = stream.handle;
     if (this.#scratch === undefined || this.#scratch.capacity < args.length) {
       this.#scratch?.arena.close();
       this.#scratch = makeScratch(Math.max(16, args.length));
     }
     const { values, pointers } = this.#scratch;
+    const { parameters } = this;
+    if (parameters !== null && parameters.length !== args.length) {
+      throw new TypeError(
+        `Cannot launch ${this.name}: expected ${parameters.length} arguments, one for each parameter, got ${args.length}`,
+      );
+    }
     let index = 0;
-    for (const arg of args) this.#write(values, index++, arg);
-    const { driver } = this.device;
+    for (const arg of args) {
+      this.#write(values, index, arg, parameters?.[index]?.size);
+      index++;
+    }
+    const { driver } = device;
     const code = stream.enqueue(() =>
-      driver.kernel.cuLaunchKernel(this.handle, gx, gy, gz, bx, by, bz, sharedBytes, stream.handle, pointers, 0n)
+      driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n)
     );
     if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
+    const capture = captureOf(stream);
+    if (capture !== null) this.#keep(args, capture);
   }
 
   /** An attribute of the kernel. */
@@ -89,6 +143,7 @@ export class Kernel {
 
   /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
   occupancy(options: LaunchOptions = {}): { readonly blockSize: number; readonly minGridSize: number } {
+    checkShared(this.name, options.sharedBytes ?? 0);
     using arena = new NativeArena();
     const [grid, block] = [arena.out("i32"), arena.out("i32")];
     const { driver } = this.device;
@@ -99,17 +154,43 @@ export class Kernel {
     return { blockSize: block.value, minGridSize: grid.value };
   }
 
-  #write(values: DataView, index: number, arg: KernelArg): void {
+  #write(values: DataView, index: number, arg: KernelArg, expected: number | undefined): void {
     try {
-      write(values, index * slotBytes, arg);
+      const size = write(values, index * slotBytes, arg);
+      if (expected !== undefined && size !== expected) {
+        throw new TypeError(`expected ${expected} bytes, which the parameter takes, got ${size}`);
+      }
+      if (isMemory(arg)) checkReachable(arg, this.device);
     } catch (error) {
       if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
       throw error;
     }
   }
 
+  /** What a graph of this launch needs stays until the graph is gone. */
+  #keep(args: readonly KernelArg[], capture: StreamCapture): void {
+    capture.keep({ home: null, release: this.#hold() });
+    for (const arg of args) if (isMemory(arg)) keepMemory(arg, capture);
+  }
+
+  #askParameters(): readonly KernelParameter[] | null {
+    const { driver } = this.device;
+    const { cuFuncGetParamInfo } = driver.kernel;
+    if (cuFuncGetParamInfo === null) return null;
+    using arena = new NativeArena();
+    const [offset, size] = [arena.out("size"), arena.out("size")];
+    const parameters: KernelParameter[] = [];
+    for (;;) {
+      const code = cuFuncGetParamInfo(this.handle, BigInt(parameters.length), offset.$address, size.$address);
+      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // there is none of this index
+      checkCuda(driver, "cuFuncGetParamInfo", code);
+      parameters.push({ offset: offset.value, size: size.value });
+    }
+  }
+
   /** Frees what launches have needed. Called by the program. */
   close(): void {
+    this.#closed = true;
     this.#scratch?.arena.close();
     this.#scratch = undefined;
   }
@@ -134,19 +215,42 @@ function makeScratch(capacity: number): Scratch {
   return { arena, capacity, values: new DataView(buffer, byteOffset, byteLength), pointers: pointers.address };
 }
 
-function write(values: DataView, at: number, arg: KernelArg): void {
+/** Writes an argument. @returns the bytes that it takes */
+function write(values: DataView, at: number, arg: KernelArg): number {
   if (typeof arg === "bigint") {
     if (arg < -(1n << 63n) || arg >= 1n << 64n) throw new RangeError(`${arg} does not fit 64 bits`);
     values.setBigUint64(at, BigInt.asUintN(64, arg), true);
-  } else if (isTyped(arg)) {
+    return 8;
+  }
+  if (isTyped(arg)) {
     const dtype = DType.from(arg[0]);
     if (dtype.itemsize > slotBytes) throw new TypeError(`${dtype.name} is too large to be passed by value`);
     dtype.write(values, at, arg[1]);
-  } else if (typeof arg === "object" && arg !== null && typeof arg.ptr === "bigint") {
+    return dtype.itemsize;
+  }
+  if (isMemory(arg)) {
     values.setBigUint64(at, arg.ptr, true);
-  } else {
-    throw new TypeError(
-      `expected memory, a bigint, or a number with its type such as ["float32", 1], got ${typeof arg}`,
+    return 8;
+  }
+  throw new TypeError(
+    `expected memory, a bigint, or a number with its type such as ["float32", 1], got ${describe(arg)}`,
+  );
+}
+
+function isMemory(arg: KernelArg): arg is KernelMemory {
+  return typeof arg === "object" && arg !== null && !Array.isArray(arg) && "ptr" in arg && typeof arg.ptr === "bigint";
+}
+
+/** The kind of a value that is no argument, for a message. */
+function describe(value: unknown): string {
+  if (ArrayBuffer.isView(value)) return "an array of JavaScript: copy it to the device first";
+  return value === null ? "null" : typeof value;
+}
+
+function checkShared(name: string, bytes: number): void {
+  if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffff_ffff) {
+    throw new RangeError(
+      `Cannot launch ${name} with ${bytes} bytes of shared memory: expected an integer of at least 0`,
     );
   }
 }

@@ -9,6 +9,7 @@ import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource } from "./compiler.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
+import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
 
 /** Options of {@linkcode CudaDevice.compile}. */
@@ -24,9 +25,8 @@ export class Program {
   /** The device. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #release: () => void;
+  readonly #holders: Holders;
   readonly #kernels = new Map<string, Kernel>();
-  #closed = false;
 
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
     using arena = new NativeArena();
@@ -38,7 +38,11 @@ export class Program {
     checkCuda(driver, "cuModuleLoadData", device.within(load));
     this.device = device;
     this.#handle = out.value;
-    this.#release = device.hold();
+    const release = device.hold();
+    this.#holders = new Holders(() => {
+      device.within(() => checkCuda(driver, "cuModuleUnload", driver.module.cuModuleUnload(this.#handle)));
+      release();
+    });
   }
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
@@ -65,7 +69,7 @@ export class Program {
    * @throws {CudaError} CUDA_ERROR_NOT_FOUND if there is none
    */
   kernel(name: string): Kernel {
-    if (this.#closed) throw new TypeError("Cannot use a closed Program");
+    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed Program");
     let kernel = this.#kernels.get(name);
     if (kernel === undefined) {
       using arena = new NativeArena();
@@ -73,20 +77,19 @@ export class Program {
       const { driver } = this.device;
       const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, cString(name));
       checkCuda(driver, `cuModuleGetFunction of ${name}`, this.device.within(find));
-      kernel = new Kernel(this.device, name, out.value);
+      kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
       this.#kernels.set(name, kernel);
     }
     return kernel;
   }
 
-  /** Unloads the code. No kernel of it may be running or be launched any more. Closing twice is harmless. */
+  /**
+   * Unloads the code once no graph needs it. No kernel of it may be running any more, and none can be launched. Closing
+   * twice is harmless.
+   */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    const { driver } = this.device;
-    this.device.within(() => checkCuda(driver, "cuModuleUnload", driver.module.cuModuleUnload(this.#handle)));
     for (const kernel of this.#kernels.values()) kernel.close();
-    this.#release();
+    this.#holders.close();
   }
 
   /** Unloads the code. */

@@ -3,13 +3,16 @@
  *
  * @module
  */
-import { CU_STREAM, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
+import { type CaptureOptions, StreamCapture } from "./capture.ts";
+import { isCapturing, noteRecord, noteWait } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda } from "./driver.ts";
+import { checkCuda, cudaError } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
+import type { CudaGraph } from "./graph.ts";
 import { Holders } from "./holders.ts";
 
 /** How often to look whether a stream that is waited for has failed, in milliseconds. */
@@ -77,11 +80,17 @@ export class CudaStream {
     return this.device.within(call);
   }
 
-  /** Marks the present end of the stream with an event: a new one, or the given one. */
-  record(event: CudaEvent = this.device.createEvent()): CudaEvent {
+  /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
+  record(given?: CudaEvent): CudaEvent {
     const { driver } = this.device;
     const { handle } = this;
-    checkCuda(driver, "cuEventRecord", this.enqueue(() => driver.event.cuEventRecord(event.handle, handle)));
+    const event = given ?? this.device.createEvent();
+    const code = this.enqueue(() => driver.event.cuEventRecord(event.handle, handle));
+    if (code !== CUresult.CUDA_SUCCESS) {
+      if (given === undefined) event.close();
+      throw cudaError(driver, "cuEventRecord", code);
+    }
+    noteRecord(event, this);
     return event;
   }
 
@@ -100,6 +109,53 @@ export class CudaStream {
       "cuStreamWaitEvent",
       this.enqueue(() => driver.stream.cuStreamWaitEvent(handle, other.handle, 0)),
     );
+    noteWait(this, other);
+  }
+
+  /**
+   * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one meanwhile
+   * takes part (`other.wait(stream)`), and must be waited for before the function returns (`stream.wait(other)`).
+   *
+   * Whatever would wait for the device or ask it fails meanwhile, as do allocations on the stream: allocate before. If
+   * the function throws, what was captured is thrown away, and the stream is as it was before.
+   *
+   * @param work enqueues; it must not be asynchronous, because nothing else may be enqueued meanwhile
+   * @returns the graph, which the caller closes
+   * @throws {TypeError} if `work` returns a promise
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for the legacy default stream, and whatever
+   *   {@linkcode StreamCapture.end} throws
+   *
+   * @example
+   * ```ts ignore
+   * using graph = stream.capture(() => kernel.launch(stream, 64, 256, [buffer]));
+   * using exec = graph.instantiate();
+   * for (let i = 0; i < 1000; i++) exec.launch(stream);
+   * ```
+   */
+  capture(work: () => void, options: CaptureOptions = {}): CudaGraph {
+    using capture = this.beginCapture(options);
+    const result: unknown = work();
+    if (result instanceof Promise) {
+      result.catch(() => {}); // what it does outside of the capture fails with an error of its own, or not at all
+      throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
+    }
+    return capture.end();
+  }
+
+  /** Begins a capture that ends at a place of your own choice. See {@linkcode CudaStream.capture}. */
+  beginCapture(options: CaptureOptions = {}): StreamCapture {
+    return new StreamCapture(this, options);
+  }
+
+  /** Whether the stream takes part in a capture, of whatever library. */
+  get isCapturing(): boolean {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const { handle } = this;
+    const ask = () => driver.capture.cuStreamIsCapturing(handle, out.$address);
+    checkCuda(driver, "cuStreamIsCapturing", this.enqueue(ask));
+    return out.value !== CU_STREAM_CAPTURE_STATUS.NONE;
   }
 
   /** Blocks until everything enqueued so far is done. */
@@ -119,6 +175,9 @@ export class CudaStream {
     const { device } = this;
     const { driver } = device;
     const { handle } = this;
+    if (this.isCapturing) {
+      throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     const wakeup = createWakeup();
     const { callback, argument } = wakeup;
     const code = this.enqueue(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
@@ -140,7 +199,9 @@ export class CudaStream {
     return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
   }
 
+  /** While anything is captured no stream may be asked: then it is not known to have failed. */
   #hasFailed(): boolean {
+    if (isCapturing(this.device.driver)) return false;
     const code = this.#query();
     return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
   }
@@ -172,6 +233,11 @@ export class CudaStream {
     const code = this.#query();
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(this.device.driver, "cuStreamQuery", code);
     return code === CUresult.CUDA_SUCCESS;
+  }
+
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#holders.isClosed;
   }
 
   /**

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isCapturing } from "../cuda/captures.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { onReclaim } from "./reclaim.ts";
@@ -21,7 +22,8 @@ onReclaim(() => {
   const waiting = pending;
   pending = [];
   for (const one of waiting) {
-    if (!one.passed.isDone) pending.push(one);
+    // While anything is captured no event may be asked.
+    if (isCapturing(one.passed.device.driver) || !one.passed.isDone) pending.push(one);
     else finish(one);
   }
 });

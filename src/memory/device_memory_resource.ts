@@ -4,6 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, CudaError } from "../cuda/driver.ts";
@@ -68,6 +69,7 @@ export class DeviceMemoryResource extends MemoryResource {
   /**
    * Allocates device memory, in the order of a stream (the default stream if none is given), on which it is also freed.
    *
+   * @throws {TypeError} on a stream that is being captured
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, what the pool uses and what the device has free
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
@@ -75,6 +77,7 @@ export class DeviceMemoryResource extends MemoryResource {
     reclaim();
     const { device, pool } = this;
     const stream = options.stream ?? device.defaultStream;
+    refuseCapture(stream, bytes);
     const { handle } = pool; // a closed pool is an error before anything is held
     pool.retain();
     let ptr = 0n;
@@ -127,6 +130,14 @@ export class DeviceMemoryResource extends MemoryResource {
         `device ${this.device.ordinal} has ${free} of ${total} free`,
     );
   }
+}
+
+/** Memory of a graph would be there only while the graph runs, which no buffer can know. */
+function refuseCapture(stream: CudaStream, bytes: number): void {
+  if (captureOf(stream) === null) return;
+  throw new TypeError(
+    `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture, or on another stream`,
+  );
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
+import type { CudaDriver } from "../cuda/driver.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
@@ -64,6 +66,8 @@ interface Holding {
   readonly ptr: bigint;
   readonly size: number;
   readonly free: Allocation["free"];
+  /** The driver that knows the memory; null for ordinary host memory. */
+  readonly driver: CudaDriver | null;
   /** The home stream, retained: it must outlive the memory that is freed on it. */
   stream: CudaStream | null;
   /** What keeps foreign memory alive, until the end. */
@@ -96,6 +100,13 @@ const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 /** Frees closed memory without pins. Each of its callers makes that true at most once. */
 function freeIfUnused(holding: Holding): void {
   if (!holding.closed || holding.pins > 0) return;
+  const { driver } = holding;
+  // A free must not become part of a graph, nor spoil its capture.
+  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(holding));
+  else giveBack(holding);
+}
+
+function giveBack(holding: Holding): void {
   holding.owner = undefined;
   try {
     holding.free(holding.ptr, holding.stream);
@@ -137,7 +148,8 @@ export class MemoryBuffer {
     this.device = this.kind === "pinned" ? null : device;
     this.#driven = device;
     stream?.retain();
-    this.#holding = { ptr, size, free, stream, owner, pins: 0, closed: false, isWatched: false };
+    const driver = device?.driver ?? null;
+    this.#holding = { ptr, size, free, driver, stream, owner, pins: 0, closed: false, isWatched: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
@@ -275,6 +287,8 @@ export class MemoryBuffer {
     if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
     // The stream's own device: a default stream's handle means the one of whichever context is current.
     stream.device.copy(to, from, this.size, directionOf(source, this), stream);
+    this.#keep(stream);
+    source.#keep(stream);
   }
 
   /**
@@ -294,7 +308,10 @@ export class MemoryBuffer {
     }
     const { ptr } = this;
     if (this.size === 0) return;
-    if (stream !== undefined && this.#driven !== null) return stream.device.fill(ptr, value, width, this.size, stream);
+    if (stream !== undefined && this.#driven !== null) {
+      stream.device.fill(ptr, value, width, this.size, stream);
+      return this.#keep(stream);
+    }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     const bytes = this.bytes();
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
@@ -341,6 +358,12 @@ export class MemoryBuffer {
   /** Gives the memory back. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** If a stream is being captured, what was just enqueued there needs the memory as long as the graph is there. */
+  #keep(stream: CudaStream): void {
+    const capture = captureOf(stream);
+    if (capture !== null) capture.keep({ home: this.stream, release: this.pin() });
   }
 }
 

@@ -35,6 +35,7 @@ const since: Readonly<Record<string, number>> = {
   cuLibraryUnload: 12000,
   cuLibraryGetKernel: 12000,
   cuKernelGetFunction: 12000,
+  cuFuncGetParamInfo: 12040,
   cuCtxRecordEvent: 12050,
   cuCtxWaitEvent: 12050,
   cuStreamGetDevice: 12080,

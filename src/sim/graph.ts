@@ -3,11 +3,16 @@
  *
  * @module
  */
+import type { CU_GRAPH_NODE_TYPE } from "../../bindings/cuda_types.ts";
 import type { Context, Stream } from "./objects.ts";
+
+/** What a node does: `CU_GRAPH_NODE_TYPE`. */
+export type NodeKind = (typeof CU_GRAPH_NODE_TYPE)[keyof typeof CU_GRAPH_NODE_TYPE];
 
 /** A node of a graph: a piece of work. */
 export interface GraphNode {
   readonly handle: bigint;
+  readonly kind: NodeKind;
   readonly context: Context;
   readonly dependencies: readonly GraphNode[];
   readonly run: () => void;
@@ -25,7 +30,8 @@ export interface Graph {
 /** A graph that can be launched. */
 export interface GraphExec {
   readonly handle: bigint;
-  readonly nodes: readonly GraphNode[];
+  /** Those of the graph that it was made of, or was last updated to. */
+  nodes: readonly GraphNode[];
 }
 
 /** A capture: begun on one stream, joined by others that wait for its events. */

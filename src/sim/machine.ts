@@ -15,7 +15,7 @@ import {
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
-import type { Capture, Graph, GraphExec } from "./graph.ts";
+import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
 import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import type { SimulateOptions } from "./options.ts";
@@ -23,7 +23,7 @@ import { Pool } from "./pool.ts";
 import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
-import { refuse } from "./refusal.ts";
+import { refuse, unsimulated } from "./refusal.ts";
 import { Scheduler, type Task } from "./scheduler.ts";
 
 /** The options with their defaults. */
@@ -53,6 +53,8 @@ export class Machine {
   readonly pools: Map<bigint, Pool> = new Map();
   /** Graphs by handle. */
   readonly graphs: Map<bigint, Graph> = new Map();
+  /** The nodes of graphs by handle. */
+  readonly graphNodes: Map<bigint, GraphNode> = new Map();
   /** Graphs that can be launched, by handle. */
   readonly graphExecs: Map<bigint, GraphExec> = new Map();
   /** The last launch of each: one does not begin before the last is over. */
@@ -206,14 +208,16 @@ export class Machine {
   /**
    * Appends work to a stream; to its capture, if it is being captured.
    *
+   * @param kind what it is as a node of a graph, or a name for what is no node
    * @param after what the work waits for besides what the stream's rules say
    * @returns the queued task, or null if the work was captured
    */
-  submit(stream: Stream, run: () => void, after: readonly (Task | null)[] = []): Task | null {
+  submit(stream: Stream, kind: NodeKind | string, run: () => void, after: readonly (Task | null)[] = []): Task | null {
     const { capture } = stream;
     if (capture === null) return this.enqueue(stream, run, after);
     if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    const node = { handle: this.newHandle(), context: stream.context, dependencies: capture.point, run };
+    if (typeof kind === "string") throw unsimulated(`${kind} as nodes of graphs`);
+    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run };
     capture.of.graph.nodes.push(node);
     stream.capture = { of: capture.of, point: [node] };
     return null;

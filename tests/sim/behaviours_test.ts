@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { Cuda, type Schedule } from "../../mod.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
+import { graphBehaviours } from "../gpu/graph_behaviours.ts";
 import type { Root } from "../gpu/root.ts";
 
 function root(schedule: Schedule, seed: number): Root {
@@ -24,7 +25,7 @@ function seeds(count: number): number[] {
   return Array.from({ length: count }, (_, seed) => seed);
 }
 
-for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours]) {
+for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...graphBehaviours]) {
   test(`simulated: ${name}`, async () => {
     for (const one of roots) await run(one);
   });

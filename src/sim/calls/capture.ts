@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { CU_STREAM_CAPTURE_MODE, CU_STREAM_CAPTURE_STATUS, CUresult } from "../../../bindings/cuda_types.ts";
+import {
+  CU_GRAPH_DEBUG_DOT_FLAGS,
+  CU_GRAPH_EXEC_UPDATE,
+  CU_GRAPH_NODE_TYPE,
+  CU_STREAM_CAPTURE_MODE,
+  CU_STREAM_CAPTURE_STATUS,
+  CUresult,
+} from "../../../bindings/cuda_types.ts";
+import { builtin } from "../../ffi/builtin.ts";
+import { readField } from "../../ffi/text.ts";
 import type { Behaviour } from "../behaviour.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import type { Machine } from "../machine.ts";
@@ -50,6 +59,7 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       if (of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
       if (!joined) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
       machine.graphs.set(of.graph.handle, of.graph);
+      for (const node of of.graph.nodes) machine.graphNodes.set(node.handle, node);
       writeWord(out, of.graph.handle);
     },
     cuStreamIsCapturing: (handle, out) => writeInt(out, status(machine.stream(handle))),
@@ -97,14 +107,32 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       machine.graphs.set(made.handle, made);
     },
     cuGraphGetNodes(handle, nodes, count) {
-      const { nodes: all } = graph(handle);
+      const all = graph(handle).nodes.map((node) => node.handle);
       if (nodes === 0n) return writeWord(count, BigInt(all.length));
+      writeWord(count, BigInt(writeList(nodes, readWord(count), all)));
+    },
+    cuGraphGetEdges(handle, from, to, count) {
+      const edges = graph(handle).nodes.flatMap((node) => node.dependencies.map((before) => [before, node] as const));
+      if ((from === 0n) !== (to === 0n)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (from === 0n) return writeWord(count, BigInt(edges.length));
       const room = readWord(count);
-      nativeView(nodes, Number(room) * 8);
-      all.slice(0, Number(room)).forEach((node, i) => writeWord(nodes + BigInt(i * 8), node.handle));
-      // What does not fit is not said; what is not there is NULL.
-      for (let i = BigInt(all.length); i < room; i++) writeWord(nodes + i * 8n, 0n);
-      writeWord(count, BigInt(Math.min(all.length, Number(room))));
+      writeList(from, room, edges.map(([before]) => before.handle));
+      writeWord(count, BigInt(writeList(to, room, edges.map(([, after]) => after.handle))));
+    },
+    cuGraphNodeGetType(handle, out) {
+      const node = machine.graphNodes.get(handle);
+      if (node === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeInt(out, node.kind);
+    },
+    cuGraphDebugDotPrint(handle, path, flags) {
+      const { nodes } = graph(handle);
+      if (path === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (flags !== 0 && flags !== CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE) throw unsimulated("a choice of what is printed");
+      try {
+        builtin("node:fs").writeFileSync(readField(path), dot(nodes));
+      } catch {
+        throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
+      }
     },
     cuGraphInstantiateWithFlags(out, handle, flags) {
       const { nodes } = graph(handle);
@@ -113,9 +141,18 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       writeWord(out, made.handle);
       machine.graphExecs.set(made.handle, made);
     },
+    cuGraphExecUpdate(handle, graphHandle, errorNode, result) {
+      const updated = exec(handle);
+      const { nodes } = graph(graphHandle);
+      const refusal = difference(updated.nodes, nodes);
+      if (errorNode !== 0n) writeWord(errorNode, refusal?.node?.handle ?? 0n);
+      writeInt(result, refusal?.why ?? CU_GRAPH_EXEC_UPDATE.SUCCESS);
+      if (refusal !== null) throw refuse(CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+      updated.nodes = [...nodes]; // launches that are queued are those of the nodes before
+    },
     cuGraphUpload(handle, stream) {
       exec(handle);
-      machine.submit(machine.stream(stream), () => {});
+      machine.submit(machine.stream(stream), "uploads of graphs", () => {});
     },
     cuGraphLaunch(handle, streamHandle) {
       const launched = exec(handle);
@@ -128,10 +165,44 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       machine.graphExecs.delete(handle); // launches that are queued still run
     },
     cuGraphDestroy(handle) {
-      graph(handle);
+      for (const node of graph(handle).nodes) machine.graphNodes.delete(node.handle);
       machine.graphs.delete(handle);
     },
   };
+}
+
+/** Writes as many handles as there is room for; what is not there is NULL. @returns how many were written */
+function writeList(at: bigint, room: bigint, handles: readonly bigint[]): number {
+  nativeView(at, Number(room) * 8);
+  for (let i = 0n; i < room; i++) writeWord(at + i * 8n, handles[Number(i)] ?? 0n);
+  return Math.min(handles.length, Number(room));
+}
+
+/** Why nodes cannot take the place of others: a graph that is updated keeps its shape. */
+function difference(
+  before: readonly GraphNode[],
+  after: readonly GraphNode[],
+): { readonly why: number; readonly node: GraphNode | null } | null {
+  if (before.length !== after.length) return { why: CU_GRAPH_EXEC_UPDATE.ERROR_TOPOLOGY_CHANGED, node: null };
+  const edges = (nodes: readonly GraphNode[], of: GraphNode) =>
+    of.dependencies.map((one) => nodes.indexOf(one)).sort((a, b) => a - b).join();
+  for (const [i, node] of after.entries()) {
+    const old = before[i];
+    if (old === undefined || edges(before, old) !== edges(after, node)) {
+      return { why: CU_GRAPH_EXEC_UPDATE.ERROR_TOPOLOGY_CHANGED, node };
+    }
+    if (old.kind !== node.kind) return { why: CU_GRAPH_EXEC_UPDATE.ERROR_NODE_TYPE_CHANGED, node };
+  }
+  return null;
+}
+
+/** A graph in the language of Graphviz, with as much as there is to say. */
+function dot(nodes: readonly GraphNode[]): string {
+  const name = (node: GraphNode) => `"graph_node_${nodes.indexOf(node)}"`;
+  const kinds = Object.entries(CU_GRAPH_NODE_TYPE);
+  const labels = nodes.map((node) => `${name(node)}[label="${kinds.find(([, kind]) => kind === node.kind)?.[0]}"];`);
+  const edges = nodes.flatMap((node) => node.dependencies.map((before) => `${name(before)} -> ${name(node)};`));
+  return `digraph dot {\n${[...labels, ...edges].join("\n")}\n}\n`;
 }
 
 /** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */

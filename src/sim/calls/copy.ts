@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  CU_GRAPH_NODE_TYPE,
   CU_MEMORYTYPE,
   CUDA_MEMCPY2D_v2,
   CUDA_MEMCPY3D_PEER,
@@ -135,7 +136,7 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   const onHost = to.kind !== "device" && from.kind !== "device";
   const patient = to.synchronizes || from.synchronizes;
   if (stream.capture !== null) {
-    machine.submit(stream, copy);
+    machine.submit(stream, CU_GRAPH_NODE_TYPE.MEMCPY, copy);
     return;
   }
   if (from.kind === "pageable" && to.kind === "device" && (manner === "synchronous" || isStaged(machine))) {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CUresult } from "../../../bindings/cuda_types.ts";
+import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { littleEndian } from "../../ffi/struct.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
 import type { Behaviour } from "../behaviour.ts";
@@ -72,7 +72,7 @@ function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Tar
   if (misaligned || pitch < BigInt(width)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const allocation = machine.space.range(target.to, count(pitch) * (rows - 1) + width);
   if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  const task = machine.submit(stream, () => {
+  const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
     machine.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
     for (let row = 0n; row < BigInt(rows); row++) machine.space.fill(target.to + row * pitch, pattern, elements);
   });

@@ -167,7 +167,7 @@ export function managedMemoryCalls(machine: Machine): Behaviour<"managedMemory">
       const target = machine.stream(stream);
       managed(address, count);
       place(device);
-      machine.submit(target, () => {}); // it moves no bytes here, but it has its place in the order
+      machine.submit(target, "prefetches", () => {}); // it moves no bytes here, but it has its place in the order
     },
   };
 }

@@ -6,6 +6,7 @@
 import {
   CU_DEVICE_ATTRIBUTE,
   CU_FUNC_ATTRIBUTE,
+  CU_GRAPH_NODE_TYPE,
   CU_LAUNCH_PARAM,
   CUlaunchConfig,
   CUresult,
@@ -132,6 +133,12 @@ export function moduleCalls(machine: Machine): ModuleCalls {
           default: // registers, local memory and caches: there is no compiled code to have any
             throw unsimulated("attributes of compiled code");
         }
+      },
+      cuFuncGetParamInfo(handle, index, offset, size) {
+        const param = kernel(handle).entry.params[Number(index)];
+        if (param === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+        writeWord(offset, BigInt(param.offset));
+        if (size !== 0n) writeWord(size, BigInt(param.size));
       },
       cuFuncSetAttribute(handle, attribute, value) {
         const found = kernel(handle);
@@ -268,7 +275,7 @@ function enqueueLaunch(
   const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
   const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
   const seed = machine.random.below(2 ** 31);
-  machine.submit(stream, () => {
+  machine.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
     machine.clock += product(grid) * 1e-3;
     try {
       entry.run({

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { CU_EVENT_WAIT, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
+import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
 import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
@@ -72,13 +72,13 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      machine.submit(stream, () => {}); // every device sees all of it anyway: only its place in the order remains
+      machine.submit(stream, "attachments of managed memory", () => {}); // every device sees all of it anyway: only its place in the order remains
     },
     cuLaunchHostFunc(handle, fn, userData) {
       const stream = machine.stream(handle);
       if (fn === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const call = ffiPort().functionAt(fn, CUhostFn);
-      const task = machine.submit(stream, () => {
+      const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.HOST, () => {
         machine.inHostFunction = true;
         try {
           call(userData);

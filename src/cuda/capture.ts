@@ -1,0 +1,159 @@
+/**
+ * A capture: the work of a stream is written down instead of done.
+ *
+ * @module
+ */
+import { CU_STREAM_CAPTURE_MODE } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { beginCapture, endCapture } from "./captures.ts";
+import { checkCuda } from "./driver.ts";
+import type { CudaEvent } from "./event.ts";
+import { CudaGraph } from "./graph.ts";
+import { GraphUse, type Used } from "./graph_use.ts";
+import type { CudaStream } from "./stream.ts";
+
+/** Options of {@linkcode CudaStream.capture} and {@linkcode CudaStream.beginCapture}. */
+export interface CaptureOptions {
+  /**
+   * What is refused while the capture goes on, because it might act behind its back (waiting, asking, allocating at once):
+   * `global`: in the whole process, other libraries included; `thread-local`: on this thread, where everything of Causeway
+   * runs; `relaxed`: nothing but what concerns the captured streams themselves. Default `thread-local`.
+   */
+  readonly mode?: "global" | "thread-local" | "relaxed";
+}
+
+const modes = {
+  "global": CU_STREAM_CAPTURE_MODE.GLOBAL,
+  "thread-local": CU_STREAM_CAPTURE_MODE.THREAD_LOCAL,
+  "relaxed": CU_STREAM_CAPTURE_MODE.RELAXED,
+} as const;
+
+/**
+ * A capture that has begun. End it to have the graph; closing it without that throws away what was captured.
+ *
+ * Until it ends no memory is given back: buffers that are closed meanwhile, or collected, are freed after it.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, DeviceMemoryResource } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate();
+ * using stream = cuda.device(0).createStream();
+ * using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(64, { stream });
+ * using capture = stream.beginCapture();
+ * buffer.fill(7, { stream });
+ * using graph = capture.end();
+ * console.log(graph.nodes[0]?.kind); // MEMSET
+ * ```
+ */
+export class StreamCapture {
+  /** The stream that it began on. */
+  readonly stream: CudaStream;
+  /** Streams that take part, by their `name`. They are retained: one that is destroyed meanwhile spoils the capture. */
+  readonly #streams = new Map<string, CudaStream>();
+  /** Events that were last recorded by a stream that takes part. */
+  readonly #events = new Set<bigint>();
+  readonly #used: Used[] = [];
+  #ended = false;
+
+  /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
+  constructor(stream: CudaStream, { mode = "thread-local" }: CaptureOptions) {
+    const { device, handle } = stream;
+    const code = modes[mode];
+    if (code === undefined) {
+      throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);
+    }
+    const { driver } = device;
+    const begin = () => driver.capture.cuStreamBeginCapture_v2(handle, code);
+    checkCuda(driver, "cuStreamBeginCapture_v2", stream.enqueue(begin));
+    this.stream = stream;
+    this.#add(stream);
+    beginCapture(this);
+  }
+
+  /** Whether it has ended or was thrown away. */
+  get isEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether a stream takes part: the one that it began on, and those that have waited for an event of it. */
+  includes(stream: CudaStream): boolean {
+    return this.#streams.has(name(stream));
+  }
+
+  /** Notes that an event was recorded. Called by streams. */
+  recorded(event: CudaEvent, inside: boolean): void {
+    if (inside) this.#events.add(event.handle);
+    else this.#events.delete(event.handle);
+  }
+
+  /** Notes that a stream waits for an event. Called by streams. */
+  waits(stream: CudaStream, event: CudaEvent): void {
+    if (this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
+  }
+
+  /** Keeps what captured work uses until its graph is gone. Called by whatever enqueues work. */
+  keep(used: Used): void {
+    this.#used.push(used);
+  }
+
+  /**
+   * Ends the capture.
+   *
+   * @returns the graph, which the caller closes
+   * @throws {TypeError} if it has ended before
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_INVALIDATED after something that could not be captured,
+   *   CUDA_ERROR_STREAM_CAPTURE_UNJOINED if another stream takes part and was not waited for
+   */
+  end(): CudaGraph {
+    if (this.#ended) throw new TypeError("Cannot end a capture twice");
+    const { device } = this.stream;
+    const use = new GraphUse(device, this.#used);
+    const release = use.hold(); // what was captured is given back if there is no graph
+    try {
+      const [code, handle] = this.#finish();
+      checkCuda(device.driver, "cuStreamEndCapture", code);
+      return new CudaGraph(device, handle, use);
+    } finally {
+      release();
+      endCapture(this);
+    }
+  }
+
+  /** Throws away what was captured, unless it has ended. Never throws: it is what happens after an error. */
+  close(): void {
+    if (this.#ended) return;
+    const { driver } = this.stream.device;
+    const use = new GraphUse(this.stream.device, this.#used);
+    const release = use.hold();
+    const [, handle] = this.#finish();
+    if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
+    release();
+    endCapture(this);
+  }
+
+  /** Throws away what was captured, unless it has ended. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #add(stream: CudaStream): void {
+    stream.retain();
+    this.#streams.set(name(stream), stream);
+  }
+
+  #finish(): [code: number, graph: bigint] {
+    this.#ended = true;
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { device, handle } = this.stream;
+    const code = this.stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
+    for (const stream of this.#streams.values()) stream.release();
+    return [code, out.value];
+  }
+}
+
+/** A name of a stream that no other has: several objects may stand for the same one, and default streams share handles. */
+function name({ device, handle }: CudaStream): string {
+  return `${device.ordinal} ${handle}`;
+}

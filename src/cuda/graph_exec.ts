@@ -1,0 +1,121 @@
+/**
+ * Graphs that can be launched.
+ *
+ * @module
+ */
+import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { captureOf } from "./captures.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda, CudaError, resultName } from "./driver.ts";
+import type { CudaGraph } from "./graph.ts";
+import type { GraphUse } from "./graph_use.ts";
+import type { CudaStream } from "./stream.ts";
+
+const reasons: ReadonlyMap<number, string> = new Map(
+  Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
+);
+
+/** A graph that can be launched, as often as one likes: each launch begins when the one before it is over. */
+export class CudaGraphExec {
+  /** The device whose stream was captured. */
+  readonly device: CudaDevice;
+  readonly #handle: bigint;
+  #use: GraphUse;
+  #release: () => void;
+  #closed = false;
+
+  private constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
+    this.device = device;
+    this.#handle = handle;
+    this.#use = use;
+    this.#release = use.hold();
+  }
+
+  /** Use {@linkcode CudaGraph.instantiate}. */
+  static instantiate({ device, handle, use }: CudaGraph): CudaGraphExec {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const make = () => driver.graph.cuGraphInstantiateWithFlags(out.$address, handle, 0n);
+    checkCuda(driver, "cuGraphInstantiateWithFlags", device.within(make));
+    return new CudaGraphExec(device, out.value, use);
+  }
+
+  /**
+   * `CUgraphExec`.
+   *
+   * @throws {TypeError} if it is closed
+   */
+  get handle(): bigint {
+    if (this.#closed) throw new TypeError("Cannot use a closed CudaGraphExec");
+    return this.#handle;
+  }
+
+  /**
+   * Enqueues all work of the graph on a stream.
+   *
+   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: what can be captured is the work
+   *   itself, by doing it again
+   */
+  launch(stream: CudaStream): void {
+    this.#enqueue("cuGraphLaunch", stream);
+  }
+
+  /** Enqueues the preparation of a launch, so that the first one need not make it. */
+  upload(stream: CudaStream): void {
+    this.#enqueue("cuGraphUpload", stream);
+  }
+
+  /**
+   * Makes later launches do what another graph does, which must have the same shape: the same kinds of nodes with the
+   * same edges between them. Much faster than to instantiate it. Launches that are under way are not changed.
+   *
+   * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing has
+   *   changed then
+   */
+  update(graph: CudaGraph): void {
+    using arena = new NativeArena();
+    const [node, result] = [arena.out("ptr"), arena.out("i32")];
+    const { device, handle } = this;
+    const { driver } = device;
+    const source = graph.handle;
+    const code = device.within(() => driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address));
+    if (code === CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
+      const reason = reasons.get(result.value) ?? String(result.value);
+      const way = `${reason}. Only a graph of the same shape fits: instantiate this one instead.`;
+      throw new CudaError("cuGraphExecUpdate", code, resultName(code), way);
+    }
+    checkCuda(driver, "cuGraphExecUpdate", code);
+    const release = this.#release;
+    this.#use = graph.use;
+    this.#release = graph.use.hold();
+    release();
+  }
+
+  /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { driver } = this.device;
+    const code = driver.graph.cuGraphExecDestroy(this.#handle);
+    this.#release();
+    checkCuda(driver, "cuGraphExecDestroy", code);
+  }
+
+  /** Destroys it. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
+    const { device, handle } = this;
+    const { driver } = device;
+    const on = stream.handle;
+    if (captureOf(stream) !== null) {
+      throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
+    }
+    this.#use.launchedOn(stream);
+    checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+  }
+}
