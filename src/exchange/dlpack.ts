@@ -7,9 +7,9 @@
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { ffiPort } from "../ffi/port.ts";
 import { struct } from "../ffi/struct.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
 
 /** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */
@@ -114,17 +114,8 @@ const untaken = new FinalizationRegistry<{ readonly ptr: bigint; readonly versio
 /** Calls the deleter in a tensor's struct, if it has one. */
 export function callDeleter(ptr: bigint, versioned: boolean): void {
   const { deleter } = versioned ? struct(DLManagedTensorVersioned).at(ptr) : struct(DLManagedTensor).at(ptr);
-  if (deleter === 0n) return;
-  let call = deleters.get(deleter);
-  if (call === undefined) {
-    call = ffiPort().functionAt(deleter, { args: ["ptr"], returns: "void" });
-    deleters.set(deleter, call);
-  }
-  call(ptr);
+  if (deleter !== 0n) callRelease(deleter, ptr);
 }
-
-/** Deleters by address. A library has one or two, and its code is never unloaded. */
-const deleters = new Map<bigint, (tensor: bigint) => void>();
 
 /** DLPack's device of a view. */
 export function dlpackDevice(view: StridedMemoryView): [type: number, id: number] {

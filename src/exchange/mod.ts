@@ -11,6 +11,8 @@ import {
   toArrayInterface,
   toCudaArrayInterface,
 } from "./array_interface.ts";
+import { isArrowDeviceSource, isArrowSource } from "./arrow_device.ts";
+import { viewFromArrow, viewToArrow } from "./arrow_view.ts";
 import { dlpackDevice, isDlpackSource } from "./dlpack.ts";
 import { toDlpack } from "./dlpack_export.ts";
 import { fromDlpack } from "./dlpack_import.ts";
@@ -23,6 +25,8 @@ provideProtocols({
   toCudaArrayInterface,
   fromArrayInterface,
   fromCudaArrayInterface,
+  toArrow: viewToArrow,
+  fromArrow: viewFromArrow,
 });
 provideArraySource({ speaks: "__dlpack__", accepts: isDlpackSource, take: fromDlpack });
 provideArraySource({
@@ -35,9 +39,33 @@ provideArraySource({
   accepts: (source) => hasInterface(source, "__array_interface__"),
   take: fromArrayInterface,
 });
+provideArraySource({ speaks: "__arrow_c_device_array__", accepts: isArrowDeviceSource, take: viewFromArrow });
+provideArraySource({ speaks: "__arrow_c_array__", accepts: isArrowSource, take: viewFromArrow });
 
 export type { ArrayInterface, CudaArrayInterface } from "./array_interface.ts";
+export { ArrowArray, type ArrowArrayParts } from "./arrow_array.ts";
+export {
+  ArrowDeviceArray,
+  type ArrowDeviceSource,
+  type ArrowHolders,
+  type ArrowPointers,
+  type ArrowSource,
+  type FromArrowOptions,
+  type ToArrowOptions,
+} from "./arrow_device.ts";
+export { formatOf as arrowFormat, parseArrowFormat } from "./arrow_format.ts";
+export type { ArrowValue } from "./arrow_reader.ts";
+export {
+  type ArrowField,
+  arrowField,
+  type ArrowFieldOptions,
+  type ArrowMetadata,
+  type ArrowOffsets,
+  type ArrowTimeUnit,
+  type ArrowType,
+  equalFields as equalArrowFields,
+} from "./arrow_type.ts";
 
 export { type DlpackSource, DlpackTensor, type ImportOptions, type ToDlpackOptions } from "./dlpack.ts";
 export { ExchangeError } from "./error.ts";
-export { liveExports } from "./live_exports.ts";
+export { type LiveExport, liveExports } from "./live_exports.ts";

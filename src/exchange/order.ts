@@ -5,6 +5,7 @@
  */
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda } from "../cuda/driver.ts";
+import type { CudaEvent } from "../cuda/event.ts";
 import { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
@@ -32,8 +33,9 @@ export function orderStreams(before: CudaStream, after: CudaStream): void {
  * comes after it. The host does not wait, unless the driver is older than CUDA 12.4 and cannot do it.
  */
 export function orderRelease(buffer: MemoryBuffer): void {
-  const { device, stream } = buffer;
-  if (device === null || stream === null) return;
+  const { stream } = buffer;
+  if (stream === null) return;
+  const device = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
   if (cuCtxRecordEvent === null) return device.synchronize();
@@ -45,4 +47,25 @@ export function orderRelease(buffer: MemoryBuffer): void {
 /** A stream that a consumer names by its handle, on the buffer's device. */
 export function consumerStream(device: CudaDevice, stream: CudaStream | bigint): CudaStream {
   return typeof stream === "bigint" ? CudaStream.fromHandle(device, stream) : stream;
+}
+
+/**
+ * Before a consumer that will wait for an event: an event that comes after everything enqueued on the home streams of
+ * these buffers.
+ *
+ * @returns the event, which the caller closes; null if no buffer has a home stream
+ */
+export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
+  const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
+  if (first === undefined) return null;
+  if (others.length === 0) return first.record();
+  using joined = first.device.createStream(); // so that no home stream must wait for another
+  for (const stream of [first, ...others]) joined.wait(stream);
+  return joined.record();
+}
+
+/** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once. */
+export function orderReleases(buffers: Iterable<MemoryBuffer>): void {
+  const byStream = new Map([...buffers].map((buffer) => [buffer.stream, buffer]));
+  for (const buffer of byStream.values()) orderRelease(buffer);
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
@@ -17,6 +18,8 @@ export interface Protocols {
   toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterface;
   fromArrayInterface(source: unknown, options: ImportOptions): StridedMemoryView;
   fromCudaArrayInterface(source: unknown, options: ImportOptions): StridedMemoryView;
+  toArrow(view: StridedMemoryView, options: ToArrowOptions, where: "host" | "device"): ArrowDeviceArray;
+  fromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView;
 }
 
 /** A kind of foreign array that `StridedMemoryView.from` takes. */

@@ -6,6 +6,7 @@
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
@@ -81,7 +82,8 @@ export class StridedMemoryView {
 
   /**
    * Sees an array of whatever kind without copying it: a typed array, or an object that speaks one of the exchange
-   * protocols (`__dlpack__`, `__cuda_array_interface__`, `__array_interface__`). If it speaks several, the first of these
+   * protocols (`__dlpack__`, `__cuda_array_interface__`, `__array_interface__`,
+   * `__arrow_c_device_array__`, `__arrow_c_array__`). If it speaks several, the first of these
    * is used.
    *
    * @throws {TypeError} for anything else
@@ -168,6 +170,18 @@ export class StridedMemoryView {
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
     return protocols().fromArrayInterface(source, {});
+  }
+
+  /**
+   * Takes an array of numbers over by the Arrow C device or C data interface: from an object with
+   * `__arrow_c_device_array__()` or `__arrow_c_array__()`, an export of ours, or the addresses of the structs. Fixed-size
+   * lists become axes. The view is read-only, as Arrow's data is.
+   *
+   * @throws {ExchangeError} if it cannot be honoured, or the array has nulls, or no numbers: `ArrowArray.from` takes every
+   *   array. Nothing is taken then
+   */
+  static fromArrowDevice(source: unknown, options: FromArrowOptions = {}): StridedMemoryView {
+    return protocols().fromArrow(source, options);
   }
 
   /** A view over foreign memory that `onClose` gives back. For the exchange protocols. */
@@ -325,6 +339,26 @@ export class StridedMemoryView {
   /** NumPy's array interface, as other libraries look for it; undefined for device memory. */
   get __array_interface__(): ArrayInterface | undefined {
     return this.device === null ? protocols().toArrayInterface(this) : undefined;
+  }
+
+  /**
+   * Hands the array over by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
+   * first becomes a fixed-size list. The memory stays allocated until the consumer releases it.
+   *
+   * @throws {ExchangeError} if Arrow cannot say what this view is: elements out of C order, a type that it does not have
+   */
+  toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return protocols().toArrow(this, options, "device");
+  }
+
+  /** The Arrow C device protocol, as other libraries call it. */
+  __arrow_c_device_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return protocols().toArrow(this, options, "device");
+  }
+
+  /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
+  __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return protocols().toArrow(this, options, "host");
   }
 
   /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */

@@ -1,0 +1,159 @@
+/**
+ * The Arrow C device interface: what an export is, and the protocol's vocabulary.
+ *
+ * @module
+ */
+import { ArrowArray as ArrowArrayStruct, ArrowSchema } from "../../bindings/arrow.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { struct } from "../ffi/struct.ts";
+import type { ArrowField } from "./arrow_type.ts";
+import { callRelease } from "./call_release.ts";
+import { ExchangeError } from "./error.ts";
+import type { LiveExport } from "./live_exports.ts";
+
+/** Options of `toArrowDevice`, `__arrow_c_device_array__` and `__arrow_c_array__`. */
+export interface ToArrowOptions {
+  /**
+   * What the consumer would like to get. Nothing is converted: the array goes out as it is, under the names and metadata
+   * that are wanted if its type is, and an array that could not be converted to the wanted type is refused.
+   */
+  readonly requestedSchema?: ArrowField | null;
+}
+
+/** Options of `fromArrowDevice` and {@linkcode ArrowArray.from}. */
+export interface FromArrowOptions {
+  /**
+   * The stream on which the array will be used: it is made to wait for the producer's event. `null`: no order is wanted.
+   * Without a stream the host waits.
+   */
+  readonly stream?: CudaStream | null;
+  /** The device of the array, where no stream says it. */
+  readonly device?: CudaDevice;
+}
+
+/** Addresses of structs that are the caller's to give away: an array of the C data interface, or of the device interface. */
+export interface ArrowPointers {
+  /** `ArrowSchema *`. */
+  readonly schema: bigint;
+  /** `ArrowArray *`. */
+  readonly array?: bigint;
+  /** `ArrowDeviceArray *`. */
+  readonly deviceArray?: bigint;
+}
+
+/** Any object that can hand itself over by the Arrow C device interface. */
+export interface ArrowDeviceSource {
+  /** Hands the array over: the consumer releases it. */
+  __arrow_c_device_array__(options?: ToArrowOptions): ArrowDeviceArray;
+}
+
+/** Any object that can hand itself over by the Arrow C data interface. */
+export interface ArrowSource {
+  /** Hands the array over: the consumer releases it. */
+  __arrow_c_array__(options?: ToArrowOptions): ArrowDeviceArray;
+}
+
+/** Whether an object speaks the Arrow C device interface. */
+export function isArrowDeviceSource(source: unknown): source is ArrowDeviceSource {
+  return typeof source === "object" && source !== null && "__arrow_c_device_array__" in source &&
+    typeof source.__arrow_c_device_array__ === "function";
+}
+
+/** Whether an object speaks the Arrow C data interface. */
+export function isArrowSource(source: unknown): source is ArrowSource {
+  return typeof source === "object" && source !== null && "__arrow_c_array__" in source &&
+    typeof source.__arrow_c_array__ === "function";
+}
+
+/** What becomes of the two structs of an export. */
+export interface ArrowHolders {
+  /** The ArrowDeviceArray, and all that is in it. */
+  readonly array: LiveExport & { readonly address: bigint };
+  /** The ArrowSchema, and all that is in it. */
+  readonly schema: LiveExport & { readonly address: bigint };
+}
+
+/**
+ * An exported array: an `ArrowDeviceArray *`, whose first member is the `ArrowArray`, and an `ArrowSchema *`, on their way
+ * to a consumer. The counterpart of Python's pair of capsules: exactly one consumer may take them over, and must then
+ * release each once, or move its content out of it.
+ */
+export class ArrowDeviceArray {
+  /** What the array is. */
+  readonly field: ArrowField;
+  readonly #holders: ArrowHolders;
+  #taken = false;
+
+  /** Wraps structs that a producer has made. */
+  constructor(field: ArrowField, holders: ArrowHolders) {
+    this.field = field;
+    this.#holders = holders;
+    untaken.register(this, { array: holders.array.address, schema: holders.schema.address }, this);
+  }
+
+  /** Address of the `ArrowDeviceArray`, to look at. To pass it on to a consumer use {@linkcode ArrowDeviceArray.take}. */
+  get ptr(): bigint {
+    this.#checkTaken();
+    return this.#holders.array.address;
+  }
+
+  /** Address of the `ArrowSchema`, to look at. */
+  get schemaPtr(): bigint {
+    this.#checkTaken();
+    return this.#holders.schema.address;
+  }
+
+  /** Whether the consumer has released the array, and every child that it has moved out; the memory is then the producer's again. */
+  get released(): boolean {
+    this.#holders.schema.isReleased();
+    return this.#holders.array.isReleased();
+  }
+
+  /**
+   * Gives both structs to a consumer, which must release each once.
+   *
+   * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which is an ArrowArray too
+   * @throws {ExchangeError} if they were given away before
+   */
+  take(): { readonly schema: bigint; readonly array: bigint } {
+    const { ptr: array, schemaPtr: schema } = this;
+    this.#taken = true;
+    untaken.unregister(this);
+    return { schema, array };
+  }
+
+  /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
+  close(): void {
+    if (!this.#taken) releaseBoth(this.take());
+  }
+
+  /** Releases both structs if no consumer has taken them over. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #checkTaken(): void {
+    if (this.#taken) throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
+  }
+}
+
+/** Arrays that were dropped before anybody took them over are released all the same. */
+const untaken = new FinalizationRegistry<{ readonly schema: bigint; readonly array: bigint }>(releaseBoth);
+
+function releaseBoth({ schema, array }: { readonly schema: bigint; readonly array: bigint }): void {
+  releaseSchema(schema);
+  releaseArray(array);
+}
+
+/** Calls the release callback of a schema, unless it is released or moved. */
+export function releaseSchema(address: bigint): void {
+  const { release } = struct(ArrowSchema).at(address);
+  if (release !== 0n) callRelease(release, address);
+}
+
+/** Calls the release callback of an array, unless it is released or moved. */
+export function releaseArray(address: bigint): void {
+  const { release } = struct(ArrowArrayStruct).at(address);
+  if (release !== 0n) callRelease(release, address);
+}

@@ -1,0 +1,183 @@
+/**
+ * ArrowArray and ArrowDeviceArray, outwards: an array as structs that any library can take over.
+ *
+ * @module
+ */
+import {
+  ARROW_DEVICE,
+  ArrowArray as ArrowArrayStruct,
+  ArrowDeviceArray as ArrowDeviceStruct,
+} from "../../bindings/arrow.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { releaseThunks } from "../ffi/release_thunk.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ArrowArray } from "./arrow_array.ts";
+import { hasOffsets, hasViews, secondBuffer } from "./arrow_buffers.ts";
+import { ArrowDeviceArray, releaseSchema, type ToArrowOptions } from "./arrow_device.ts";
+import { namedAs } from "./arrow_request.ts";
+import { exportSchema } from "./arrow_schema_export.ts";
+import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
+import { ExchangeError } from "./error.ts";
+import { lookIfMany } from "./live_exports.ts";
+import { orderReleases, recordReady } from "./order.ts";
+
+/**
+ * Exports an array.
+ *
+ * @param where `host`: the structs' pointers must be those of host memory, and the data be ready
+ * @throws {ExchangeError} if the buffers are in the memory of several devices, or of one where the host's is wanted, or the
+ *   requested schema is another kind of array
+ */
+export function exportArrow(
+  array: ArrowArray,
+  options: ToArrowOptions,
+  where: "host" | "device" = "device",
+): ArrowDeviceArray {
+  const field = namedAs(array.field, checkOptions(options).requestedSchema ?? null);
+  lookIfMany();
+  const buffers = buffersOf(array);
+  const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
+  const block = new Block();
+  const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
+  const eventSlot = block.reserve(8);
+  const root = plan(array, block, head);
+  const schema = exportSchema(field);
+  const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
+  const undo: (() => void)[] = [() => releaseSchema(schema.address)];
+  try {
+    const unpins = [...held].map((buffer) => buffer.pin());
+    undo.push(...unpins);
+    const event = where === "host" ? null : recordReady(held);
+    if (event !== null) undo.push(() => event.close());
+    const releaseDevice = event?.device.hold();
+    if (releaseDevice !== undefined) undo.push(releaseDevice);
+    block.allocate();
+    root.write();
+    const out = block.at(ArrowDeviceStruct, head);
+    out.device_type = place.type;
+    out.device_id = BigInt(place.id);
+    out.sync_event = event === null ? 0n : block.address(eventSlot);
+    block.pointers(eventSlot, [event?.handle ?? 0n]);
+    const tree = new ExportedTree(block, root.node, () => {
+      event?.close();
+      orderReleases(held);
+      for (const unpin of unpins) unpin();
+      releaseDevice?.();
+    });
+    return new ArrowDeviceArray(field, { array: tree, schema });
+  } catch (error) {
+    for (const one of undo) one();
+    throw error;
+  }
+}
+
+/** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */
+function checkOptions(options: ToArrowOptions): ToArrowOptions {
+  for (const [name, value] of Object.entries(options)) {
+    if (name !== "requestedSchema" && value !== null && value !== undefined) {
+      throw new ExchangeError(`Cannot export to Arrow with the option ${name}: it is not known. Leave it out.`);
+    }
+  }
+  return options;
+}
+
+interface Planned {
+  readonly node: TreeNode;
+  readonly write: () => void;
+}
+
+/** Reserves the memory of an array's struct, which may be reserved already, and of its children's. */
+function plan(array: ArrowArray, block: Block, reserved?: number): Planned {
+  const at = reserved ?? block.struct(ArrowArrayStruct);
+  const counter = block.reserve(8);
+  const addresses = array.buffers.map((buffer) => buffer?.ptr ?? 0n); // before anything is allocated: a closed one has none
+  const buffers = block.reserve(8 * addresses.length);
+  // Even an array without elements has one offset, which is 0; the block is zeroed.
+  const offset = hasOffsets(array.type) && addresses[secondBuffer] === 0n ? block.reserve(8) : null;
+  const children = array.children.map((child) => plan(child, block));
+  const dictionary = array.dictionary === null ? null : plan(array.dictionary, block);
+  const pointers = block.reserve(8 * children.length);
+  const inner = dictionary === null ? children : [...children, dictionary];
+  const node: TreeNode = { struct: at, counter, kind: "ArrowArray", inner: inner.map((one) => one.node) };
+  return {
+    node,
+    write() {
+      for (const one of inner) one.write();
+      if (offset !== null) addresses[secondBuffer] = block.address(offset);
+      block.pointers(buffers, addresses);
+      block.pointers(pointers, children.map((child) => block.address(child.node.struct)));
+      const out = block.at(ArrowArrayStruct, at);
+      out.length = BigInt(array.length);
+      out.null_count = BigInt(array.knownNullCount);
+      out.offset = BigInt(array.offset);
+      out.n_buffers = BigInt(addresses.length);
+      out.n_children = BigInt(children.length);
+      out.buffers = addresses.length === 0 ? 0n : block.address(buffers);
+      out.children = children.length === 0 ? 0n : block.address(pointers);
+      out.dictionary = dictionary === null ? 0n : block.address(dictionary.node.struct);
+      out.release = releaseThunks().address.ArrowArray;
+      out.private_data = block.address(counter);
+    },
+  };
+}
+
+/** The buffers of an array and of all that is in it, and whether each must be where the array is: the sizes of data need not. */
+function buffersOf(array: ArrowArray): Map<StridedMemoryView, boolean> {
+  const found = new Map<StridedMemoryView, boolean>();
+  const visit = ({ type, buffers, children, dictionary }: ArrowArray): void => {
+    buffers.forEach((buffer, i) => {
+      if (buffer !== null) found.set(buffer, !(hasViews(type) && i === buffers.length - 1));
+    });
+    children.forEach(visit);
+    if (dictionary !== null) visit(dictionary);
+  };
+  visit(array);
+  return found;
+}
+
+/** Where memory is, in Arrow's terms. */
+interface Place {
+  readonly type: number;
+  readonly id: number;
+}
+
+const cpu: Place = { type: ARROW_DEVICE.CPU, id: -1 };
+
+function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
+  if (kind === "pinned" && stream !== null) return { type: ARROW_DEVICE.CUDA_HOST, id: stream.device.ordinal };
+  if (device === null) return cpu;
+  return { type: kind === "managed" ? ARROW_DEVICE.CUDA_MANAGED : ARROW_DEVICE.CUDA, id: device.ordinal };
+}
+
+/** The one place where all of an array's elements are. */
+function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
+  let place: Place | null = null;
+  for (const [{ buffer, nbytes }, matters] of buffers) {
+    if (nbytes === 0 || !matters) continue;
+    const one = placeOfBuffer(buffer);
+    place ??= one;
+    if (place.type === one.type && place.id === one.id) continue;
+    throw new ExchangeError(
+      `Cannot export an Arrow array whose buffers are on devices ${place.type}:${place.id} and ${one.type}:${one.id}: ` +
+        "expected one place. Copy them there first.",
+    );
+  }
+  return place ?? cpu;
+}
+
+/** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
+function onHost(buffers: Iterable<StridedMemoryView>): Place {
+  const streams = new Set<CudaStream | null>();
+  for (const { buffer } of buffers) {
+    streams.add(buffer.stream);
+    if (!buffer.isHostAccessible) {
+      throw new ExchangeError(
+        "Cannot export device memory by the Arrow C data interface, which is for host memory. Use " +
+          "__arrow_c_device_array__, or copy to host memory first.",
+      );
+    }
+  }
+  for (const stream of streams) stream?.synchronize();
+  return cpu;
+}

@@ -1,0 +1,197 @@
+/**
+ * ArrowArray and ArrowDeviceArray, inwards: foreign structs as an array, and the memory given back once.
+ *
+ * @module
+ */
+import {
+  ARROW_DEVICE,
+  ArrowArray as ArrowArrayStruct,
+  ArrowDeviceArray as ArrowDeviceStruct,
+} from "../../bindings/arrow.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { allocate } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ArrowArray } from "./arrow_array.ts";
+import { type RawArray, type RawBuffer, readArray } from "./arrow_array_import.ts";
+import {
+  ArrowDeviceArray,
+  type ArrowPointers,
+  type FromArrowOptions,
+  isArrowDeviceSource,
+  isArrowSource,
+  releaseArray,
+  releaseSchema,
+} from "./arrow_device.ts";
+import { integerReader, type Location, readLocation, waitFor } from "./arrow_location.ts";
+import { readSchema } from "./arrow_schema_import.ts";
+import type { ArrowField } from "./arrow_type.ts";
+import { Walk } from "./arrow_walk.ts";
+import { ExchangeError } from "./error.ts";
+
+/** Looks at an array before it is taken, and throws if it is not wanted. */
+export type Accept = (array: ArrowArray) => void;
+
+/**
+ * Takes an array over. See {@linkcode ArrowArray.from}.
+ *
+ * @param accept called before anything is taken; what it throws leaves everything as it was
+ * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
+ */
+export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
+  if (source instanceof ArrowDeviceArray) return takeExport(source, options, accept);
+  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__(), options, accept);
+  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__(), options, accept);
+  if (isPointers(source)) {
+    const { schema, deviceArray, array = 0n } = source;
+    return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, accept);
+  }
+  throw new ExchangeError(
+    "Cannot import an Arrow array: expected an object with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
+      "addresses { schema, array } or { schema, deviceArray }",
+  );
+}
+
+function isPointers(source: unknown): source is ArrowPointers {
+  if (typeof source !== "object" || source === null || !("schema" in source)) return false;
+  const address = "deviceArray" in source ? source.deviceArray : "array" in source ? source.array : undefined;
+  return typeof source.schema === "bigint" && typeof address === "bigint";
+}
+
+/** Takes what a producer has made for this import alone. */
+function takeOwn(exported: unknown, options: FromArrowOptions, accept: Accept): ArrowArray {
+  if (!(exported instanceof ArrowDeviceArray)) {
+    throw new ExchangeError("Cannot import an Arrow array: the producer did not return an ArrowDeviceArray");
+  }
+  try {
+    return takeExport(exported, options, accept);
+  } catch (error) {
+    exported.close();
+    throw error;
+  }
+}
+
+function takeExport(exported: ArrowDeviceArray, options: FromArrowOptions, accept: Accept): ArrowArray {
+  const taken = takeStructs(exported.schemaPtr, exported.ptr, true, options, accept);
+  exported.take(); // both are moved by now: nothing is left to be released
+  return taken;
+}
+
+function takeStructs(
+  schema: bigint,
+  array: bigint,
+  isDevice: boolean,
+  options: FromArrowOptions,
+  accept: Accept,
+): ArrowArray {
+  const field = readSchema(schema);
+  const taken = takeArray(array, field, isDevice, options, accept);
+  releaseSchema(schema); // all that it says is in `field`
+  return taken;
+}
+
+/**
+ * Takes an array of a known type over: its content is moved out of the struct, which is then released as far as its owner
+ * can see.
+ *
+ * @param isDevice whether the struct is an ArrowDeviceArray
+ * @throws {ExchangeError} if it cannot be honoured; the struct is then as it was
+ */
+export function takeArray(
+  address: bigint,
+  field: ArrowField,
+  isDevice: boolean,
+  options: FromArrowOptions,
+  accept: Accept = () => {},
+): ArrowArray {
+  const walk = new Walk(isDevice ? "ArrowDeviceArray" : "ArrowArray");
+  walk.pointer(address, "address");
+  const location = isDevice ? readLocation(struct(ArrowDeviceStruct).at(address), options, walk) : host;
+  waitFor(location, options);
+  const raw = readArray(address, field, integerReader(location), walk);
+  const held = new Import();
+  try {
+    const root = build(raw, location, held, () => held.close());
+    accept(root);
+    held.adopt(moveOut(address)); // the last step: whatever fails before it leaves the struct as it was
+    return root;
+  } catch (error) {
+    held.close(); // releases nothing yet
+    throw error;
+  }
+}
+
+const host: Location = { type: ARROW_DEVICE.CPU, kind: "host", device: null, stream: null, event: 0n };
+
+/** Moves a struct's content into memory of ours, as the specification says. */
+function moveOut(address: bigint): bigint {
+  const { size } = layoutOf(ArrowArrayStruct);
+  const copy = allocate(size);
+  libc().memory.memcpy(copy, address, BigInt(size));
+  struct(ArrowArrayStruct).at(address).release = 0n;
+  return copy;
+}
+
+/** An array that was taken over: released when the last of its buffers is free. */
+class Import {
+  readonly #buffers: MemoryBuffer[] = [];
+  readonly #shared: Shared = { moved: 0n, users: 0, streams: new Set() };
+
+  constructor() {
+    this.buffer({ ptr: 0n, size: 0, isHost: true }, host); // so that an array without buffers is held like the others
+  }
+
+  /** A buffer of the array. */
+  buffer({ ptr, size, isHost }: RawBuffer, location: Location): MemoryBuffer {
+    const { kind, device, stream } = isHost ? host : location;
+    const owner = this.#shared;
+    const at = size === 0 ? 0n : ptr;
+    const buffer = MemoryBuffer.fromAllocation({ ptr: at, size, kind, device, stream, owner, free: release(owner) });
+    this.#shared.users++;
+    this.#buffers.push(buffer);
+    return buffer;
+  }
+
+  /** Says what is to be released: the struct that the array was moved to. */
+  adopt(moved: bigint): void {
+    this.#shared.moved = moved;
+  }
+
+  /** Closes all buffers. */
+  close(): void {
+    for (const buffer of this.#buffers) buffer.close();
+  }
+}
+
+/** What the last buffer needs to release the array, and nothing that leads back to the buffers. */
+interface Shared {
+  moved: bigint;
+  users: number;
+  readonly streams: Set<CudaStream>;
+}
+
+/** What frees a buffer of an import. A function of its own, so that it shares no scope with the buffers. */
+function release(shared: Shared): (ptr: bigint, stream: CudaStream | null) => void {
+  return (_, stream) => {
+    if (stream !== null) shared.streams.add(stream);
+    if (--shared.users > 0 || shared.moved === 0n) return;
+    for (const one of shared.streams) one.synchronize(); // a producer may free at once: what was enqueued must be done
+    releaseArray(shared.moved);
+    libc().loading.free(shared.moved);
+  };
+}
+
+function build(raw: RawArray, location: Location, held: Import, onClose?: () => void): ArrowArray {
+  const { field, length, offset, nullCount } = raw;
+  const children = raw.children.map((child) => build(child, location, held));
+  const dictionary = raw.dictionary === null ? null : build(raw.dictionary, location, held);
+  const buffers = raw.buffers.map((buffer) => {
+    if (buffer === null) return null;
+    const shape = [buffer.size];
+    return StridedMemoryView.fromBuffer(held.buffer(buffer, location), { shape, dtype: "uint8", readonly: true });
+  });
+  const parts = { field, length, offset, nullCount, buffers, children, dictionary };
+  return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
+}

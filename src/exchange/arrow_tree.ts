@@ -1,0 +1,134 @@
+/**
+ * A tree of exported structs in one block of C memory, and whether its consumers still need it.
+ *
+ * The release callback of every struct is machine code that any thread may call: it sets the struct's `release` to NULL
+ * and increments the struct's own counter. It does not walk the children, as a callback in C would: JavaScript does that
+ * when it looks. A child whose own `release` is NULL while its counter is 0 was moved out by the consumer and lives on
+ * after its parent; any other child ended with its parent.
+ *
+ * @module
+ */
+import type { StructDescription } from "../../bindings/abi.ts";
+import { ArrowArray, ArrowSchema } from "../../bindings/arrow.ts";
+import { allocate } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { layoutOf, littleEndian, roundUp, struct, type StructView } from "../ffi/struct.ts";
+import { addExport, type LiveExport, removeExport } from "./live_exports.ts";
+
+/** One block of C memory: reserved piece by piece, then allocated, then written. */
+export class Block {
+  #size = 0;
+  #address = 0n;
+  #memory: ArrayBuffer | undefined;
+  readonly #contents: (readonly [at: number, bytes: Uint8Array])[] = [];
+
+  /** Reserves bytes. @returns where in the block they begin, a multiple of 8 */
+  reserve(bytes: number): number {
+    const at = this.#size;
+    this.#size = roundUp(at + bytes, 8);
+    return at;
+  }
+
+  /** Reserves a struct. */
+  struct(description: StructDescription): number {
+    return this.reserve(layoutOf(description).size);
+  }
+
+  /** Reserves bytes and says what will be in them. */
+  bytes(contents: Uint8Array): number {
+    const at = this.reserve(contents.length);
+    this.#contents.push([at, contents]);
+    return at;
+  }
+
+  /** Allocates all that was reserved, zeroed. */
+  allocate(): void {
+    this.#address = allocate(this.#size);
+    this.#memory = ffiPort().memory(this.#address, this.#size);
+    for (const [at, bytes] of this.#contents) new Uint8Array(this.#memory).set(bytes, at);
+  }
+
+  /** Address of a place in the allocated block. */
+  address(at: number): bigint {
+    return this.#address + BigInt(at);
+  }
+
+  /** A struct in the allocated block. */
+  at<const D extends StructDescription>(description: D, at: number): StructView<D> {
+    return struct(description).over(this.memory, this.#address, at);
+  }
+
+  /** Writes pointers one after the other. */
+  pointers(at: number, values: readonly bigint[]): void {
+    const view = new DataView(this.memory);
+    values.forEach((value, i) => view.setBigUint64(at + i * 8, value, littleEndian));
+  }
+
+  /** The allocated block. */
+  get memory(): ArrayBuffer {
+    if (this.#memory === undefined) throw new TypeError("Cannot write to a block that is not allocated");
+    return this.#memory;
+  }
+
+  /** Frees the block. */
+  free(): void {
+    libc().loading.free(this.#address);
+    this.#memory = undefined;
+  }
+}
+
+/** A struct of a tree: where in the block it and its counter are, and the structs inside, the dictionary's too. */
+export interface TreeNode {
+  readonly struct: number;
+  readonly counter: number;
+  readonly kind: "ArrowSchema" | "ArrowArray";
+  readonly inner: readonly TreeNode[];
+}
+
+const releaseAt = {
+  ArrowSchema: layoutOf(ArrowSchema).offsets.release,
+  ArrowArray: layoutOf(ArrowArray).offsets.release,
+} as const;
+
+/** A tree that is out. */
+export class ExportedTree implements LiveExport {
+  /** Address of the base struct. */
+  readonly address: bigint;
+  readonly #block: Block;
+  readonly #root: TreeNode;
+  readonly #finish: () => void;
+  readonly #counts: Int32Array<ArrayBuffer>;
+  readonly #pointers: BigUint64Array<ArrayBuffer>;
+  #finished = false;
+
+  /** @param finish called once, when no consumer has any part of the tree any more; the block is freed by then */
+  constructor(block: Block, root: TreeNode, finish: () => void) {
+    this.address = block.address(root.struct);
+    this.#block = block;
+    this.#root = root;
+    this.#finish = finish;
+    this.#counts = new Int32Array(block.memory);
+    this.#pointers = new BigUint64Array(block.memory);
+    addExport(this);
+  }
+
+  /** Looks whether consumers have released every part, and if so gives the memory back, once. */
+  isReleased(): boolean {
+    if (!this.#finished && !this.#isAlive(this.#root, true)) {
+      this.#finished = true;
+      removeExport(this);
+      this.#block.free();
+      this.#finish();
+    }
+    return this.#finished;
+  }
+
+  #isAlive(node: TreeNode, isHeld: boolean): boolean {
+    // Atomics: what the releasing thread has done to the tree before is seen once its count is.
+    const isOver = Atomics.load(this.#counts, node.counter / 4) > 0;
+    const wasMoved = Atomics.load(this.#pointers, (node.struct + releaseAt[node.kind]) / 8) === 0n;
+    if (!isOver && (isHeld || wasMoved)) return true;
+    return node.inner.some((child) => this.#isAlive(child, false));
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * Between Arrow arrays of numbers and strided views: the same memory, seen as the one or the other.
+ *
+ * @module
+ */
+import { DType, slice, StridedLayout } from "../layout/mod.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ArrowArray } from "./arrow_array.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "./arrow_device.ts";
+import { bitsOf } from "./arrow_buffers.ts";
+import { formatOf } from "./arrow_format.ts";
+import { type ArrowField, arrowField, type ArrowType } from "./arrow_type.ts";
+import { importArrow } from "./arrow_import.ts";
+import { ExchangeError } from "./error.ts";
+
+/** The element type that the slots of an Arrow type are stored as; null if they are no numbers. */
+function storedDtype(type: ArrowType): DType | null {
+  switch (type.kind) {
+    case "bool":
+    case "int":
+    case "uint":
+    case "float":
+    case "dictionary":
+      return DType.from(formatOf(type));
+    case "date":
+    case "time":
+    case "timestamp":
+    case "duration":
+      return DType.from(bitsOf(type) === 32 ? "int32" : "int64");
+    case "interval":
+      return type.unit === "months" ? DType.from("int32") : null;
+    default:
+      return null;
+  }
+}
+
+/** The slots of an array as a view. See {@linkcode ArrowArray.values}. */
+export function valuesView(array: ArrowArray): StridedMemoryView {
+  const shape = [array.length];
+  let { offset } = array;
+  let inner = array;
+  while (inner.type.kind === "fixed_size_list") {
+    const [child] = inner.children;
+    if (child === undefined) throw new ExchangeError("Cannot view a list without a child");
+    const { size } = inner.type;
+    shape.push(size);
+    offset = offset * size + child.offset;
+    inner = child;
+    if (hasNulls(child)) {
+      throw new ExchangeError(
+        "Cannot view an Arrow array of lists with nulls inside: a view has no place for them. Read it with get(), or " +
+          "use the values and validity of its children.",
+      );
+    }
+  }
+  const dtype = storedDtype(inner.type);
+  if (dtype === null) {
+    throw new ExchangeError(
+      `Cannot view an Arrow array of ${inner.type.kind}: expected numbers, times, truth values, or fixed-size lists of ` +
+        "them. Read it with get(), or use its buffers.",
+    );
+  }
+  return slots(inner.buffers[1] ?? null, dtype, shape, offset);
+}
+
+/** Whether an array that is inside another has nulls that nothing but itself tells of. */
+function hasNulls(array: ArrowArray): boolean {
+  if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
+  return array.device !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
+}
+
+/** The validity bitmap as a view. See {@linkcode ArrowArray.validity}. */
+export function validityView(array: ArrowArray): StridedMemoryView | null {
+  const bitmap = array.type.kind === "null" ? null : array.buffers[0] ?? null;
+  return bitmap === null ? null : slots(bitmap, DType.from("bool1_packed"), [array.length], array.offset);
+}
+
+/** Elements of a buffer of bytes, after `offset` elements, in C order. */
+function slots(
+  bytes: StridedMemoryView | null,
+  dtype: DType,
+  shape: readonly number[],
+  offset: number,
+): StridedMemoryView {
+  const dense = StridedLayout.dense(shape, dtype.itemsize);
+  if (bytes === null || dense.volume === 0) {
+    const none = StridedMemoryView.fromTypedArray(new Uint8Array(0)).buffer;
+    return StridedMemoryView.fromBuffer(bytes?.buffer ?? none, { shape, dtype, readonly: true });
+  }
+  const layout = StridedLayout.dense([offset + dense.volume], dtype.itemsize)
+    .sliced(slice(offset, offset + dense.volume)).reshaped(shape);
+  const { buffer } = bytes;
+  return StridedMemoryView.fromImport({
+    buffer,
+    offset: bytes.offset + bytes.layout.sliceOffset,
+    layout,
+    dtype,
+    readonly: true,
+  });
+}
+
+/**
+ * A view as an Arrow array: numbers, with a fixed-size list for every axis after the first.
+ *
+ * @throws {ExchangeError} if Arrow cannot say what the view is; the message says what to do instead
+ */
+export function arrayOfView(view: StridedMemoryView): ArrowArray {
+  const { dtype, layout, shape } = view;
+  const refuse = (why: string): never => {
+    throw new ExchangeError(`Cannot export a view of ${dtype.name} of shape (${shape.join(", ")}) to Arrow: ${why}`);
+  };
+  const format = dtype.arrowFormat;
+  if (format === null) {
+    return refuse(
+      dtype.name === "bool"
+        ? "its truth values are bytes, and Arrow's are bits. Convert to bool1_packed, or see the bytes as uint8."
+        : `it has no such type. Convert to another one, or see the bytes as uint${dtype.bits <= 8 ? 8 : dtype.bits}.`,
+    );
+  }
+  const [length] = shape;
+  if (length === undefined) return refuse("Arrow has no arrays without axes. Reshape to (1).");
+  if (!layout.isContiguousC) return refuse("its elements are not in C order without gaps. Copy to such memory first.");
+  // Elements that are bits may begin inside a byte: the bits before them are the array's offset.
+  const start = view.offset + layout.sliceOffsetInBytes;
+  const base = Math.floor(start);
+  const skipped = Math.round((start - base) / dtype.itemsize);
+  const size = layout.volume === 0 ? 0 : Math.ceil((skipped + layout.volume) * dtype.itemsize);
+  const bytes = StridedMemoryView.fromBuffer(view.buffer, {
+    shape: [size],
+    dtype: "uint8",
+    offset: size === 0 ? 0 : base,
+    readonly: true,
+  });
+  let field: ArrowField = arrowField(format, { nullable: false });
+  let array = new ArrowArray({
+    field,
+    length: layout.volume,
+    offset: layout.volume === 0 ? 0 : skipped,
+    nullCount: 0,
+    buffers: [null, bytes],
+  });
+  for (let axis = shape.length - 1; axis > 0; axis--) {
+    const extent = shape[axis] ?? 0;
+    field = arrowField({ kind: "fixed_size_list", size: extent, child: { ...field, name: "item" } }, {
+      nullable: false,
+    });
+    array = new ArrowArray({
+      field,
+      length: shape.slice(0, axis).reduce((product, one) => product * one, 1),
+      nullCount: 0,
+      buffers: [null],
+      children: [array],
+    });
+  }
+  return array;
+}
+
+/** Exports a view. See `StridedMemoryView.toArrowDevice`. */
+export function viewToArrow(
+  view: StridedMemoryView,
+  options: ToArrowOptions,
+  where: "host" | "device",
+): ArrowDeviceArray {
+  const array = arrayOfView(view);
+  return where === "host" ? array.__arrow_c_array__(options) : array.toArrowDevice(options);
+}
+
+/** Imports an array of numbers as a view. See `StridedMemoryView.fromArrowDevice`. */
+export function viewFromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView {
+  const array = importArrow(source, options, (candidate) => {
+    if (hasNulls(candidate)) throw nullsInView(candidate);
+    valuesView(candidate); // throws if there are none
+  });
+  const { buffer, offset, layout, dtype } = array.values;
+  const onClose = () => array.close();
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: true, onClose });
+}
+
+function nullsInView({ knownNullCount }: ArrowArray): ExchangeError {
+  return new ExchangeError(
+    `Cannot view an Arrow array with ${
+      knownNullCount < 0 ? "perhaps some" : knownNullCount
+    } nulls: a view has no place ` +
+      "for them. Take it with ArrowArray.from(), which has its values and its validity apart.",
+  );
+}

@@ -1,0 +1,79 @@
+/** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { ArrowArray, liveExports } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { check, fc } from "../support/property.ts";
+import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
+import {
+  assertSameArray,
+  CountingRelease,
+  layout,
+  pointerAt,
+  RawWriter,
+  readRawArray,
+  readRawSchema,
+} from "./raw_arrow.ts";
+
+/** A type and values of it. */
+const columns = models.chain((model) =>
+  fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 6 }), quirk: quirks })
+);
+
+/** What the structs at these addresses say when they have been moved out of. */
+function isTaken(array: bigint, schema: bigint): boolean {
+  return pointerAt(array, layout.array.release) === 0n && pointerAt(schema, layout.schema.release) === 0n;
+}
+
+test("an array of any type that comes in has its producer's values, and is given back once", () => {
+  using release = new CountingRelease();
+  const seen = new Set<string>();
+  check(
+    fc.property(columns, fc.boolean(), ({ model, values, quirk }, isDevice) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const schema = writer.schema(model);
+      const array = writer.array(encode(model, values, quirk));
+      release.calls.clear();
+      const imported = ArrowArray.from(isDevice ? { schema, deviceArray: array } : { schema, array });
+      assert(isTaken(array, schema));
+      assertEquals([...release.calls], [[schema, 1]], "the schema is done with, the array is not");
+      assertEquals(imported.toArray() as Value[], values);
+      assertEquals(imported.nullCount, nullsOf(model, values));
+      imported.close();
+      imported.close();
+      assertEquals([...release.calls], [[schema, 1], [array, 1]]);
+      seen.add(model.format);
+    }),
+    3000,
+  );
+  for (const format of [...leafFormats, "+l", "+L", "+s", "+m", "+w:3"]) {
+    assert(seen.has(format), `${format} was tried`);
+  }
+});
+
+/** Arrow counts the nulls of the array itself: an index that leads to a null is none. */
+function nullsOf(model: Model, values: readonly Value[]): number {
+  return model.dictionary === null ? values.filter((value) => value === null).length : 0;
+}
+
+test("what came in goes out as the same memory under the same schema", () => {
+  using release = new CountingRelease();
+  check(
+    fc.property(columns, ({ model, values, quirk }) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const array = writer.array(encode(model, values, quirk));
+      const before = readRawArray(array);
+      const imported = ArrowArray.from({ schema: writer.schema(model), array });
+      const exported = imported.toArrowDevice();
+      assertEquals(readRawSchema(exported.schemaPtr), model);
+      const out = readRawArray(exported.ptr);
+      assertSameArray(out, before, model);
+      exported.close();
+      imported.close();
+      assertEquals(liveExports(), 0);
+    }),
+    2000,
+  );
+});
