@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { NativeArena } from "../../src/ffi/arena.ts";
+import type { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort, type NativeCallback } from "../../src/ffi/port.ts";
 import { readCString } from "../../src/ffi/text.ts";
