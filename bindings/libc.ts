@@ -62,6 +62,12 @@ export const libc = {
     open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },
     // int fclose(FILE *stream);
     fclose: { args: ["ptr"], returns: "i32" },
+    // size_t fread(void *ptr, size_t size, size_t n, FILE *stream);
+    fread: { args: ["ptr", "size", "size", "ptr"], returns: "size" },
+    // FILE *popen(const char *command, const char *modes);
+    popen: { args: ["buffer", "buffer"], returns: "ptr" },
+    // int pclose(FILE *stream);
+    pclose: { args: ["ptr"], returns: "i32" },
   },
 } as const satisfies SymbolTable;
 

@@ -59,7 +59,7 @@ function sources(folder: string): string[] {
 function runtimeImports(file: string): Import[] {
   const text = readFileSync(file, "utf8").replace(/\/\*.*?\*\//gs, "").replace(/^\s*\/\/.*$/gm, "");
   const statements = /^(?:import|export)\s+(?!type\s)(?<what>[^;"']*?from\s+)?["'](?<target>[^"']+)["']/gm;
-  const dynamic = /(?<!typeof )\bimport\(\s*["'](?<target>[^"']+)["']\s*\)/g;
+  const dynamic = /(?<!typeof |[.#])\bimport\(\s*["'](?<target>[^"']+)["']\s*\)/g;
   const targets: string[] = [];
   for (const { groups } of text.matchAll(statements)) {
     const names = /\{(?<list>[^}]*)\}/s.exec(groups?.["what"] ?? "")?.groups?.["list"];

@@ -9,7 +9,7 @@ import { Cuda } from "../cuda/cuda.ts";
 import { decodeVersion, libcuda } from "../cuda/driver.ts";
 import { libcudart, libnvrtc } from "../cuda/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
-import { pythonLibrary } from "../exchange/python_library.ts";
+import { pythonLibrary } from "../exchange/python/library.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
 import { type LibraryDescription, openLibrary } from "../ffi/library.ts";

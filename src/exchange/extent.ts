@@ -29,7 +29,7 @@ export function extentOf(layout: StridedLayout, data: bigint, what: string): Ext
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
   }
   const [min, max] = layout.offsetBounds;
-  const before = -Math.floor(min * layout.itemsize);
+  const before = 0 - Math.floor(min * layout.itemsize);
   const size = before + Math.ceil((max + 1) * layout.itemsize);
   const ptr = data - BigInt(before);
   if (ptr <= 0n || ptr + BigInt(size) > 1n << 64n) {

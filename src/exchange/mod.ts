@@ -69,3 +69,4 @@ export {
 export { type DlpackSource, DlpackTensor, type ImportOptions, type ToDlpackOptions } from "./dlpack.ts";
 export { ExchangeError } from "./error.ts";
 export { type LiveExport, liveExports } from "./live_exports.ts";
+export * from "./python/mod.ts";

@@ -21,7 +21,9 @@ export interface LibraryDescription<T extends SymbolTable> {
   readonly name: string;
   /** Its functions. */
   readonly symbols: T;
-  /** Environment variable that names the file to open, and nothing else: `CAUSEWAY_LIBUCP`. */
+  /** The file to open, and nothing else. */
+  readonly path?: string;
+  /** Environment variable that names the file to open, and nothing else, unless `path` does: `CAUSEWAY_LIBUCP`. */
   readonly override: string;
   /** Versioned sonames, best first. Unversioned names exist with development packages only. */
   readonly sonames: readonly string[];
@@ -66,7 +68,9 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
     if (handle !== 0n) return register(description, handle);
     attempts.push({ path, error: exists === false ? "no such file" : loadError(path) });
   }
-  const remedy = environment(description.override) === undefined
+  const remedy = description.path !== undefined
+    ? `${description.path} was asked for, so nothing else was tried.`
+    : environment(description.override) === undefined
     ? `${description.remedy} To open a file of your choice, set ${description.override} to its path.`
     : `${description.override} is set, so nothing else was tried: correct it or unset it.`;
   throw new LibraryNotFoundError(description.name, attempts, remedy);
@@ -112,7 +116,7 @@ interface Candidate {
 /** Every place where the library may be, in order. */
 function* candidates(description: LibraryDescription<SymbolTable>): Generator<Candidate> {
   const { override, sonames, wheels = [], homes = [], folders = [] } = description;
-  const chosen = environment(override);
+  const chosen = description.path ?? environment(override);
   if (chosen !== undefined) return yield { path: chosen };
 
   const inFolder = function* (folder: string): Generator<Candidate> {

@@ -12,7 +12,7 @@ import process from "node:process";
 import type { cpython } from "../../bindings/cpython.ts";
 import { Py_input } from "../../bindings/cpython.ts";
 import { DlpackTensor } from "../../src/exchange/dlpack.ts";
-import { pythonLibrary } from "../../src/exchange/python_library.ts";
+import { pythonLibrary } from "../../src/exchange/python/library.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
@@ -131,7 +131,7 @@ export class TestPython {
 
   /** Starts the interpreter, unless this process has it running already. */
   static open({ library, home, path }: PythonInstallation): TestPython {
-    const { functions: api } = openLibrary({ ...pythonLibrary, sonames: [library] });
+    const { functions: api } = openLibrary({ ...pythonLibrary, sonames: [library], global: true });
     if (api.opening.Py_IsInitialized() === 0) {
       // The library would look for its home beside whatever python3 comes first on PATH.
       libc().loading.setenv(cString("PYTHONHOME"), cString(home), 1);

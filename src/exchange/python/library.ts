@@ -3,19 +3,15 @@
  *
  * @module
  */
-import { cpython } from "../../bindings/cpython.ts";
-import type { LibraryDescription } from "../ffi/library.ts";
+import { cpython } from "../../../bindings/cpython.ts";
+import type { LibraryDescription } from "../../ffi/library.ts";
 
-/**
- * How libpython is found. Its symbols are made visible to the libraries that come after it, because extension modules
- * such as NumPy's find the interpreter that way.
- */
+/** How libpython is found where no interpreter says where its own is. */
 export const pythonLibrary: LibraryDescription<typeof cpython> = {
   name: "libpython",
   symbols: cpython,
   override: "CAUSEWAY_LIBPYTHON",
   sonames: [14, 13, 12, 11, 10, 9].map((minor) => `libpython3.${minor}.so.1.0`),
-  global: true,
   remedy: "Install the interpreter as a library: `apt-get install libpython3.11` on Debian 12, `libpython3.12` on " +
     "Ubuntu 24.04.",
 };

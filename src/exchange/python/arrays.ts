@@ -1,0 +1,165 @@
+/**
+ * Arrays across the border, without a copy. All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { DLDeviceType } from "../../../bindings/dlpack.ts";
+import { libcuda } from "../../cuda/driver.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { libc } from "../../ffi/libc.ts";
+import { openLibrary } from "../../ffi/library.ts";
+import { cString, readCString } from "../../ffi/text.ts";
+import { StridedMemoryView } from "../../view/strided_memory_view.ts";
+import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
+import { ExchangeError } from "../error.ts";
+import { PythonError } from "./error.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { Handle } from "./object.ts";
+import { copyOut } from "./values.ts";
+
+/**
+ * A new reference to an `Array` of the prelude over a view. It keeps the memory allocated until Python has let go of it.
+ *
+ * @throws {ExchangeError} for memory of a simulated device
+ */
+export function lend(python: Interpreter, view: StridedMemoryView): bigint {
+  const { device, dtype, layout, stream } = view;
+  if (device !== null) bindCuda(python, view);
+  const { none, true: yes, false: no } = python.singletons;
+  const numbers = (values: readonly number[]) => python.tuple(values.map((value) => python.integer(BigInt(value))));
+  const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
+  const isDense = dtype.isPacked || layout.isContiguousC;
+  const tensor = view.toDlpack({ stream: null }).take(); // Python orders its consumers when they come
+  try {
+    return python.callHelper("Array", [
+      python.integer(tensor),
+      python.text(dtype.name),
+      numbers(view.shape),
+      isDense ? python.share(none) : numbers(layout.stridesInBytes),
+      dtype.typestr === null ? python.share(none) : python.text(dtype.typestr),
+      python.integer(view.ptr),
+      python.share(view.readonly ? yes : no),
+      numbers(dlpackDevice(view)),
+      handle(device?.context),
+      handle(stream === null ? undefined : stream.handle || 1n),
+    ]);
+  } catch (error) {
+    callDeleter(tensor, true);
+    throw error;
+  }
+}
+
+const cudaFunctions = [
+  "cuCtxPushCurrent_v2",
+  "cuCtxPopCurrent_v2",
+  "cuEventCreate",
+  "cuEventDestroy_v2",
+  "cuEventRecord",
+  "cuStreamWaitEvent",
+];
+
+const cudaBound = new WeakSet<Interpreter>();
+
+/** Lets Python order its streams after ours: by the driver itself, because no JavaScript can run when Python asks. */
+function bindCuda(python: Interpreter, { device }: StridedMemoryView): void {
+  const { functions, handle } = openLibrary(libcuda);
+  if (device?.driver !== functions) {
+    throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
+  }
+  if (cudaBound.has(python)) return;
+  const addresses = cudaFunctions.map((name) => python.integer(libc().loading.dlsym(handle, cString(name))));
+  python.drop(python.callHelper("bind_cuda", addresses));
+  cudaBound.add(python);
+}
+
+/** Whether an object is an array: it speaks one of the protocols. */
+export function isArray(python: Interpreter, object: bigint): boolean {
+  return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) => python.typeHas(object, name));
+}
+
+/**
+ * Sees an array of Python where it is. The view owns it: closing the view, or losing it to the garbage collector, lets
+ * Python have it back.
+ *
+ * @param object borrowed
+ * @throws {ExchangeError} if it cannot be taken as it is
+ * @throws {PythonError} if its owner refuses to hand it over
+ */
+export function takeArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  if (!python.typeHas(object, "__dlpack__")) return takeDescribed(python, object, options);
+  try {
+    return takeTensor(python, object, options);
+  } catch (error) {
+    // Some owners refuse by DLPack what they describe all the same: read-only arrays, and the types of ml_dtypes.
+    if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
+    return takeDescribed(python, object, options);
+  }
+}
+
+function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  const where = python.callHelper("method", [python.share(object), python.text("__dlpack_device__")]);
+  const [type] = copyOut(python, where, options) as [number, number]; // the protocol says so
+  python.drop(where);
+  const capsule = python.callHelper("hand_over", [python.share(object), streamFor(python, type, options)]);
+  try {
+    using tensor = unpack(python, capsule);
+    return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
+  } finally {
+    python.drop(capsule);
+  }
+}
+
+/** The stream on which a producer shall make its array ready, in DLPack's terms: none for memory of the host. */
+function streamFor(python: Interpreter, deviceType: number, { stream, device }: ImportOptions): bigint {
+  const isHost = deviceType === DLDeviceType.kDLCPU || deviceType === DLDeviceType.kDLCUDAHost;
+  if (isHost || (stream === undefined && device === undefined)) return python.share(python.singletons.none);
+  if (stream === null) return python.integer(-1n);
+  return python.integer(stream === undefined ? 1n : stream.handle || 1n);
+}
+
+/** Names that capsules keep the address of; never freed. */
+const names = new NativeArena();
+const used = {
+  dltensor: names.cString("used_dltensor"),
+  dltensor_versioned: names.cString("used_dltensor_versioned"),
+};
+
+/** The tensor in a capsule, taken over as the protocol says. */
+function unpack({ api: { capsules } }: Interpreter, capsule: bigint): DlpackTensor {
+  const name = readCString(capsules.PyCapsule_GetName(capsule));
+  if (name !== "dltensor" && name !== "dltensor_versioned") {
+    throw new ExchangeError(`Cannot import by DLPack: __dlpack__() returned a capsule named "${name}"`);
+  }
+  const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
+  capsules.PyCapsule_SetName(capsule, used[name]);
+  return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
+}
+
+/** Sees an array by its interface; the array itself is the owner of the view. */
+function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  const owner = new Handle(python, python.share(object));
+  const isCuda = python.typeHas(object, "__cuda_array_interface__");
+  const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
+  const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  try {
+    const description = Object.fromEntries(copyOut(python, attribute, options) as Map<string, unknown>);
+    const raw = String(description["typestr"]).includes("V") && typeName(python, object);
+    if (raw) description["typestr"] = raw;
+    const source = { owner, [name]: description };
+    return isCuda
+      ? StridedMemoryView.fromCudaArrayInterface(source, options)
+      : StridedMemoryView.fromArrayInterface(source);
+  } finally {
+    python.drop(attribute);
+  }
+}
+
+/** Name of the element type, for the types of ml_dtypes, whose type strings say "raw bytes". */
+function typeName(python: Interpreter, object: bigint): string {
+  const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
+  try {
+    return python.show(dtype);
+  } finally {
+    python.drop(dtype);
+  }
+}

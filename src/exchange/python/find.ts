@@ -1,0 +1,76 @@
+/**
+ * Which Python a program means: an interpreter, the library that belongs to it, and where both have their packages.
+ *
+ * @module
+ */
+import { NativeArena } from "../../ffi/arena.ts";
+import { libc } from "../../ffi/libc.ts";
+import { ffiPort } from "../../ffi/port.ts";
+import { cString } from "../../ffi/text.ts";
+
+/** An interpreter, as it describes itself. */
+export interface Installation {
+  /** The program, in its virtualenv if it has one: from here the library finds its packages. */
+  readonly executable: string;
+  /** `3.12`. */
+  readonly version: string;
+  /** Where its library may be, best first; the last is a soname for the dynamic linker. */
+  readonly libraries: readonly string[];
+}
+
+/** What an interpreter is asked. It has no single quotes, because it stands in single quotes in a shell's command. */
+const question = `
+import json, os, sys, sysconfig
+get = sysconfig.get_config_var
+version = "%d.%d" % sys.version_info[:2]
+soname = "libpython" + version + ".so.1.0"
+folders = [get("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
+found = [os.path.join(folder, soname) for folder in folders if os.path.exists(os.path.join(folder, soname))]
+print(json.dumps({"executable": sys.executable, "version": version, "libraries": found + [soname]}))
+`;
+
+/**
+ * The interpreter that a program means: the one in `home`, else CAUSEWAY_PYTHON, else that of the active virtualenv or
+ * conda environment, else the first `python3` on PATH.
+ *
+ * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
+ * @returns null if none of them runs
+ */
+export function findInterpreter(home?: string): Installation | null {
+  if (home !== undefined) return ask(`${home}/bin/python3`) ?? ask(home);
+  const env = (name: string) => ffiPort().env(name) || undefined;
+  const chosen = env("CAUSEWAY_PYTHON");
+  if (chosen !== undefined) return ask(chosen);
+  const folders = [env("VIRTUAL_ENV"), env("CONDA_PREFIX")].filter((folder) => folder !== undefined);
+  for (const program of [...folders.map((folder) => `${folder}/bin/python3`), "python3"]) {
+    const found = ask(program);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Asks an interpreter about itself, in a process of its own. */
+function ask(program: string): Installation | null {
+  const output = outputOf(`${quoted(program)} -c ${quoted(question)} 2>/dev/null </dev/null`);
+  try {
+    return JSON.parse(output) as Installation; // what the question prints
+  } catch {
+    return null; // no such program, or not a Python
+  }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** What a shell command prints. By libc, because the runtimes' own way would need a permission beyond FFI. */
+function outputOf(command: string): string {
+  const { popen, fread, pclose } = libc().stdio;
+  const stream = popen(cString(command), cString("re"));
+  if (stream === 0n) return "";
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(16 * 1024); // far more than the answer takes
+  const length = Number(fread(address, 1n, BigInt(bytes.length), stream));
+  pclose(stream);
+  return new TextDecoder().decode(bytes.slice(0, length));
+}

@@ -1,0 +1,190 @@
+/**
+ * The half of the exchange that is written in Python: what an array of ours is there.
+ *
+ * An `Array` holds a DLPack tensor of ours, whose deleter is machine code that marks it as released. All else is Python:
+ * Python code runs on any thread of Python, which JavaScript cannot. So `__dlpack__` can be called at any time and as
+ * often as a library likes: each call copies the tensor's struct, and the deleter of the copy, called on whatever thread,
+ * lets go of the `Array`; when nothing holds it any more, it releases our tensor.
+ *
+ * @module
+ */
+
+/** Python source, run once in a namespace of its own. */
+export const prelude = `
+import ctypes, sys, threading, traceback
+
+def describe(error):
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
+    last = traceback.format_exception_only(kind, error)[-1].strip()
+    return name, last, "".join(traceback.format_exception(kind, error, error.__traceback__))
+
+def function(api, name, result, *arguments):
+    found = getattr(api, name)
+    found.restype, found.argtypes = result, arguments
+    return found
+
+def bind(handle, deleter_of_ours):
+    "What Python itself cannot call: functions of the interpreter, by the library's handle, and our deleter's code."
+    global new_capsule, release
+    release = deleter(deleter_of_ours)
+    api = ctypes.PyDLL("libpython", handle=handle)
+    new_capsule = function(api, "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    global capsule_name, capsule_pointer
+    capsule_name = function(api, "PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
+    capsule_pointer = function(api, "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+
+cuda = None
+
+def bind_cuda(*addresses):
+    "The driver's functions that order two streams, by their addresses."
+    global cuda
+    pointer, unsigned = ctypes.c_void_p, ctypes.c_uint
+    types = [(pointer,), (pointer,), (pointer, unsigned), (pointer,), (pointer, pointer), (pointer, pointer, unsigned)]
+    cuda = [ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(at) for at, arguments in zip(addresses, types)]
+
+def check(code):
+    if code != 0: raise RuntimeError("the CUDA driver returned error %d while it ordered two streams" % code)
+
+def order(context, home, consumer):
+    "Makes the consumer's stream wait for what is enqueued on the home stream."
+    push, pop, create, destroy, record, wait = cuda
+    event = ctypes.c_void_p()
+    check(push(context))
+    try:
+        check(create(ctypes.byref(event), 2)) # without timing
+        try:
+            check(record(event, home))
+            check(wait(consumer, event, 0))
+        finally:
+            destroy(event)
+    finally:
+        pop(ctypes.byref(event))
+
+VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTensor
+deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+lent = {} # copies of structs that a consumer has or may take, with what they keep alive, by address
+offered = [] # capsules that nobody had taken when we last looked
+
+@deleter
+def give_back(address):
+    lent.pop(address, None)
+
+def references(held):
+    return [sys.getrefcount(one) for one in held]
+
+alone = references([object()])[0] # of an object that only a list holds
+
+def look():
+    "Takes back what was in capsules that went unused."
+    with lock:
+        for one, count in zip(list(offered), references(offered)):
+            if capsule_name(one).startswith(b"used_"): offered.remove(one)
+            elif count <= alone + 1: # the copy of the list
+                offered.remove(one)
+                give_back(capsule_pointer(one, capsule_name(one)))
+
+lock = threading.RLock()
+
+class Array:
+    "An array of another owner, for whoever speaks one of the protocols."
+    __slots__ = "tensor", "name", "interface", "device", "context", "home", "__weakref__"
+
+    def __init__(self, tensor, name, shape, strides, typestr, address, readonly, device, context, home):
+        self.tensor, self.name, self.device = tensor, name, device
+        self.context, self.home = context, home
+        self.interface = {
+            "shape": shape, "strides": strides, "typestr": typestr, "data": (address, readonly), "version": 3,
+        }
+
+    def __del__(self):
+        release(self.tensor)
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if dl_device is not None and tuple(dl_device) != self.device:
+            raise BufferError("cannot hand over memory of device %r as memory of %r" % (self.device, dl_device))
+        if copy: raise BufferError("cannot hand over a copy: copy the array yourself")
+        versioned = max_version is not None and max_version[0] >= 1
+        if not versioned and self.interface["data"][1]:
+            raise BufferError("cannot hand over a read-only array to a consumer of DLPack below 1.0, which cannot be told")
+        self.order(stream)
+        tensor = ctypes.string_at(self.tensor, VERSIONED)
+        if not versioned: tensor = tensor[32:] + bytes(LEGACY - 48)
+        struct = ctypes.create_string_buffer(tensor, len(tensor))
+        address = ctypes.addressof(struct)
+        at = address + (16 if versioned else 56)
+        ctypes.c_void_p.from_address(at).value = ctypes.cast(give_back, ctypes.c_void_p).value
+        lent[address] = self, struct
+        capsule = new_capsule(address, b"dltensor_versioned" if versioned else b"dltensor", None)
+        look()
+        with lock: offered.append(capsule)
+        return capsule
+
+    def order(self, stream):
+        if self.device[0] == 1:
+            if stream is not None and stream != -1: raise BufferError("cannot order host memory on a stream")
+        elif stream == 0: raise BufferError("stream 0 is ambiguous: pass 1 for the legacy default stream")
+        elif stream != -1 and self.home is not None and (stream or 1) != self.home:
+            order(self.context, self.home, stream or 1)
+
+    @property
+    def __array_interface__(self):
+        if self.device[0] != 1 or self.interface["typestr"] is None: raise AttributeError("__array_interface__")
+        return self.interface
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.device[0] == 1 or self.interface["typestr"] is None: raise AttributeError("__cuda_array_interface__")
+        return dict(self.interface, stream=self.home)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+        if self.device[0] != 1: raise TypeError("cannot make a NumPy array of device memory: copy it first")
+        if self.interface["typestr"] is None:
+            import ml_dtypes
+            kind = numpy.dtype(getattr(ml_dtypes, self.name))
+            array = numpy.asarray(Raw(self, "<u%d" % kind.itemsize if kind.itemsize > 1 else "|u1")).view(kind)
+        else: array = numpy.asarray(Raw(self, self.interface["typestr"]))
+        if dtype is not None and dtype != array.dtype: return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __buffer__(self, flags):
+        "For Python 3.12 and newer; before, NumPy is the way to one."
+        return memoryview(self.__array__())
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        "torch calls this for each of its functions that is given an Array: it gets tensors over the same memory."
+        torch = sys.modules["torch"]
+        def tensors(value):
+            if isinstance(value, cls): return torch.from_dlpack(value)
+            if type(value) in (list, tuple): return type(value)(map(tensors, value))
+            if type(value) is dict: return {key: tensors(one) for key, one in value.items()}
+            return value
+        return function(*tensors(arguments), **tensors(keywords or {}))
+
+    def __jax_array__(self):
+        import jax
+        return jax.dlpack.from_dlpack(self)
+
+    def __repr__(self):
+        return "<array of shape %r and type %s>" % (self.interface["shape"], self.name)
+
+class Raw:
+    "The memory of an Array under another type string."
+    def __init__(self, array, typestr):
+        self.array, self.__array_interface__ = array, dict(array.interface, typestr=typestr)
+
+def hand_over(value, stream):
+    "The capsule of a foreign array: with a version if it can, and without if it knows of none."
+    options = {} if stream is None else {"stream": stream}
+    try: return value.__dlpack__(max_version=(1, 3), **options)
+    except TypeError: return value.__dlpack__(**options)
+
+def method(value, name, *arguments): return getattr(value, name)(*arguments)
+def integer(text): return int(text, 0)
+def pairs(mapping): return list(mapping.items())
+`;

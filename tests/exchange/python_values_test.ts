@@ -1,0 +1,210 @@
+/** Python in this process: values, objects, exceptions, and who holds the lock. Arrays have a test of their own. */
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { setTimeout } from "node:timers/promises";
+import { test } from "node:test";
+import { FfiError, kwargs, LibraryNotFoundError, type PyObject, Python, PythonError, slice } from "../../mod.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const home = typeof found === "string" ? "" : found.executable;
+const open = () => Python.open({ home });
+
+const text = fc.string({ unit: "grapheme", maxLength: 20 });
+const scalar: fc.Arbitrary<unknown> = fc.oneof(
+  fc.constant(null),
+  fc.boolean(),
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.double(),
+  fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }),
+  text,
+);
+const { value: anything } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4 },
+    scalar,
+    fc.array(tie("value"), { maxLength: 4 }),
+    fc.array(fc.tuple(text, tie("value")), { maxLength: 4 }).map((pairs) => new Map(pairs)),
+  ),
+}));
+
+/** As Python gives it back: an integer that a number holds exactly is a number, whatever it was. */
+function normal(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value;
+  if (Array.isArray(value)) return value.map(normal);
+  if (value instanceof Map) return new Map([...value].map(([key, item]) => [key, normal(item)]));
+  return value;
+}
+
+test(...needs(missing, "values come back from Python as they went, however deep"), () => {
+  const identity: PyObject = open().evaluate("lambda value: value");
+  check(fc.property(anything, (value) => assertEquals(identity.$call([value]).$value(), [normal(value)])));
+});
+
+test(...needs(missing, "Python sees the value that JavaScript has, as its own repr says"), () => {
+  const repr = open().builtins["repr"];
+  const cases: [unknown, string][] = [
+    [undefined, "None"],
+    [-0, "-0.0"],
+    [1.5, "1.5"],
+    [2 ** 53, "9007199254740992.0"],
+    [NaN, "nan"],
+    [-(2n ** 64n), "-18446744073709551616"],
+    ["a\0\u{1f600}'", `"a\\x00\u{1f600}'"`],
+    [{ a: [1, "b"], c: null }, "{'a': [1, 'b'], 'c': None}"],
+    [slice(1, null, 2), "slice(1, None, 2)"],
+  ];
+  for (const [value, expected] of cases) assertEquals(repr(value), expected);
+});
+
+test(...needs(missing, "what has no counterpart is refused, and nothing is left behind"), () => {
+  const python = open();
+  const repr = python.builtins["repr"];
+  const loop: unknown[] = [];
+  loop.push([loop]);
+  assertThrows(() => repr(loop), TypeError, "lies in itself");
+  assertThrows(() => repr(() => 1), TypeError, "a function");
+  assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
+  assertThrows(() => repr(new Date(0)), TypeError, "an instance of Date");
+  assertThrows(() => repr("\ud800"), TypeError, "surrogate");
+  assertThrows(() => repr(1, kwargs({ x: new Date(0) })), TypeError, "an instance of Date");
+  assertEquals(repr([1, 1]), "[1, 1]", "the same value twice is no loop");
+  const twice = [3];
+  assertEquals(repr([twice, twice]), "[[3], [3]]");
+});
+
+test(...needs(missing, "attributes, items, calls by position and by name, iteration, in and set"), () => {
+  const python = open();
+  python.run(`
+class Point:
+    unit = "m"
+    def __init__(self, x, *, y=0): self.x, self.y = x, y
+    def moved(self, dx, dy=0): return Point(self.x + dx, y=self.y + dy)
+    def __repr__(self): return f"Point({self.x}, {self.y})"
+    def __float__(self): return float(self.x)
+    def __iter__(self): return iter((self.x, self.y))
+`);
+  const Point = python.evaluate("Point");
+  using point: PyObject = Point(3, kwargs({ y: 4 }));
+  assertEquals([point["x"], point["y"], point["unit"]], [3, 4, "m"]);
+  assertEquals(String(point["moved"](1, kwargs({ dy: -1 }))), "Point(4, 3)");
+  assertEquals(`${point} ${Number(point)}`, "Point(3, 4) 3");
+  assertEquals([...point], [3, 4]);
+  point["x"] = "far";
+  assertEquals(point["x"], "far");
+  assertEquals(["x" in point, "z" in point], [true, false]);
+  const table = python.evaluate("{(0, 1): 'a', 'k': [10, 20, 30]}");
+  assertEquals(table.$item(0, 1), "a");
+  assertEquals(table.$item("k")[-1], 30);
+  assertEquals(table.$item("k").$item(slice(0, 2)).$value(), [10, 20]);
+  table.$setItem("k", 7);
+  assertEquals(table.$value(), new Map<unknown, unknown>([[[0, 1], "a"], ["k", 7]]));
+  assertEquals(String(python.builtins["float"].$call(1).$get("__class__")), "<class 'float'>");
+  assertEquals(python.evaluate("b'\\x00\\xff'").$value(), Uint8Array.of(0, 255));
+  assertEquals(python.evaluate("b''").$value(), new Uint8Array(0));
+});
+
+test(...needs(missing, "an exception is thrown with its type, its words and its traceback, and Python goes on"), () => {
+  const python = open();
+  python.run("def fails(value):\n    raise ValueError('no: ' + value)");
+  const error = assertThrows(() => python.evaluate("fails")("\u00e9"), PythonError);
+  assertEquals([error.type, error.message], ["ValueError", "ValueError: no: \u00e9"]);
+  assertStringIncludes(error.traceback, "in fails");
+  assertThrows(() => python.import("no_such_module"), PythonError, "No module named 'no_such_module'");
+  assertThrows(() => python.evaluate("1 +"), PythonError, "SyntaxError");
+  assertThrows(() => python.builtins["no_such"], PythonError, "no attribute 'no_such'");
+  assertThrows(() => python.run("import sys; sys.exit(3)"), PythonError, "SystemExit");
+  assertThrows(() => [...python.evaluate("(1 // x for x in (1, 0))")], PythonError, "ZeroDivisionError");
+  python.run("class Mute(Exception):\n    def __str__(self): raise KeyError\n");
+  assertThrows(() => python.run("raise Mute()"), PythonError, "Mute");
+  assertThrows(() => python.evaluate("'\\ud800'"), PythonError, "UnicodeEncodeError");
+  assertEquals(python.evaluate("1 + 1"), 2);
+});
+
+test(...needs(missing, "a PyObject is no promise, and prints as what it is"), async () => {
+  const python = open();
+  const object: PyObject = python.evaluate("object");
+  assertEquals(await object, object);
+  assertEquals(String(await Promise.resolve(object)), "<class 'object'>");
+  assertEquals(object.toString(), "<class 'object'>");
+});
+
+test(...needs(missing, "there is one interpreter, and another library is refused"), () => {
+  const first = open();
+  first.run("shared = 41");
+  const second = Python.open();
+  assertEquals(second.evaluate("shared + 1"), 42);
+  assertEquals([second.library, second.version], [first.library, first.version]);
+  assertEquals(second.version, second.import("platform")["python_version"]());
+  assertEquals(Python.open({ library: first.library }).library, first.library);
+  assertThrows(() => Python.open({ library: "/nonexistent/libpython.so" }), LibraryNotFoundError, "nonexistent");
+  assertThrows(() => Python.open({ library: "libc.so.6" }), FfiError, "can run one only");
+});
+
+test(...needs(missing, "the interpreter is that of the virtualenv, with its packages"), () => {
+  const sys = open().import("sys");
+  assertEquals(sys["executable"], home);
+  const expected = typeof found === "string" ? [] : found.path.filter((entry) => entry.includes("site-packages"));
+  const path = sys["path"].$value();
+  assertEquals(expected.filter((entry) => !path.includes(entry)), []);
+});
+
+test(...needs(missing, "Python's threads run while JavaScript waits: the lock is held during calls only"), async () => {
+  const python = open();
+  python.run(`
+import threading, time
+count, stop = 0, False
+def work():
+    global count
+    while not stop:
+        count += 1
+        time.sleep(0)
+worker = threading.Thread(target=work, daemon=True)
+worker.start()
+`);
+  const before = python.evaluate("count");
+  let after = before;
+  for (let i = 0; i < 100 && after < before + 100; i++) {
+    await setTimeout(20);
+    after = python.evaluate("count");
+  }
+  python.run("stop = True; worker.join()");
+  assert(after >= before + 100, `the thread counted from ${before} to ${after} only`);
+});
+
+test(...needs(missing, "a closed object is an error to use; one that is lost is given back"), async () => {
+  const python = open();
+  python.run(`
+import weakref
+class Held: pass
+alive = weakref.WeakSet()
+def make():
+    one = Held()
+    alive.add(one)
+    return one
+`);
+  const make = python.evaluate("make");
+  const count = () => python.evaluate("len(alive)");
+  const closed: PyObject = make();
+  assertEquals(count(), 1);
+  closed.$close();
+  closed.$close();
+  assertEquals(count(), 0);
+  assertThrows(() => closed["x"], TypeError, "closed");
+  assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
+  (() => {
+    for (let i = 0; i < 100; i++) make();
+  })();
+  for (let i = 0; i < 20 && count() > 5; i++) await collectGarbage();
+  assert(count() <= 5, `${count()} of 100 lost objects are still there`);
+});
+
+test(...needs(missing, "an awaited call that fails rejects as any other"), async () => {
+  const python = open();
+  const error = await assertRejects(async () => await python.evaluate("1 / 0"));
+  assertInstanceOf(error, PythonError);
+});
