@@ -117,4 +117,15 @@ export type {
   StructArgument,
 } from "./src/ffi/types.ts";
 export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
+export { FileDescriptor } from "./src/ffi/file_descriptor.ts";
+export { SystemError } from "./src/ffi/system_error.ts";
+export { UnixListener, type UnixListenOptions } from "./src/ffi/unix_listener.ts";
+export {
+  type UnixConnectOptions,
+  type UnixMessage,
+  type UnixPeer,
+  type UnixReceiveOptions,
+  UnixSocket,
+  type WaitOptions,
+} from "./src/ffi/unix_socket.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/errors.ts";

@@ -56,6 +56,41 @@ export const libc = {
     pipe2: { args: ["ptr", "i32"], returns: "i32" },
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },
+    // int memfd_create(const char *name, unsigned int flags);
+    memfd_create: { args: ["buffer", "u32"], returns: "i32" },
+    // ssize_t pread(int fd, void *buf, size_t count, off_t offset);
+    pread: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
+    // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
+    pwrite: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
+  },
+  // Messages between processes of one machine, with file descriptors in them.
+  sockets: {
+    // int socket(int domain, int type, int protocol);
+    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+    // int socketpair(int domain, int type, int protocol, int *sv);
+    socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
+    // int bind(int sockfd, const struct sockaddr *addr, socklen_t addrlen);
+    bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
+    // int listen(int sockfd, int backlog);
+    listen: { args: ["i32", "i32"], returns: "i32" },
+    // int accept4(int sockfd, struct sockaddr *addr, socklen_t *addrlen, int flags);
+    accept4: { args: ["i32", "ptr", "ptr", "i32"], returns: "i32" },
+    // int connect(int sockfd, const struct sockaddr *addr, socklen_t addrlen);
+    connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
+    // int getsockopt(int sockfd, int level, int optname, void *optval, socklen_t *optlen);
+    getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+    // ssize_t sendmsg(int sockfd, const struct msghdr *msg, int flags);
+    sendmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
+    // ssize_t recvmsg(int sockfd, struct msghdr *msg, int flags);
+    recvmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
+    // int poll(struct pollfd *fds, nfds_t nfds, int timeout);
+    poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
+    // int unlink(const char *pathname);
+    unlink: { args: ["buffer"], returns: "i32" },
+    // uid_t geteuid(void);
+    geteuid: { args: [], returns: "u32" },
+    // int *__errno_location(void);
+    __errno_location: { args: [], returns: "ptr" },
   },
   stdio: {
     // FILE *open_memstream(char **ptr, size_t *sizeloc);
@@ -102,4 +137,81 @@ export const glob_t = {
   gl_opendir: "ptr",
   gl_lstat: "ptr",
   gl_stat: "ptr",
+} as const satisfies StructDescription;
+
+/** Families of sockets (sys/socket.h, Linux). */
+export const AF = { UNIX: 1 } as const;
+/** Kinds of sockets and their flags (sys/socket.h, Linux). */
+export const SOCK = { SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
+/** Level of options and of control messages (sys/socket.h, Linux). */
+export const SOL = { SOCKET: 1 } as const;
+/** Options of sockets (sys/socket.h, Linux). */
+export const SO = { PEERCRED: 17 } as const;
+/** Kinds of control messages (sys/socket.h, Linux). */
+export const SCM = { RIGHTS: 1 } as const;
+/** Flags of sendmsg() and recvmsg() (sys/socket.h, Linux). */
+export const MSG = { CTRUNC: 8, TRUNC: 0x20, NOSIGNAL: 0x4000, CMSG_CLOEXEC: 0x4000_0000 } as const;
+/** What poll() is asked and answers (poll.h, Linux). */
+export const poll_events = { POLLIN: 1, POLLOUT: 4 } as const;
+/** Flags of memfd_create() (sys/mman.h, Linux). */
+export const MFD = { CLOEXEC: 1 } as const;
+
+/** Values of `errno` that are not errors here, or that are put into words (errno.h, Linux on both architectures). */
+export const errno = {
+  EINTR: 4,
+  EAGAIN: 11,
+  EACCES: 13,
+  ENOENT: 2,
+  EMFILE: 24,
+  EPIPE: 32,
+  EMSGSIZE: 90,
+  EADDRINUSE: 98,
+  ECONNABORTED: 103,
+  ECONNRESET: 104,
+  ECONNREFUSED: 111,
+  ETOOMANYREFS: 109,
+} as const;
+
+/** `struct sockaddr_un` (sys/un.h). */
+export const sockaddr_un = {
+  sun_family: "u16",
+  sun_path: ["u8", 108],
+} as const satisfies StructDescription;
+
+/** `struct iovec` (sys/uio.h). */
+export const iovec = {
+  iov_base: "ptr",
+  iov_len: "size",
+} as const satisfies StructDescription;
+
+/** `struct msghdr` (sys/socket.h). */
+export const msghdr = {
+  msg_name: "ptr",
+  msg_namelen: "u32",
+  msg_iov: "ptr", // struct iovec *
+  msg_iovlen: "size",
+  msg_control: "ptr", // struct cmsghdr *, each at a multiple of 8
+  msg_controllen: "size",
+  msg_flags: "i32",
+} as const satisfies StructDescription;
+
+/** `struct cmsghdr` (sys/socket.h); its data follow. */
+export const cmsghdr = {
+  cmsg_len: "size",
+  cmsg_level: "i32",
+  cmsg_type: "i32",
+} as const satisfies StructDescription;
+
+/** `struct ucred` (sys/socket.h). */
+export const ucred = {
+  pid: "i32",
+  uid: "u32",
+  gid: "u32",
+} as const satisfies StructDescription;
+
+/** `struct pollfd` (poll.h). */
+export const pollfd = {
+  fd: "i32",
+  events: "i16",
+  revents: "i16",
 } as const satisfies StructDescription;

@@ -34,7 +34,8 @@ SOURCES = {
     "libc": (
         "#define _GNU_SOURCE 1\n#include <dlfcn.h>\n#include <link.h>\n#include <glob.h>\n#include <stdio.h>\n"
         "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include <poll.h>\n"
-        "#include <fcntl.h>\n#include <signal.h>\n#include <netdb.h>\n",
+        "#include <fcntl.h>\n#include <signal.h>\n#include <netdb.h>\n#include <sys/socket.h>\n#include <sys/un.h>\n"
+        "#include <errno.h>\n",
         ["libc.ts"],
     ),
     "cuda": ("#define __CUDA_API_VERSION_INTERNAL 1\n#include <cuda.h>\n", ["cuda.ts", "cuda_types.ts"]),
@@ -288,6 +289,11 @@ def introduced(include):
     return found
 
 
+def sockaddr(match):
+    """What glibc's union of all socket addresses is to its callers: to GNU C it is transparent."""
+    return "const struct sockaddr *" if match[1] else "struct sockaddr *"
+
+
 def symbols(exporter):
     """Names that a shared library defines for others."""
     if exporter.endswith(".txt"):
@@ -334,14 +340,16 @@ def facts_of(library, versions):
                 continue
             line = written(name, found[name])
             if library == "libc":
-                line = re.sub(r"\b__", "", line)  # the C library keeps out of the user's names
+                line = re.sub(r"\b__(?!errno)", "", line)  # the C library keeps out of the user's names
+                line = re.sub(r"\b(CONST_)?SOCKADDR_ARG ", sockaddr, line)
             before = facts["prototypes"].get(name)
             if before is not None and before != line:
                 facts["was"].setdefault(name, {})[version] = before
             facts["prototypes"][name] = line
             used.update([found[name]["returns"], *(kind for kind, _ in found[name]["parameters"])])
         # What shows its star is a pointer.
-        opaque = sorted({kind.removeprefix("__") for kind in used - {"void"} if "*" not in kind})
+        opaque = {kind.removeprefix("__") for kind in used - {"void"} if "*" not in kind}
+        opaque = sorted(opaque - {"SOCKADDR_ARG", "CONST_SOCKADDR_ARG"})
         measured = types(opaque, header, include, enumerations(text)) if opaque else {}
         for name, fact in measured.items():
             if facts["types"].setdefault(name, fact) != fact:

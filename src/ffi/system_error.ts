@@ -1,0 +1,51 @@
+/**
+ * Calls of the C library that fail with `errno`.
+ *
+ * @module
+ */
+import { errno } from "../../bindings/libc.ts";
+import { libc } from "./libc.ts";
+import { ffiPort } from "./port.ts";
+
+const names = new Map<number, string>(Object.entries(errno).map(([name, value]) => [value, name]));
+
+/** A call into the operating system failed. */
+export class SystemError extends Error {
+  /** `SystemError`. */
+  override readonly name: string = "SystemError";
+  /** The value of `errno`. */
+  readonly errno: number;
+  /** Its name, for example `ECONNREFUSED`; `errno 5` for one that is not expected here. */
+  readonly code: string;
+  /** The function that failed. */
+  readonly call: string;
+
+  /** Puts an error into words. */
+  constructor(doing: string, call: string, code: number, way: string) {
+    const codeName = names.get(code) ?? `errno ${code}`;
+    super(`Cannot ${doing}: ${call} failed with ${codeName}${way === "" ? "" : `. ${way}`}`);
+    this.errno = code;
+    this.code = codeName;
+    this.call = call;
+  }
+}
+
+let place: Int32Array | undefined;
+
+/**
+ * Makes a call that returns a negative number and sets `errno` if it fails, and repeats it if a signal came between.
+ *
+ * `errno` is a variable of the thread, whose place is found before the call: so nothing happens between the call and the
+ * look at it, which could set it anew.
+ *
+ * @returns what the call returned, or `-errno`
+ */
+export function attempt(call: () => number | bigint): number {
+  place ??= new Int32Array(ffiPort().memory(libc().sockets.__errno_location(), 4));
+  for (;;) {
+    const result = Number(call());
+    if (result >= 0) return result;
+    const code = place[0] ?? 0;
+    if (code !== errno.EINTR) return -code;
+  }
+}
