@@ -262,6 +262,6 @@ function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number 
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const value = (typeof dim === "number" ? (axis === 0 ? dim : 1) : dim[axis]) ?? 1;
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
-  const all = typeof dim === "number" ? [dim] : dim;
-  throw new RangeError(`Cannot launch a ${what} of (${all.join(", ")}): expected positive integers`);
+  const [x, y = 1, z = 1] = typeof dim === "number" ? [dim] : dim;
+  throw new RangeError(`Cannot launch a ${what} of (${x}, ${y}, ${z}): expected positive integers`);
 }

@@ -80,13 +80,25 @@ function floats(site: Site, type: ScalarType, sources: number, finish: Finish, c
   return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : single(codec, finish, d, a, b, c, compute);
 }
 
-/** What happens to the exact result and to the rounded one. Whether it is too small is asked before it is rounded. */
+/** What happens to the exact result and to the rounded one. */
 function finished(codec: FloatCodec, finish: Finish, exact: number): number {
-  let value = codec.round(finish.ftz ? flush(exact, leastNormal(codec)) : exact, finish.rounding);
+  let value = codec.round(exact, finish.rounding);
+  if (finish.ftz && isTiny(codec, exact, finish.rounding)) value = exact * 0;
   if (finish.sat) value = saturate(value);
   // NaN stays what it is.
   if (finish.relu && (value < 0 || Object.is(value, -0))) value = 0;
   return value;
+}
+
+/**
+ * Whether a result is too small to be normal. Of binary32 an H200 asks what it has rounded as if exponents had no end: just
+ * below the smallest normal number there are results that round to it.
+ */
+function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
+  const least = leastNormal(codec);
+  if (Math.abs(exact) >= least) return false;
+  const scale = 2 ** 32; // exact, and far from both ends of the format
+  return codec.bits !== 32 || Math.abs(codec.round(exact * scale, rounding)) < least * scale;
 }
 
 /** The smallest normal number of a format. */
