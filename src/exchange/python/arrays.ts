@@ -9,6 +9,7 @@ import { NativeArena } from "../../ffi/arena.ts";
 import { libc } from "../../ffi/libc.ts";
 import { openLibrary } from "../../ffi/library.ts";
 import { cString, readCString } from "../../ffi/text.ts";
+import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
@@ -30,6 +31,7 @@ export function lend(python: Interpreter, view: StridedMemoryView): bigint {
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders its consumers when they come
+  python.hasLent = true;
   try {
     return python.callHelper("Array", [
       python.integer(tensor),
@@ -143,8 +145,7 @@ function takeDescribed(python: Interpreter, object: bigint, options: ImportOptio
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
   try {
     const description = Object.fromEntries(copyOut(python, attribute, options) as Map<string, unknown>);
-    const raw = String(description["typestr"]).includes("V") && typeName(python, object);
-    if (raw) description["typestr"] = raw;
+    if (!isReadable(description["typestr"])) description["typestr"] = typeName(python, object);
     const source = { owner, [name]: description };
     return isCuda
       ? StridedMemoryView.fromCudaArrayInterface(source, options)
@@ -154,7 +155,15 @@ function takeDescribed(python: Interpreter, object: bigint, options: ImportOptio
   }
 }
 
-/** Name of the element type, for the types of ml_dtypes, whose type strings say "raw bytes". */
+function isReadable(typestr: unknown): boolean {
+  try {
+    return typeof typestr === "string" && DType.from(typestr).typestr === typestr;
+  } catch {
+    return false;
+  }
+}
+
+/** Name of the element type: the types of ml_dtypes have type strings that mean raw bytes, or nothing. */
 function typeName(python: Interpreter, object: bigint): string {
   const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
   try {

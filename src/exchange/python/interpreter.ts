@@ -38,6 +38,8 @@ export class Interpreter {
   readonly version: string;
   /** None, True and False, which live for ever. */
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
+  /** Whether arrays of ours have been lent to Python. */
+  hasLent = false;
   readonly #arena = new NativeArena();
   readonly #size: Out<"i64"> = this.#arena.out("i64");
   readonly #int: Out<"i32"> = this.#arena.out("i32");
@@ -79,7 +81,7 @@ export class Interpreter {
     const state = PyGILState_Ensure();
     this.#depth++;
     try {
-      for (const object of this.#dropped.splice(0)) this.drop(object);
+      if (this.#dropped.length > 0) this.release(...this.#dropped.splice(0));
       return work();
     } finally {
       this.#depth--;
@@ -90,6 +92,12 @@ export class Interpreter {
   /** Gives up a reference now. Needs the lock. */
   drop(object: bigint): void {
     this.api.objects.Py_DecRef(object);
+  }
+
+  /** Gives up references, and then what is held for nobody: they may have been to capsules that were never used. */
+  release(...objects: readonly bigint[]): void {
+    for (const object of objects) this.drop(object);
+    if (this.hasLent) this.drop(this.callHelper("look", []));
   }
 
   /** Gives up a reference when the lock is next held: for the garbage collector, which must not wait for it. */
@@ -245,8 +253,9 @@ export class Interpreter {
 
   /** Takes the pending exception. */
   #error(): PythonError {
-    const exception = this.#takeException();
-    const description = this.api.calls.PyObject_Call(this.helper("describe"), this.tuple([exception]), 0n);
+    const args = this.tuple([this.#takeException()]);
+    const description = this.api.calls.PyObject_Call(this.helper("describe"), args, 0n);
+    this.drop(args);
     if (description === 0n) {
       this.api.errors.PyErr_Clear();
       return new PythonError("Exception", "An exception whose description fails as well", "");

@@ -81,7 +81,7 @@ export class Handle {
     if (this.#isClosed) return;
     this.#isClosed = true;
     forgotten.unregister(this);
-    this.python.locked(() => this.python.drop(this.#object));
+    this.python.locked(() => this.python.release(this.#object));
   }
 }
 
@@ -225,7 +225,7 @@ function rawCall({ python, object }: Handle, args: readonly unknown[]): bigint {
   try {
     return python.call(object, objects, named);
   } finally {
-    python.drop(python.callHelper("look", []));
+    python.release();
   }
 }
 

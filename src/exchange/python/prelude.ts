@@ -159,12 +159,12 @@ class Array:
     def __torch_function__(cls, function, types, arguments=(), keywords=None):
         "torch calls this for each of its functions that is given an Array: it gets tensors over the same memory."
         torch = sys.modules["torch"]
-        def tensors(value):
-            if isinstance(value, cls): return torch.from_dlpack(value)
-            if type(value) in (list, tuple): return type(value)(map(tensors, value))
-            if type(value) is dict: return {key: tensors(one) for key, one in value.items()}
-            return value
-        return function(*tensors(arguments), **tensors(keywords or {}))
+        return function(*converted(arguments, torch.from_dlpack), **converted(keywords or {}, torch.from_dlpack))
+
+    def __array_ufunc__(self, function, method, *arguments, **keywords):
+        "NumPy calls this for each of its element-wise functions; it alone accepts an Array to write into."
+        import numpy
+        return getattr(function, method)(*converted(arguments, numpy.asarray), **converted(keywords, numpy.asarray))
 
     def __jax_array__(self):
         import jax
@@ -172,6 +172,13 @@ class Array:
 
     def __repr__(self):
         return "<array of shape %r and type %s>" % (self.interface["shape"], self.name)
+
+def converted(value, convert):
+    "A value in which each Array is converted."
+    if isinstance(value, Array): return convert(value)
+    if type(value) in (list, tuple): return type(value)(converted(one, convert) for one in value)
+    if type(value) is dict: return {key: converted(one, convert) for key, one in value.items()}
+    return value
 
 class Raw:
     "The memory of an Array under another type string."

@@ -1,0 +1,267 @@
+/**
+ * Arrays of ours in Python and of NumPy here, in this process: the same memory, the same elements, and nothing is kept
+ * when both sides have let go.
+ */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  DType,
+  ExchangeError,
+  HostMemoryResource,
+  kwargs,
+  liveExports,
+  type PyObject,
+  Python,
+  PythonError,
+  slice,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { shapes } from "../layout/oracle.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+import { apart, pattern, positionsOf } from "../view/arrays.ts";
+
+const found = findPython("numpy");
+const missing = typeof found === "string" ? found : null;
+const foundBoth = findPython("numpy", "ml_dtypes");
+const missingTypes = typeof foundBoth === "string" ? foundBoth : null;
+
+function open(): Python {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import numpy as np
+def look(array):
+    address = str(array.__array_interface__["data"][0]) if array.size else "none"
+    return [address, list(array.shape), array.tobytes(), array.dtype.name, bool(array.flags.writeable or array.size == 0)]
+`);
+  return python;
+}
+
+/** Element types that NumPy has, and those that ml_dtypes adds. */
+const plain = DType.all().filter(({ typestr }) => typestr !== null);
+const added = [
+  "bfloat16",
+  "float8_e3m4",
+  "float8_e4m3",
+  "float8_e4m3b11fnuz",
+  "float8_e4m3fn",
+  "float8_e4m3fnuz",
+  "float8_e5m2",
+  "float8_e5m2fnuz",
+  "float8_e8m0fnu",
+  "float6_e2m3fn",
+  "float6_e3m2fn",
+  "float4_e2m1fn",
+  "int4",
+  "uint4",
+  "int2",
+  "uint2",
+].map((name) => DType.from(name));
+
+/** A view of random bytes in random places. */
+function arrays(dtypes: readonly DType[]): fc.Arbitrary<StridedMemoryView> {
+  return fc.record({ shape: shapes(4), dtype: fc.constantFrom(...dtypes), readonly: fc.boolean(), seed: fc.nat() })
+    .chain(({ shape, dtype, readonly, seed }) =>
+      apart(shape, dtype.itemsize).map(({ layout, offset, size }) => {
+        const buffer = new HostMemoryResource().allocate(size);
+        // Zeros and ones are every type's; other codes may be none, as of a bool.
+        const mask = dtype.name === "bool" ? 1 : 255;
+        buffer.bytes().set(pattern(size, seed).map((byte) => byte & mask));
+        return StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset, readonly }).view({ layout });
+      })
+    );
+}
+
+/** What Python's `look` must say of a view. */
+function described(view: StridedMemoryView): unknown[] {
+  const { buffer, layout, dtype, offset, shape, ptr, readonly } = view;
+  const memory = buffer.bytes();
+  const dense = positionsOf({ layout, offset, size: buffer.size }).flatMap((
+    at,
+  ) => [...memory.slice(at, at + dtype.itemsize)]);
+  return [
+    layout.volume === 0 ? "none" : `${ptr}`,
+    [...shape],
+    Uint8Array.from(dense),
+    dtype.name,
+    !readonly || layout.volume === 0,
+  ];
+}
+
+/** Lets both sides forget, and says how many arrays of ours Python still has. */
+async function stillLent(python: Python): Promise<number> {
+  for (let i = 0; i < 20 && liveExports() > 0; i++) {
+    await collectGarbage();
+    python.run("import gc; gc.collect()"); // takes the lock, with which what was collected here is given up
+  }
+  return liveExports();
+}
+
+test(...needs(missing, "NumPy sees our memory, element by element, and we see what it gives back"), async () => {
+  const python = open();
+  const look: PyObject = python.evaluate("look");
+  const ways = ["np.asarray", "lambda x: np.asarray(x)[...]", "np.from_dlpack"].map((way) => python.evaluate(way));
+  check(
+    fc.property(arrays(plain), fc.constantFrom(...ways), (view, way) => {
+      using array: PyObject = way.$call(view);
+      using seen = look.$call(array);
+      assertEquals(seen.$value(), described(view));
+      using back: StridedMemoryView = StridedMemoryView.from(array);
+      assertEquals(described(back), described(view));
+      view.buffer.close();
+    }),
+    1000,
+  );
+  assertEquals(await stillLent(python), 0);
+});
+
+test(
+  ...needs(missingTypes, "so it does with the types of ml_dtypes, which NumPy's own protocols cannot name"),
+  async () => {
+    const python = open();
+    const look: PyObject = python.evaluate("look");
+    const asarray = python.import("numpy").$get("asarray");
+    check(
+      fc.property(arrays(added), (view) => {
+        using array: PyObject = asarray.$call(view);
+        using seen = look.$call(array);
+        assertEquals(seen.$value(), described(view));
+        const back = StridedMemoryView.from(array);
+        assertEquals(described(back), described(view));
+      }),
+      500,
+    );
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
+test(...needs(missing, "what NumPy makes is a view here of the memory that it has there"), async () => {
+  const python = open();
+  const cases = [
+    "np.arange(24.0).reshape(2, 3, 4)[:, ::-1, ::2]",
+    "np.zeros((0, 3), np.int16)",
+    "np.array(5, np.uint8)",
+  ];
+  for (const code of cases) {
+    python.run(`made = ${code}`);
+    const view: StridedMemoryView = python.evaluate("made");
+    assert(view instanceof StridedMemoryView);
+    assertEquals(described(view), python.evaluate("look(made)").$value());
+  }
+  const numbers: StridedMemoryView = python.evaluate("(numbers := np.zeros(3))");
+  numbers.copyFrom(Float64Array.of(1, 2, 3));
+  assertEquals(python.evaluate("float(numbers.sum())"), 6);
+  python.run("numbers[0] = 10; before = sys.getrefcount(numbers)".replace("numbers[0]", "import sys; numbers[0]"));
+  assertEquals(Array.from(await numbers.toTypedArray(), Number), [10, 2, 3]);
+  numbers.close();
+  assertEquals(python.evaluate("sys.getrefcount(numbers) - before"), -1, "a closed view has given its array back");
+  const frozen: StridedMemoryView = python.evaluate("(frozen := np.zeros(3), frozen.setflags(write=False))[0]");
+  assertEquals(frozen.readonly, true);
+  assertThrows(() => frozen.copyFrom(Float64Array.of(1, 2, 3)), TypeError, "read-only");
+});
+
+test(
+  ...needs(missing, "typed arrays, views in lists and keywords are arrays in Python; a call's numbers are numbers"),
+  () => {
+    const python = open();
+    const np = python.import("numpy");
+    assertEquals(np["sum"](Float32Array.of(1, 2, 3.5)), 6.5);
+    assertEquals(np["dot"](Int32Array.of(1, 2), Int32Array.of(3, 4)), 11);
+    assertEquals(np["max"](new BigInt64Array([2n ** 60n])), 2n ** 60n);
+    assertEquals(np["all"](Uint8Array.of(1, 0)), false);
+    const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4), { shape: [2, 2] });
+    const sums: StridedMemoryView = np["sum"](table.sliced(slice(null, null, -1)), kwargs({ axis: 1 }));
+    assertEquals([...new Float64Array(sums.buffer.bytes().buffer)], [7, 3]);
+    const stacked: StridedMemoryView = np["stack"]([table.sliced(0), Float64Array.of(5, 6)]);
+    assertEquals(stacked.shape, [2, 2]);
+    assertEquals(np["add"](table, table, kwargs({ out: table })).shape, [2, 2], "the same array three times");
+    assertEquals([...new Float64Array(table.buffer.bytes().buffer)], [2, 4, 6, 8]);
+    assertEquals(np["sqrt"].$call(Float64Array.of(9))["tolist"]().$value(), [3]);
+  },
+);
+
+test(
+  ...needs(missing, "an array can be handed over as often as one likes, on any thread, and memory outlives its owner"),
+  async () => {
+    const python = open();
+    python.run(`
+import threading
+def many(array):
+    "Tensors made on four threads, and capsules that nobody takes."
+    seen = []
+    def work():
+        for _ in range(50):
+            seen.append(np.from_dlpack(array))
+            array.__dlpack__(max_version=(1, 0)); array.__dlpack__()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+    return seen
+`);
+    const buffer = new HostMemoryResource().allocate(64);
+    buffer.bytes().fill(7);
+    const seen: PyObject = python.evaluate("many")(
+      StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }),
+    );
+    buffer.close();
+    assertEquals(liveExports(), 1, "one array of ours is lent, however often");
+    assertEquals(python.evaluate("lambda seen: int(sum(one.sum() for one in seen))")(seen), 200 * 64 * 7);
+    python.run("gone = None");
+    const kept: StridedMemoryView = seen.$item(0);
+    seen.$close();
+    assertEquals(liveExports(), 1);
+    kept.close();
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
+test(...needs(missing, "a capsule that a failing consumer has not taken is taken back"), async () => {
+  const python = open();
+  python.run(`
+def fails(array):
+    capsule = array.__dlpack__(max_version=(1, 0))
+    raise ValueError("taken nothing")
+`);
+  const fails = python.evaluate("fails");
+  for (let i = 0; i < 10; i++) assertThrows(() => fails(new Float32Array(4)), PythonError, "taken nothing");
+  python.run("import sys; sys.last_value = sys.last_traceback = None");
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...needs(missing, "what the protocol forbids, Python is told"), async () => {
+  const python = open();
+  const ask = python.evaluate("lambda array, options: array.__dlpack__(**options)");
+  const array = new Float32Array(4);
+  const refused = (options: object) => assertThrows(() => ask(array, options), PythonError, "BufferError");
+  refused({ stream: 1 });
+  refused({ copy: true });
+  refused({ dl_device: [2, 0] });
+  const locked = StridedMemoryView.fromTypedArray(array).view({});
+  const readonly = StridedMemoryView.fromBuffer(locked.buffer, { shape: [4], dtype: "float32", readonly: true });
+  assertThrows(() => ask(readonly, {}), PythonError, "read-only");
+  assertEquals(String(ask.$call(readonly, { max_version: [1, 0] })).includes("dltensor_versioned"), true);
+  assertEquals(String(ask.$call(array, { max_version: [0, 8] })).includes('"dltensor"'), true);
+  assertEquals(python.evaluate("lambda array: hasattr(array, '__cuda_array_interface__')")(array), false);
+  assertEquals(python.builtins["repr"](array), "<array of shape (4,) and type float32>");
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(16, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "float32" });
+  assertThrows(() => python.builtins["repr"](view), Error);
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...needs(missing, "what is no array, or no array that can be handed over, is an object or an error"), () => {
+  const python = open();
+  const words = python.evaluate("np.array(['a', 'bc'])");
+  assertEquals(words.shape[0], 2, "an array of text stays in Python");
+  assertThrows(() => StridedMemoryView.from(words), ExchangeError, "<U2");
+  assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected an array of Python");
+  const longdouble = python.evaluate("np.longdouble(1)");
+  assertEquals(typeof longdouble, "function");
+  assert(liveExports() >= 0);
+});
