@@ -93,13 +93,16 @@ export function hasValidity(type: ArrowType): boolean {
 }
 
 /**
- * What an array of a type needs. An array without elements needs nothing.
+ * What an array of a type needs. An array without elements needs nothing, unless it is one of views: consumers read the
+ * sizes of its data buffers whether or not there are elements.
  *
  * @param buffers how many buffers it has
  * @throws {RangeError} if it needs more bytes or elements than 2^53 - 1, or its offsets are negative or decrease
  */
 export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe: Probe): Needs {
-  if (extent.length === 0) return { bytes: Array.from({ length: buffers }, () => 0), childLength: 0 };
+  if (extent.length === 0 && !hasViews(type)) {
+    return { bytes: Array.from({ length: buffers }, () => 0), childLength: 0 };
+  }
   const { kind } = type;
   if (kind === "null") return { bytes: [], childLength: 0 };
   const end = safe(extent.offset + extent.length, "elements");

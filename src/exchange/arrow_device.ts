@@ -3,10 +3,16 @@
  *
  * @module
  */
-import { ArrowArray as ArrowArrayStruct, ArrowSchema } from "../../bindings/arrow.ts";
+import type { StructDescription } from "../../bindings/abi.ts";
+import {
+  ArrowArray as ArrowArrayStruct,
+  ArrowDeviceArray as ArrowDeviceStruct,
+  ArrowSchema,
+} from "../../bindings/arrow.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { struct } from "../ffi/struct.ts";
+import { libc } from "../ffi/libc.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -123,6 +129,22 @@ export class ArrowDeviceArray {
     return { schema, array };
   }
 
+  /**
+   * Moves both structs to where a consumer wants them, as C producers fill structs that their consumers have allocated.
+   * The consumer must then release each once. Whether it takes an ArrowArray or an ArrowDeviceArray is told by the name.
+   *
+   * @throws {ExchangeError} if they were given away before, or an address is NULL
+   */
+  moveTo({ schema, array, deviceArray }: ArrowPointers): void {
+    const to = deviceArray ?? array ?? 0n;
+    if (schema === 0n || to === 0n) throw new ExchangeError("Cannot move an Arrow array to NULL: pass both addresses");
+    const taken = this.take();
+    moveStruct(to, taken.array, deviceArray === undefined ? ArrowArrayStruct : ArrowDeviceStruct);
+    struct(ArrowArrayStruct).at(taken.array).release = 0n;
+    moveStruct(schema, taken.schema, ArrowSchema);
+    struct(ArrowSchema).at(taken.schema).release = 0n;
+  }
+
   /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
   close(): void {
     if (!this.#taken) releaseBoth(this.take());
@@ -136,6 +158,10 @@ export class ArrowDeviceArray {
   #checkTaken(): void {
     if (this.#taken) throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
   }
+}
+
+function moveStruct(to: bigint, from: bigint, description: StructDescription): void {
+  libc().memory.memcpy(to, from, BigInt(layoutOf(description).size));
 }
 
 /** Arrays that were dropped before anybody took them over are released all the same. */
