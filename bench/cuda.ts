@@ -90,17 +90,26 @@ const operations = new Map<string, readonly [ours: () => unknown, bare: () => un
   ]],
 ]);
 
-/** Nanoseconds of one call: the median of batches. */
-function measure(run: () => unknown): number {
-  const times: number[] = [];
+/** Nanoseconds of one call. */
+function time(run: () => unknown): number {
+  const start = process.hrtime.bigint();
+  for (let i = 0; i < BATCH; i++) run();
+  const end = process.hrtime.bigint();
+  device.synchronize();
+  return Number(end - start) / BATCH;
+}
+
+/** Medians of batches of both, in turns: so that a clock that changes meanwhile changes both. */
+function measure(ours: () => unknown, bare: () => unknown): [ours: number, bare: number] {
+  const times: [number[], number[]] = [[], []];
   for (let sample = 0; sample < SAMPLES + WARM; sample++) {
-    const start = process.hrtime.bigint();
-    for (let i = 0; i < BATCH; i++) run();
-    const end = process.hrtime.bigint();
-    device.synchronize();
-    if (sample >= WARM) times.push(Number(end - start) / BATCH);
+    const [one, other] = [time(ours), time(bare)];
+    if (sample < WARM) continue;
+    times[0].push(one);
+    times[1].push(other);
   }
-  return times.sort((a, b) => a - b)[SAMPLES / 2] ?? NaN;
+  const median = (list: number[]) => list.sort((a, b) => a - b)[SAMPLES / 2] ?? NaN;
+  return [median(times[0]), median(times[1])];
 }
 
 interface PeerReport {
@@ -127,14 +136,14 @@ console.log("| operation | ours | bare driver | over it | cuda.core | ratio | li
 console.log("|---|--:|--:|--:|--:|--:|--:|---|--:|--:|");
 let failures = 0;
 for (const [name, [ours, bare]] of operations) {
-  const [time, floor] = [measure(ours), measure(bare)];
+  const [taken, floor] = measure(ours, bare);
   const [core, bindings] = [peer?.core[name], peer?.bindings[name]];
   const isLaunch = name.startsWith("launch");
   const most = isLaunch ? 0.9 : limit;
-  const passes = (core === undefined || time <= most * core) && (!isLaunch || time - floor <= 300);
+  const passes = (core === undefined || taken <= most * core) && (!isLaunch || taken - floor <= 300);
   if (!passes) failures++;
-  const cells = [name, time.toFixed(0), floor.toFixed(0), `+${(time - floor).toFixed(0)}`, core?.toFixed(0) ?? "-"];
-  const ratio = (other: number | undefined) => other === undefined ? "-" : (time / other).toFixed(2);
+  const cells = [name, taken.toFixed(0), floor.toFixed(0), `+${(taken - floor).toFixed(0)}`, core?.toFixed(0) ?? "-"];
+  const ratio = (other: number | undefined) => other === undefined ? "-" : (taken / other).toFixed(2);
   const rest = [ratio(core), most, passes ? "PASS" : "FAIL", bindings?.toFixed(0) ?? "-", ratio(bindings)];
   console.log(`| ${[...cells, ...rest].join(" | ")} |`);
 }
