@@ -155,7 +155,7 @@ test(...needs(missing, "what NumPy makes is a view here of the memory that it ha
   const numbers: StridedMemoryView = python.evaluate("(numbers := np.zeros(3))");
   numbers.copyFrom(Float64Array.of(1, 2, 3));
   assertEquals(python.evaluate("float(numbers.sum())"), 6);
-  python.run("numbers[0] = 10; before = sys.getrefcount(numbers)".replace("numbers[0]", "import sys; numbers[0]"));
+  python.run("import sys; numbers[0] = 10; before = sys.getrefcount(numbers)");
   assertEquals(Array.from(await numbers.toTypedArray(), Number), [10, 2, 3]);
   numbers.close();
   assertEquals(python.evaluate("sys.getrefcount(numbers) - before"), -1, "a closed view has given its array back");
@@ -202,6 +202,7 @@ def many(array):
     for one in threads: one.join()
     return seen
 `);
+    assertEquals(await stillLent(python), 0);
     const buffer = new HostMemoryResource().allocate(64);
     buffer.bytes().fill(7);
     const seen: PyObject = python.evaluate("many")(
