@@ -5,6 +5,7 @@
  * @module
  */
 import { isCapturing } from "../cuda/captures.ts";
+import { CudaError } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { onReclaim } from "./reclaim.ts";
@@ -18,15 +19,37 @@ interface Pending {
 
 let pending: Pending[] = [];
 
-onReclaim(() => {
+onReclaim(() => settle(isOver));
+
+/** Frees what is waiting where `mayFree` says so. All of it, even if some cannot be freed: the first error comes last. */
+function settle(mayFree: (passed: CudaEvent) => boolean): void {
   const waiting = pending;
   pending = [];
+  const errors: unknown[] = [];
   for (const one of waiting) {
-    // While anything is captured no event may be asked.
-    if (isCapturing(one.passed.device.driver) || !one.passed.isDone) pending.push(one);
-    else finish(one);
+    if (!mayFree(one.passed)) {
+      pending.push(one);
+      continue;
+    }
+    try {
+      finish(one);
+    } catch (error) {
+      errors.push(error);
+    }
   }
-});
+  if (errors.length > 0) throw errors[0];
+}
+
+/** Whether nothing stands before a free: what was enqueued is done, or its context has failed and does nothing any more. */
+function isOver(work: CudaEvent | CudaStream): boolean {
+  if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
+  try {
+    return work.isDone;
+  } catch (error) {
+    if (error instanceof CudaError) return true;
+    throw error;
+  }
+}
 
 function finish({ passed, release, free }: Pending): void {
   try {
@@ -43,16 +66,27 @@ function finish({ passed, release, free }: Pending): void {
  * @param stream the home stream, or null for memory that no stream uses
  */
 export function freeAfter(stream: CudaStream | null, free: () => void): void {
-  if (stream === null || stream.isDone) return free();
-  pending.push({ passed: stream.record(), release: stream.device.keep(), free });
+  if (stream === null || isOver(stream)) return free();
+  const passed = mark(stream);
+  if (passed === null) free();
+  else pending.push({ passed, release: stream.device.keep(), free });
+}
+
+/** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
+function mark(stream: CudaStream): CudaEvent | null {
+  try {
+    return stream.record();
+  } catch (error) {
+    if (!(error instanceof CudaError)) throw error;
+    stream.synchronize();
+    return null;
+  }
 }
 
 /** Frees what is still waiting, after waiting for it. For tests, and for a program's end. */
 export function drainFrees(): void {
-  const waiting = pending;
-  pending = [];
-  for (const one of waiting) {
-    one.passed.synchronize();
-    finish(one);
-  }
+  settle((passed) => {
+    if (!isOver(passed)) passed.synchronize();
+    return true;
+  });
 }

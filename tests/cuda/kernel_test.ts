@@ -1,0 +1,86 @@
+/** Programs and kernels: what is loaded when, what a launch refuses, and that arguments arrive whole. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, type KernelArg, type PtxKernel, SimulatedDriver } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+
+/** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */
+function setUp(count: number) {
+  const seen: bigint[] = [];
+  const entry: PtxKernel = {
+    name: "stub",
+    params: Array.from({ length: count }, (_, i) => ({ offset: 8 * i, size: 8 })),
+    staticSharedBytes: 0,
+    run({ params }) {
+      const view = new DataView(params.buffer, params.byteOffset);
+      for (let i = 0; i < count; i++) seen.push(view.getBigUint64(8 * i, true));
+    },
+  };
+  const loadPtx = () => ({
+    entries: ["stub"],
+    entry: (name: string) => name === "stub" ? entry : null,
+    globals: new Map(),
+  });
+  const cuda = Cuda.simulate({ loadPtx });
+  return { cuda, seen, simulated: SimulatedDriver.of(cuda.driver) };
+}
+
+test("arguments arrive whole, however many there are", () => {
+  const words = fc.array(fc.bigInt({ min: -(1n << 63n), max: (1n << 64n) - 1n }), {
+    minLength: 1,
+    maxLength: 60,
+    size: "max",
+  });
+  check(
+    fc.property(words, (args) => {
+      const { cuda, seen } = setUp(args.length);
+      using stream = cuda.device(0).createStream();
+      using program = cuda.device(0).loadPtx("anything");
+      program.kernel("stub").launch(stream, 1, 1, args);
+      stream.synchronize();
+      assertEquals(seen, args.map((one) => BigInt.asUintN(64, one)));
+      cuda.close();
+    }),
+    100,
+  );
+});
+
+test("what cannot be launched is refused with its place, before the driver is asked", () => {
+  const { cuda, simulated } = setUp(1);
+  using stream = cuda.device(0).createStream();
+  using program = cuda.device(0).loadPtx("anything");
+  const kernel = program.kernel("stub");
+  for (const dim of [0, -1, 1.5, NaN, 2 ** 31, [1, 0], [1, 1, -1]] as const) {
+    const given = typeof dim === "number" ? [dim] : dim;
+    const [x, y, z] = [given[0] ?? 1, given[1], given[2]];
+    const extents = y === undefined ? [x] as const : z === undefined ? [x, y] as const : [x, y, z] as const;
+    assertThrows(() => kernel.launch(stream, extents, 1, [1n]), RangeError, "Cannot launch a grid of");
+    assertThrows(() => kernel.launch(stream, 1, extents, [1n]), RangeError, "Cannot launch a block of");
+  }
+  const wrong: readonly (readonly [arg: unknown, words: string])[] = [
+    [1n << 64n, "does not fit 64 bits"],
+    [-(1n << 63n) - 1n, "does not fit 64 bits"],
+    [["complex128x2", 1], "complex128x2 is too large to be passed by value"],
+    [3, "expected memory, a bigint, or a number with its type"],
+    [null, "expected memory, a bigint, or a number with its type"],
+  ];
+  for (const [arg, words] of wrong) {
+    // What a caller without types may pass.
+    const args = [arg as KernelArg];
+    const error = assertThrows(() => kernel.launch(stream, 1, 1, args), Error, words);
+    assertEquals(error.message.startsWith("stub, argument 0: "), true, error.message);
+  }
+  assertEquals(simulated?.calls("cuLaunchKernel"), 0);
+});
+
+test("a program is unloaded once, keeps its context until then, and gives out no kernels after", () => {
+  const { cuda, simulated } = setUp(1);
+  const program = cuda.device(0).loadPtx("anything");
+  program.kernel("stub");
+  cuda.close();
+  assertEquals(simulated?.live.contexts, 1);
+  program.close();
+  program.close();
+  assertEquals([simulated?.calls("cuModuleUnload"), simulated?.live.contexts], [1, 0]);
+  assertThrows(() => program.kernel("stub"), TypeError, "Cannot use a closed Program");
+});

@@ -1,0 +1,179 @@
+/** Streams and events: who waits for whom, what is destroyed when, and how failures come out. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { Cuda, CudaError, CudaStream, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { patiently, runScript } from "../support/child.ts";
+import { intercept } from "../support/intercept.ts";
+
+const { CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_READY, CUDA_ERROR_NOT_PERMITTED } =
+  CUresult;
+
+/** Streams that do nothing before they must, and a byte that the first of them sets. */
+function setUp() {
+  const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const device = cuda.device(0);
+  const byte = new PinnedMemoryResource(device).allocate(1);
+  byte.bytes()[0] = 0;
+  const [stream, other] = [device.createStream(), device.createStream()];
+  return {
+    ...{ cuda, simulated, device, stream, other },
+    work: () => byte.fill(7, { stream }),
+    seen: () => byte.bytes()[0],
+  };
+}
+
+test("who waits, waits: the host for a stream and an event, a stream for an event and for another stream", () => {
+  const ways: ((made: ReturnType<typeof setUp>) => void)[] = [
+    ({ stream }) => stream.synchronize(),
+    ({ device }) => device.synchronize(),
+    ({ stream }) => stream.record().synchronize(),
+    ({ stream, other }) => (other.wait(stream), other.synchronize()),
+    ({ stream, other }) => (other.wait(stream.record()), other.synchronize()),
+    ({ stream, other, device }) => (other.wait(stream.record(device.createEvent())), other.record().synchronize()),
+  ];
+  for (const wait of ways) {
+    const made = setUp();
+    made.work();
+    made.other.synchronize(); // which has nothing to do with it
+    assertEquals(made.seen(), 0, `${wait}`);
+    wait(made);
+    assertEquals([made.seen(), made.stream.isDone], [7, true], `${wait}`);
+  }
+});
+
+test("nothing is done before it is", () => {
+  for (const ask of ["stream", "event"] as const) {
+    const { stream, work, seen } = setUp();
+    work();
+    const event = stream.record();
+    const answers: boolean[] = [];
+    for (let i = 0; i < 10; i++) {
+      const isDone = ask === "stream" ? stream.isDone : event.isDone;
+      answers.push(isDone);
+      assertEquals(isDone && seen() !== 7, false);
+    }
+    assertEquals([answers[0], answers.at(-1)], [false, true]);
+  }
+});
+
+test("completed() settles when the work is done, and not before", async () => {
+  for (const what of ["stream", "event"] as const) {
+    const { stream, work, seen, simulated } = setUp();
+    work();
+    await (what === "stream" ? stream : stream.record()).completed();
+    assertEquals(seen(), 7);
+    assertEquals(simulated.live.streams, 2);
+  }
+});
+
+test("nothing keeps a process alive that has waited for a stream", patiently, async () => {
+  const { code, stdout, stderr } = await runScript(new URL("./completed_child.ts", import.meta.url), {
+    timeout: 20_000,
+  });
+  assertEquals([code, stdout], [0, "done\n"], stderr);
+});
+
+test(
+  "completed() rejects with the driver's code if the wait is refused, fails, or can never end",
+  patiently,
+  async () => {
+    {
+      const { stream, simulated } = setUp();
+      simulated.failNth("cuLaunchHostFunc", 1, CUDA_ERROR_NOT_PERMITTED);
+      await assertRejects(() => stream.completed(), CudaError, "cuLaunchHostFunc failed with CUDA_ERROR_NOT_PERMITTED");
+    }
+    for (const isCalled of [true, false]) {
+      const { stream, cuda } = setUp();
+      let hasFailed = false;
+      intercept(cuda.driver, "stream", ({ cuStreamQuery, cuLaunchHostFunc }) => ({
+        // A context that fails may call its host functions before, or never.
+        cuLaunchHostFunc: (...args) => (hasFailed = true, isCalled ? cuLaunchHostFunc(...args) : 0),
+        cuStreamQuery: (handle) => hasFailed ? CUDA_ERROR_ILLEGAL_ADDRESS : cuStreamQuery(handle),
+      }));
+      await assertRejects(() => stream.completed(), CudaError, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    }
+  },
+);
+
+test("a failure is an error, and no answer", () => {
+  const { stream, simulated } = setUp();
+  const event = stream.record();
+  simulated.failNth("cuStreamQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  assertThrows(() => stream.isDone, CudaError, "cuStreamQuery failed with CUDA_ERROR_ILLEGAL_ADDRESS");
+  simulated.failNth("cuEventQuery", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  assertThrows(() => event.isDone, CudaError, "cuEventQuery failed with CUDA_ERROR_ILLEGAL_ADDRESS");
+  simulated.failNth("cuEventQuery", 1, CUDA_ERROR_NOT_READY);
+  assertEquals(event.isDone, false);
+});
+
+test("a stream waits neither for itself, nor confuses the default streams of two devices", () => {
+  const { cuda, simulated, stream } = setUp();
+  const waits = () => simulated.calls("cuStreamWaitEvent");
+  stream.wait(stream);
+  stream.wait(CudaStream.fromHandle(stream.device, stream.handle));
+  assertEquals(waits(), 0);
+  cuda.device(0).defaultStream.wait(cuda.device(1).defaultStream);
+  assertEquals(waits(), 1);
+});
+
+test("a driver that wants a current context for every call gets one, and default streams get their device's", () => {
+  const { cuda, stream } = setUp();
+  const { driver } = cuda;
+  using arena = new NativeArena();
+  const current = arena.out("ptr");
+  const contexts: bigint[] = [];
+  intercept(driver, "stream", ({ cuStreamQuery }) => ({
+    cuStreamQuery(handle) {
+      driver.context.cuCtxGetCurrent(current.$address);
+      if (current.value === 0n) return CUDA_ERROR_INVALID_CONTEXT;
+      contexts.push(current.value);
+      return cuStreamQuery(handle);
+    },
+  }));
+  const streams = [stream, ...cuda.devices.map(({ defaultStream }) => defaultStream)];
+  for (const one of streams) assertEquals(one.isDone, true);
+  assertEquals(contexts, streams.map(({ device }) => device.context));
+});
+
+test("streams and events are destroyed once: our own when nobody holds them, those of others never", () => {
+  const { cuda, simulated, device, stream, other } = setUp();
+  const { live } = simulated;
+  assertEquals([live.streams, live.events], [2, 0]);
+  const event = device.createEvent();
+  event.close();
+  event.close();
+  assertEquals(simulated.calls("cuEventDestroy_v2"), 1);
+  stream.retain();
+  stream.close();
+  stream.close();
+  assertThrows(() => stream.retain(), TypeError, "Cannot use a closed CudaStream");
+  assertEquals([simulated.live.streams, stream.handle !== 0n], [2, true]);
+  stream.release();
+  assertEquals(simulated.live.streams, 1);
+  assertThrows(() => stream.handle, TypeError, "Cannot use a closed CudaStream");
+  assertThrows(() => other.wait(stream), TypeError, "Cannot use a closed CudaStream");
+  const borrowed = CudaStream.fromHandle(device, other.handle, "its owner");
+  assertEquals(borrowed.owner, "its owner");
+  borrowed.close();
+  assertEquals(simulated.live.streams, 1);
+  cuda.device(1).defaultStream.retain();
+  other.close();
+  cuda.close();
+  assertEquals([simulated.live.streams, simulated.live.events], [0, 0]);
+});
+
+test("a default stream that somebody holds keeps its context, until it is let go", () => {
+  const { cuda, simulated } = setUp();
+  const { defaultStream } = cuda.device(1);
+  defaultStream.retain();
+  assert(cuda.device(1).context !== 0n);
+  cuda.close();
+  const before = simulated.live.contexts;
+  assertEquals(defaultStream.isDone, true);
+  defaultStream.release();
+  assertEquals(simulated.live.contexts, before - 1);
+});

@@ -1,0 +1,157 @@
+/** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import {
+  Cuda,
+  CudaError,
+  type CudaStream,
+  HostMemoryResource,
+  PinnedMemoryResource,
+  SimulatedDriver,
+} from "../../mod.ts";
+import { drainFrees, freeAfter } from "../../src/memory/deferred_free.ts";
+import { onReclaim, reclaim } from "../../src/memory/reclaim.ts";
+import { check, fc } from "../support/property.ts";
+
+const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
+
+function setUp(devices = 1) {
+  const cuda = Cuda.simulate({ devices, schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const flags = new PinnedMemoryResource(cuda.device(0)).allocate(64);
+  flags.bytes().fill(0);
+  const waits = () => waiting.reduce((sum, call) => sum + simulated.calls(call), 0);
+  return { cuda, simulated, flags: flags.bytes(), flagsAt: flags.ptr, closeFlags: () => flags.close(), waits };
+}
+
+/** Lets a stream set a byte. */
+function enqueue(stream: CudaStream, at: bigint): void {
+  const { driver } = stream.device;
+  assertEquals(stream.device.within(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
+}
+
+test("a free comes after its stream's work, once, by itself, whoever closes what meanwhile, and leaves no event", () => {
+  const steps = fc.array(fc.tuple(fc.constantFrom("free", "free", "look", "synchronize", "none"), fc.nat(2)), {
+    minLength: 1,
+    maxLength: 40,
+  });
+  check(
+    fc.property(steps, fc.boolean(), (program, isClosedEarly) => {
+      const { cuda, simulated, flags, flagsAt, waits } = setUp(2);
+      const streams = [cuda.device(0).createStream(), cuda.device(1).createStream(), cuda.device(1).defaultStream];
+      const frees: number[] = [];
+      let [made, own] = [0, 0];
+      for (const [what, at] of program) {
+        const stream = streams[at];
+        assert(stream !== undefined);
+        if (what === "look") reclaim();
+        else if (what === "synchronize") {
+          stream.synchronize();
+          own++;
+        } else if (what === "none") freeAfter(null, () => frees.push(-1));
+        else {
+          const id = made++;
+          enqueue(stream, flagsAt + BigInt(id));
+          freeAfter(stream, () => {
+            assertEquals(flags[id], 1, "freed before the stream had passed it");
+            frees.push(id);
+          });
+        }
+      }
+      assertEquals(frees.filter((id) => id === -1).length, program.filter(([what]) => what === "none").length);
+      for (const stream of streams) stream.close();
+      if (isClosedEarly) cuda.close();
+      for (let i = 0; i < 20; i++) reclaim();
+      assertEquals(frees.filter((id) => id >= 0).sort((a, b) => a - b), Array.from({ length: made }, (_, id) => id));
+      assertEquals([simulated.live.events, waits()], [0, own]);
+      cuda.close();
+    }),
+    300,
+  );
+});
+
+test("what is over already is freed at once, what is not stays, and looking does not free what is not over", () => {
+  const { cuda, simulated, flagsAt } = setUp();
+  const stream = cuda.device(0).createStream();
+  let frees = 0;
+  freeAfter(stream, () => frees++);
+  assertEquals([frees, simulated.live.events], [1, 0]);
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => frees++);
+  assertEquals([frees, simulated.live.events], [1, 1]);
+  simulated.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_NOT_READY);
+  reclaim();
+  assertEquals(frees, 1);
+  drainFrees();
+  assertEquals([frees, simulated.live.events], [2, 0]);
+});
+
+test("draining waits for what is left, and frees all of it", () => {
+  const { cuda, flags, flagsAt } = setUp();
+  const streams = [cuda.device(0).createStream(), cuda.device(0).createStream()];
+  const seen: (number | undefined)[] = [];
+  streams.forEach((stream, i) => {
+    enqueue(stream, flagsAt + BigInt(i));
+    freeAfter(stream, () => seen.push(flags[i]));
+  });
+  assertEquals(seen, []);
+  drainFrees();
+  assertEquals(seen, [1, 1]);
+});
+
+test("every allocation of every resource looks first", () => {
+  const { cuda, flagsAt } = setUp();
+  const device = cuda.device(0);
+  const stream = device.createStream();
+  const resources = [new HostMemoryResource(), new PinnedMemoryResource(device), device.memory];
+  for (const resource of resources) {
+    let frees = 0;
+    enqueue(stream, flagsAt);
+    freeAfter(stream, () => frees++);
+    assertEquals(frees, 0);
+    for (let i = 0; i < 10; i++) resource.allocate(8, { stream: device.defaultStream }).close();
+    assertEquals(frees, 1, resource.constructor.name);
+  }
+  let looks = 0;
+  onReclaim(() => looks++);
+  reclaim();
+  assertEquals(looks, 1);
+});
+
+test("a context that has failed does nothing more: what waits for it is freed, and stands in nobody's way", () => {
+  const { cuda, simulated, flagsAt, closeFlags } = setUp(2);
+  const [stream, other] = [cuda.device(0).createStream(), cuda.device(1).createStream()];
+  const freed: string[] = [];
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => {
+    freed.push("one");
+    throw new EvalError("the free of the first");
+  });
+  freeAfter(stream, () => freed.push("two"));
+  enqueue(other, flagsAt + 1n);
+  freeAfter(other, () => freed.push("three"));
+  simulated.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuEventQuery", 2, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuEventQuery", 3, CUresult.CUDA_ERROR_NOT_READY);
+  assertThrows(() => reclaim(), EvalError, "the free of the first");
+  assertEquals(freed, ["one", "two"]);
+  drainFrees();
+  assertEquals([freed.length, simulated.live.events], [3, 0]);
+  simulated.failNth("cuStreamQuery", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  freeAfter(stream, () => freed.push("four"));
+  assertEquals(freed.at(-1), "four");
+  for (const one of [stream, other]) one.close();
+  closeFlags();
+  cuda.close();
+  assertEquals(simulated.live.contexts, 0);
+});
+
+test("a mistake in asking is not taken for a context that has failed", () => {
+  const { cuda, flagsAt } = setUp();
+  const stream = cuda.device(0).createStream();
+  stream.close();
+  assertThrows(() => freeAfter(stream, () => {}), TypeError, "Cannot use a closed CudaStream");
+  assert(flagsAt !== 0n && CudaError.name === "CudaError");
+});

@@ -1,0 +1,117 @@
+/** Pinned, managed and synchronous memory: where hints go, and who can use what. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import {
+  Cuda,
+  CudaError,
+  type CudaStream,
+  ManagedMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { intercept } from "../support/intercept.ts";
+
+test("pinned memory is page-locked for every device, and is host memory to whoever exports it", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  using buffer = new PinnedMemoryResource(cuda.device(0)).allocate(64);
+  using arena = new NativeArena();
+  const flags = arena.out("u32");
+  const ask = () => cuda.driver.hostMemory.cuMemHostGetFlags(flags.$address, buffer.ptr);
+  assertEquals([cuda.device(0).within(ask), flags.value & 1], [0, 1]); // CU_MEMHOSTALLOC_PORTABLE
+  assertEquals([buffer.kind, buffer.device, buffer.isHostAccessible, buffer.isDeviceAccessible], [
+    "pinned",
+    null,
+    true,
+    true,
+  ]);
+  buffer.bytes().fill(1);
+});
+
+test("hints go where they say: to a device, to the host, and on the stream that is given", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const managed = new ManagedMemoryResource(cuda.device(0));
+  using buffer = managed.allocate(4096);
+  const asked: unknown[] = [];
+  using arena = new NativeArena();
+  const current = arena.out("i32");
+  intercept(cuda.driver, "managedMemory", () => ({
+    cuMemPrefetchAsync(ptr, size, device, stream) {
+      cuda.driver.context.cuCtxGetDevice(current.$address);
+      asked.push([ptr, size, device, stream, stream <= 2n ? current.value : null]);
+      return 0;
+    },
+    cuMemAdvise(ptr, size, advice, device) {
+      asked.push([ptr, size, advice, device]);
+      return 0;
+    },
+  }));
+  const { ptr } = buffer;
+  const told = (work: () => void) => {
+    asked.length = 0;
+    work();
+    return asked[0];
+  };
+  const far = cuda.device(1);
+  const prefetch = (to: typeof far | null, stream: CudaStream) => told(() => managed.prefetch(buffer, to, { stream }));
+  assertEquals(prefetch(far, far.defaultStream), [ptr, 4096n, 1, 1n, 1]);
+  assertEquals(prefetch(null, cuda.device(0).defaultStream), [ptr, 4096n, -1, 1n, 0]);
+  assertEquals(told(() => managed.advise(buffer, "SET_PREFERRED_LOCATION", far)), [ptr, 4096n, 3, 1]);
+  assertEquals(told(() => managed.advise(buffer, "SET_ACCESSED_BY", null)), [ptr, 4096n, 5, -1]);
+});
+
+test("memory is freed in its own device's context, whatever is current, and once", () => {
+  const cuda = Cuda.simulate({ devices: 2 });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  for (const Resource of [PinnedMemoryResource, ManagedMemoryResource, SynchronousMemoryResource]) {
+    const buffers = cuda.devices.map((device) => new Resource(device).allocate(64));
+    for (const one of buffers) one.close();
+    for (const one of buffers) one.close();
+  }
+  assertEquals(simulated?.live.allocations, 0);
+  cuda.close();
+});
+
+test("what cannot be had is an error, and keeps no device", () => {
+  const cuda = Cuda.simulate({ memory: 2 ** 24 });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const device = cuda.device(0);
+  const calls = { cuMemHostAlloc: PinnedMemoryResource, cuMemAllocManaged: ManagedMemoryResource };
+  for (const [call, Resource] of Object.entries(calls)) {
+    simulated?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    assertThrows(() => new Resource(device).allocate(64), CudaError, `${call} failed with CUDA_ERROR_OUT_OF_MEMORY`);
+  }
+  assertThrows(() => new SynchronousMemoryResource(device).allocate(2 ** 25), CudaError, "CUDA_ERROR_OUT_OF_MEMORY");
+  cuda.close();
+  assertEquals(simulated?.live.contexts, 0);
+});
+
+test("copies between every pair of kinds ask the driver for what they are", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  const kinds = {
+    pinned: new PinnedMemoryResource(device).allocate(8),
+    managed: new ManagedMemoryResource(device).allocate(8),
+    device: device.memory.allocate(8, { stream }),
+  };
+  const seen: string[] = [];
+  const names = ["cuMemcpyAsync", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"] as const;
+  intercept(cuda.driver, "copy", () => Object.fromEntries(names.map((name) => [name, () => (seen.push(name), 0)])));
+  for (const from of Object.values(kinds)) {
+    for (const to of Object.values(kinds)) if (from !== to) to.copyFrom(from, { stream });
+  }
+  assertEquals(seen, [
+    ...["cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2"],
+    ...["cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"],
+    ...["cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"],
+  ]);
+  using foreign = MemoryBuffer.fromPointer(kinds.device.ptr, 8, { device });
+  assertThrows(() => foreign.fill(1), TypeError, "Cannot fill device memory without a stream");
+  assertThrows(() => foreign.bytes(), TypeError, "Cannot read device memory from the host");
+  assertThrows(() => foreign.copyFrom(kinds.pinned), TypeError, "Cannot copy device memory without a stream");
+  for (const one of Object.values(kinds)) one.close();
+});

@@ -1,0 +1,109 @@
+/** Pools: whose they are, how much they may hold and keep, and that they live as long as their memory. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { check, fc } from "../support/property.ts";
+
+function setUp() {
+  const cuda = Cuda.simulate({ schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return { cuda, simulated, device: cuda.device(0) };
+}
+
+test("a device's own pool keeps its memory unless somebody has said otherwise, and is never destroyed", () => {
+  const { cuda, simulated, device } = setUp();
+  using arena = new NativeArena();
+  const threshold = arena.out("u64");
+  const [pool, again] = [MemoryPool.current(device), MemoryPool.current(device)];
+  assertEquals([pool.handle, pool.isOwned, pool.releaseThreshold], [again.handle, false, 2 ** 64]);
+  threshold.value = 12345n;
+  assertEquals(cuda.driver.pool.cuMemPoolSetAttribute(pool.handle, 4, threshold.$address), 0);
+  assertEquals(MemoryPool.current(device).releaseThreshold, 12345);
+  pool.close();
+  assertEquals(simulated.calls("cuMemPoolDestroy"), 0);
+  assertThrows(() => pool.handle, TypeError, "Cannot use a closed memory pool");
+  assertThrows(() => pool.trim(), TypeError, "Cannot use a closed memory pool");
+  cuda.close();
+  assertEquals(simulated.live.contexts, 0);
+});
+
+test("a pool of one's own has the limits that it was given, and none that cannot be", () => {
+  const { device } = setUp();
+  for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
+    const words = `Cannot limit a pool to ${size} bytes`;
+    assertThrows(() => MemoryPool.create(device, { maxSize: size }), RangeError, words);
+    assertThrows(() => MemoryPool.create(device, { releaseThreshold: size }), RangeError, words);
+  }
+  using resource = new DeviceMemoryResource(device, { maxSize: 2 ** 22, releaseThreshold: 99 });
+  assertEquals([resource.pool.isOwned, resource.pool.releaseThreshold], [true, 99]);
+  assertThrows(() => resource.allocate(2 ** 23), CudaError, "CUDA_ERROR_OUT_OF_MEMORY");
+  resource.allocate(2 ** 21).close();
+  using unlimited = new DeviceMemoryResource(device, {});
+  assertEquals(unlimited.pool.releaseThreshold, 2 ** 64);
+  unlimited.allocate(2 ** 23).close();
+});
+
+test("a pool counts what it holds, and its highest marks since they were last reset", () => {
+  const { device } = setUp();
+  const steps = fc.array(
+    fc.tuple(fc.constantFrom("allocate", "free", "reset", "trim"), fc.integer({ min: 1, max: 2 ** 20 })),
+  );
+  check(
+    fc.property(steps, (program) => {
+      using resource = new DeviceMemoryResource(device, {});
+      const { pool } = resource;
+      const buffers: MemoryBuffer[] = [];
+      let [used, high] = [0, 0];
+      for (const [what, number] of program) {
+        if (what === "allocate") {
+          buffers.push(resource.allocate(number));
+          high = Math.max(high, used += number);
+        } else if (what === "free") {
+          const one = buffers.pop();
+          used -= one?.size ?? 0;
+          one?.close();
+        } else if (what === "reset") {
+          pool.resetHighMarks();
+          high = used;
+        } else {
+          device.synchronize();
+          pool.trim();
+          if (used === 0) assertEquals(pool.use.reserved, 0);
+        }
+        const { reserved, reservedHigh, used: now, usedHigh } = pool.use;
+        assertEquals([now, usedHigh], [used, high]);
+        assert(reserved >= used && reservedHigh >= reserved, `${reserved} reserved, ${reservedHigh} at most`);
+      }
+      for (const one of buffers) one.close();
+    }),
+    200,
+  );
+});
+
+test("a pool lives as long as its last buffer, and its device as long as the pool", () => {
+  check(
+    fc.property(fc.array(fc.constantFrom("pool", "cuda", "one", "two", "pool again"), { minLength: 1 }), (program) => {
+      const { cuda, simulated, device } = setUp();
+      const resource = new DeviceMemoryResource(device, {});
+      const buffers = { one: resource.allocate(64), two: resource.allocate(64) };
+      let isOpen = true;
+      for (const what of [...program, "two", "pool", "one", "cuda"]) {
+        if (what === "cuda") cuda.close();
+        else if (what === "one" || what === "two") buffers[what].close();
+        else {
+          resource.close();
+          isOpen = false;
+        }
+        const { pools, contexts } = simulated.live;
+        const isUsed = !buffers.one.isClosed || !buffers.two.isClosed;
+        if (isUsed) assertEquals([pools, contexts], [1, 1]);
+        else if (!isOpen) assertEquals(pools, 0);
+      }
+      assertEquals([simulated.live.pools, simulated.live.contexts, simulated.live.allocations], [0, 0, 0]);
+      assertEquals(simulated.calls("cuMemPoolDestroy"), 1);
+    }),
+    100,
+  );
+});
