@@ -89,7 +89,10 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (device.currentPool === pool) device.currentPool = device.defaultPool;
       machine.pools.delete(handle);
     },
-    cuMemPoolGetAttribute: (handle, attribute, out) => readAttribute(machine.pool(handle), attribute, out),
+    cuMemPoolGetAttribute(handle, attribute, out) {
+      machine.refuseInCapture();
+      readAttribute(machine.pool(handle), attribute, out);
+    },
     cuMemPoolSetAttribute: (handle, attribute, value) => writeAttribute(machine.pool(handle), attribute, value),
     cuMemPoolTrimTo(handle, keep) {
       machine.pool(handle).trim(keep);

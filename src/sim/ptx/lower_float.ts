@@ -91,14 +91,14 @@ function finished(codec: FloatCodec, finish: Finish, exact: number): number {
 }
 
 /**
- * Whether a result is too small to be normal. Of binary32 an H200 asks what it has rounded as if exponents had no end: just
- * below the smallest normal number there are results that round to it.
+ * Whether a result is too small to be normal. An H200 asks this of what it has rounded as if exponents had no end: just below
+ * the smallest normal number there are results that round to it.
  */
 function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
   const least = leastNormal(codec);
   if (Math.abs(exact) >= least) return false;
-  const scale = 2 ** 32; // exact, and far from both ends of the format
-  return codec.bits !== 32 || Math.abs(codec.round(exact * scale, rounding)) < least * scale;
+  const scale = 2 ** (codec.format?.precision ?? 0); // exact, and far from both ends of the format
+  return Math.abs(codec.round(exact * scale, rounding)) < least * scale;
 }
 
 /** The smallest normal number of a format. */
