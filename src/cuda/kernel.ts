@@ -218,8 +218,9 @@ function makeScratch(capacity: number): Scratch {
 /** Writes an argument. @returns the bytes that it takes */
 function write(values: DataView, at: number, arg: KernelArg): number {
   if (typeof arg === "bigint") {
-    if (arg < -(1n << 63n) || arg >= 1n << 64n) throw new RangeError(`${arg} does not fit 64 bits`);
-    values.setBigUint64(at, BigInt.asUintN(64, arg), true);
+    const word = BigInt.asUintN(64, arg);
+    if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw new RangeError(`${arg} does not fit 64 bits`);
+    values.setBigUint64(at, word, true);
     return 8;
   }
   if (isTyped(arg)) {
