@@ -9,11 +9,13 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { reclaim } from "./reclaim.ts";
+import { type BufferDescriptor, describerOf, PoolImports } from "./shared_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
@@ -37,14 +39,17 @@ export class DeviceMemoryResource extends MemoryResource {
   /** The pool. */
   readonly pool: MemoryPool;
   readonly #peers: PeerAccessSet;
+  readonly #describe: (ptr: bigint, size: number) => BufferDescriptor;
+  #imports: PoolImports | undefined;
 
   /**
    * A resource over a device's memory.
    *
-   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the moment
+   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the moment;
+   *   or a pool that there is already
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
-  constructor(device: CudaDevice, options?: MemoryPoolOptions) {
+  constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
     this.device = device;
     if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {
@@ -52,8 +57,51 @@ export class DeviceMemoryResource extends MemoryResource {
       const way = `device ${device.ordinal} has no memory pools. Use SynchronousMemoryResource there.`;
       throw new CudaError("cuMemAllocAsync", code, "CUDA_ERROR_NOT_SUPPORTED", way);
     }
-    this.pool = options === undefined ? MemoryPool.current(device) : MemoryPool.create(device, options);
+    if (options instanceof MemoryPool) this.pool = options;
+    else this.pool = options === undefined ? MemoryPool.current(device) : MemoryPool.create(device, options);
     this.#peers = new PeerAccessSet(this.pool);
+    this.#describe = describerOf(this.pool);
+  }
+
+  /**
+   * The pool of another process, by what `exportPool()` gave there and, for example, a `UnixSocket` carried over. Nothing
+   * can be allocated from it; its buffers are imported one by one. Peers that the other process has granted access have
+   * none here: grant it anew.
+   *
+   * @param device the device whose memory it is, by whatever ordinal it has here
+   * @param descriptor remains the caller's, and may be closed afterwards
+   * @throws {CudaError} if it is something else than a pool, or of another device
+   */
+  static importPool(device: CudaDevice, descriptor: FileDescriptor): DeviceMemoryResource {
+    return new DeviceMemoryResource(device, MemoryPool.import(device, descriptor));
+  }
+
+  /**
+   * Makes a descriptor by which another process imports the pool. Whoever has it can use all memory of the pool.
+   *
+   * @throws {TypeError} if the pool was not created with `shareable: true`
+   */
+  exportPool(): FileDescriptor {
+    return this.pool.export();
+  }
+
+  /**
+   * Imports a buffer of another process' pool, by what `buffer.exportDescriptor()` gave there. The bytes are the same.
+   * Closing the buffer ends the use here, in the order of its home stream, and frees nothing of the other process, which
+   * must not free the memory before: see {@linkcode MemoryBuffer.exportDescriptor} for the order between the two.
+   *
+   * @param options the home stream. Default: the default stream
+   * @throws {TypeError} if this pool is not imported, or for what is no descriptor of a pool's memory
+   * @throws {RangeError} if it is memory of another device
+   * @throws {CudaError} CUDA_ERROR_INVALID_VALUE if the memory is of another pool, or freed
+   */
+  importBuffer(descriptor: BufferDescriptor, options: AllocateOptions = {}): MemoryBuffer {
+    if (!this.pool.isImported) {
+      throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
+    }
+    reclaim();
+    this.#imports ??= new PoolImports(this.pool);
+    return this.#imports.import(descriptor, options.stream ?? this.device.defaultStream);
   }
 
   /** The devices that may use this memory besides its own: a live Set over the driver. */
@@ -74,6 +122,11 @@ export class DeviceMemoryResource extends MemoryResource {
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
+    if (this.pool.isImported) {
+      throw new TypeError(
+        "Cannot allocate from the pool of another process: only that one can, and shares its buffers",
+      );
+    }
     reclaim();
     const { device, pool } = this;
     const stream = options.stream ?? device.defaultStream;
@@ -90,7 +143,7 @@ export class DeviceMemoryResource extends MemoryResource {
           pool.release();
         }
       };
-      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free });
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe: this.#describe });
     } catch (error) {
       if (ptr !== 0n) freeInOrder(ptr, stream); // the stream is closed, but something still holds it
       pool.release();

@@ -12,6 +12,7 @@ import { freeAfter } from "./deferred_free.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "./reclaim.ts";
+import { type BufferDescriptor, importMemory } from "./shared_buffer.ts";
 
 /** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
 export interface DriverCalls {
@@ -152,7 +153,10 @@ export class ManagedMemoryResource extends DriverMemoryResource {
   }
 }
 
-/** Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. */
+/**
+ * Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. It can be
+ * shared with other processes without further ado.
+ */
 export class SynchronousMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */
   override readonly isHostAccessible: boolean = false;
@@ -160,5 +164,19 @@ export class SynchronousMemoryResource extends DriverMemoryResource {
   /** A resource in the context of a device. */
   constructor(device: CudaDevice) {
     super(device, plain);
+  }
+
+  /**
+   * Opens memory that another process has allocated without a pool, by what `buffer.exportDescriptor()` gave there.
+   * Closing the buffer ends the use here and frees nothing; the other process must not free the memory before that.
+   *
+   * @param options the stream on which the memory is used, whose work the close waits for. Default: the default stream
+   * @throws {TypeError} for what is no descriptor of such memory
+   * @throws {RangeError} if it is memory of another device
+   * @throws {CudaError} CUDA_ERROR_INVALID_CONTEXT in the process that it comes from, another code if it is gone
+   */
+  importBuffer(descriptor: BufferDescriptor, options: AllocateOptions = {}): MemoryBuffer {
+    reclaim();
+    return importMemory(this.device, descriptor, options.stream ?? this.device.defaultStream);
   }
 }

@@ -9,6 +9,7 @@ import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
+import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
 export interface FromPointerOptions {
@@ -59,6 +60,11 @@ export interface Allocation {
    * @param stream the home stream at that time
    */
   readonly free: (ptr: bigint, stream: CudaStream | null) => void;
+  /**
+   * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not hold on
+   * to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
+   */
+  readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
 }
 
 /** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
@@ -140,9 +146,11 @@ export class MemoryBuffer {
   /** The device whose driver copies and fills it; null for ordinary host memory. */
   readonly #driven: CudaDevice | null;
   readonly #holding: Holding;
+  readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
 
-  private constructor({ ptr, size, device, kind, stream, owner, free }: Allocation) {
+  private constructor({ ptr, size, device, kind, stream, owner, free, describe }: Allocation) {
+    this.#describe = describe;
     this.size = size;
     this.kind = kind ?? (device === null ? "host" : "device");
     this.device = this.kind === "pinned" ? null : device;
@@ -320,6 +328,25 @@ export class MemoryBuffer {
   /** Copies all bytes into another buffer of the same size. See {@linkcode MemoryBuffer.copyFrom}. */
   copyTo(destination: MemoryBuffer, options: CopyOptions = {}): void {
     destination.copyFrom(this, options);
+  }
+
+  /**
+   * Describes device memory for another process, which imports it: memory of a pool by `resource.importBuffer()` of the
+   * imported pool, memory of a `SynchronousMemoryResource` or of another library by `importBuffer()` of such a resource.
+   *
+   * The order between the processes is theirs to keep. A stream of one knows nothing of the streams of the other: an event
+   * made with `interprocess: true` orders them, recorded first and waited for afterwards. The importer closes its buffer
+   * before this one is closed; with an event that is recorded after its close, and that this buffer's home stream waits
+   * for, neither host has to wait.
+   *
+   * @throws {TypeError} for memory that cannot be shared, with the way to have some that can
+   * @throws {CudaError} if the driver refuses: memory of another library may be of any kind
+   */
+  exportDescriptor(): BufferDescriptor {
+    const { ptr, size, device } = this;
+    if (this.#describe !== undefined) return this.#describe(ptr, size);
+    if (this.kind === "device" && device !== null) return describeMemory(device, ptr, size);
+    throw new TypeError(`Cannot export ${this.kind} memory to another process: expected device memory`);
   }
 
   /**

@@ -14,6 +14,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
 export interface MemoryPoolOptions {
@@ -51,14 +52,18 @@ export class MemoryPool {
   readonly isOwned: boolean;
   /** Whether other processes can be given the pool. */
   readonly isShareable: boolean;
+  /** Whether it is another process' pool, from which nothing can be allocated here. */
+  readonly isImported: boolean;
   readonly #handle: bigint;
   readonly #holders: Holders;
 
-  private constructor(device: CudaDevice, handle: bigint, isOwned: boolean, isShareable: boolean) {
+  private constructor(device: CudaDevice, handle: bigint, how: "current" | "own" | "shareable" | "imported") {
+    const isOwned = how !== "current";
     const releaseDevice = isOwned ? device.hold() : null;
     this.device = device;
     this.isOwned = isOwned;
-    this.isShareable = isShareable;
+    this.isShareable = how === "shareable";
+    this.isImported = how === "imported";
     this.#handle = handle;
     this.#holders = new Holders(() => {
       const { driver } = device;
@@ -74,7 +79,7 @@ export class MemoryPool {
     const out = arena.out("ptr");
     const { driver } = device;
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
-    const pool = new MemoryPool(device, out.value, false, false);
+    const pool = new MemoryPool(device, out.value, "current");
     // The driver's default gives all memory back at every synchronisation. A value that somebody has set is left alone.
     if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
     return pool;
@@ -104,9 +109,48 @@ export class MemoryPool {
     const { driver } = device;
     const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
     checkCuda(driver, "cuMemPoolCreate", device.within(create));
-    const pool = new MemoryPool(device, out.value, true, shareable);
+    const pool = new MemoryPool(device, out.value, shareable ? "shareable" : "own");
     pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
     return pool;
+  }
+
+  /**
+   * The pool of another process.
+   *
+   * @param descriptor what `exportPool` gave there; it remains the caller's, and may be closed afterwards
+   * @throws {CudaError} if it is something else
+   */
+  static import(device: CudaDevice, descriptor: FileDescriptor): MemoryPool {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    // The parameter is a pointer in C, in which the number of the descriptor is passed.
+    const handle = BigInt(descriptor.number);
+    const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
+    const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
+    const code = device.within(() => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n));
+    checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
+    return new MemoryPool(device, out.value, "imported");
+  }
+
+  /**
+   * Makes a descriptor by which another process imports the pool.
+   *
+   * @throws {TypeError} if the pool was not created to be shared
+   */
+  export(): FileDescriptor {
+    const { handle } = this;
+    if (!this.isShareable) {
+      throw new TypeError("Cannot export this pool to another process: create one with { shareable: true }");
+    }
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
+    const { cuMemPoolExportToShareableHandle } = driver.poolSharing;
+    const code = this.device.within(() => cuMemPoolExportToShareableHandle(out.$address, handle, type, 0n));
+    checkCuda(driver, "cuMemPoolExportToShareableHandle", code);
+    return FileDescriptor.adopt(out.value);
   }
 
   /**

@@ -68,6 +68,10 @@ export class AddressSpace {
     const { address, bytes, device, kind } = allocation;
     this.known.remove(address);
     if (kind === "pinned" || kind === "managed") libc().loading.free(address);
+    if (kind === "opened") {
+      device.mapped.remove(address);
+      device.memory.unalias(offsetOf(address), bytes);
+    }
     if (kind !== "device") return;
     const block = roundUp(bytes, blockBytes);
     const offset = offsetOf(address);

@@ -24,12 +24,18 @@ export function deviceOfAddress(address: bigint): number | null {
 /** Bytes per page: what is taken from the host at the first write to one of them. */
 const pageBytes = 65536;
 
+/** Pages from here on, in the upper half of a device's addresses, are never allocated: they show other drivers' memory. */
+const firstAlias = deviceSpan / 2 / pageBytes;
+
 /**
  * The memory of a device: poison until it is written, and again when it is freed. Offsets count from the device's first
  * address. Any offset can be read and written; what is allocated is the allocators' business.
  */
 export class DeviceMemory {
   readonly #pages = new Map<number, Uint8Array<ArrayBuffer>>();
+  /** Pages that are pages of another driver's memory. */
+  readonly #aliases = new Map<number, { readonly memory: DeviceMemory; readonly page: number }>();
+  #nextAlias = firstAlias;
 
   /** Host bytes in use for pages that have been written. */
   get resident(): number {
@@ -40,14 +46,14 @@ export class DeviceMemory {
   poison(offset: number, bytes: number): void {
     for (const { page, from, to } of pieces(offset, bytes)) {
       if (to - from === pageBytes) this.#pages.delete(page);
-      else this.#pages.get(page)?.fill(poison, from, to);
+      else this.#written(page)?.fill(poison, from, to);
     }
   }
 
   /** Copies bytes out. */
   read(offset: number, into: Uint8Array): void {
     for (const { page, from, to, at } of pieces(offset, into.length)) {
-      const bytes = this.#pages.get(page);
+      const bytes = this.#written(page);
       if (bytes === undefined) into.fill(poison, at, at + to - from);
       else into.set(bytes.subarray(from, to), at);
     }
@@ -71,7 +77,34 @@ export class DeviceMemory {
     return { bytes: new DataView(this.#page((offset - at) / pageBytes).buffer), offset: at };
   }
 
+  /**
+   * Shows a range of another driver's memory here, at an offset of its own: what one writes the other reads.
+   *
+   * @returns the offset
+   */
+  alias(memory: DeviceMemory, offset: number, bytes: number): number {
+    const within = offset % pageBytes;
+    const first = (offset - within) / pageBytes;
+    const count = Math.ceil((within + bytes) / pageBytes);
+    const start = this.#nextAlias;
+    for (let i = 0; i < count; i++) this.#aliases.set(start + i, { memory, page: first + i });
+    this.#nextAlias += count;
+    return start * pageBytes + within;
+  }
+
+  /** Ends what `alias` began. */
+  unalias(offset: number, bytes: number): void {
+    for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);
+  }
+
+  #written(page: number): Uint8Array<ArrayBuffer> | undefined {
+    const alias = this.#aliases.get(page);
+    return alias === undefined ? this.#pages.get(page) : alias.memory.#written(alias.page);
+  }
+
   #page(page: number): Uint8Array<ArrayBuffer> {
+    const alias = this.#aliases.get(page);
+    if (alias !== undefined) return alias.memory.#page(alias.page);
     let bytes = this.#pages.get(page);
     if (bytes === undefined) this.#pages.set(page, bytes = new Uint8Array(pageBytes).fill(poison));
     return bytes;

@@ -18,6 +18,7 @@ import { moduleCalls } from "./calls/module.ts";
 import { openingCalls } from "./calls/opening.ts";
 import { pointerCalls } from "./calls/pointer.ts";
 import { poolCalls } from "./calls/pool.ts";
+import { ipcCalls, poolSharingCalls } from "./calls/sharing.ts";
 import { streamCalls } from "./calls/stream.ts";
 import { Machine } from "./machine.ts";
 import type { SimulateOptions } from "./options.ts";
@@ -259,6 +260,8 @@ function behaviours(machine: Machine): Readonly<Record<string, Readonly<Record<s
     fill: fillCalls(machine),
     fillPitched: fillPitchedCalls(machine),
     pool: poolCalls(machine),
+    poolSharing: poolSharingCalls(machine),
+    ipc: ipcCalls(machine),
     capture: captureCalls(machine),
     graph: graphCalls(machine),
     module,

@@ -25,6 +25,7 @@ import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
 import { refuse, unsimulated } from "./refusal.ts";
 import { Scheduler, type Task } from "./scheduler.ts";
+import type { SharedObject } from "./shared_objects.ts";
 
 /** The options with their defaults. */
 export type MachineOptions = Required<SimulateOptions>;
@@ -51,6 +52,8 @@ export class Machine {
   readonly events: Map<bigint, Event> = new Map();
   /** Pools by handle. */
   readonly pools: Map<bigint, Pool> = new Map();
+  /** What other drivers may have been given, by itself: its name, and what keeps it findable. */
+  readonly exports: WeakMap<object, { readonly name: string; readonly object: SharedObject }> = new WeakMap();
   /** Graphs by handle. */
   readonly graphs: Map<bigint, Graph> = new Map();
   /** The nodes of graphs by handle. */

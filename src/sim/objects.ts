@@ -7,6 +7,7 @@ import { CU_STREAM } from "../../bindings/cuda_types.ts";
 import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
+import type { Machine } from "./machine.ts";
 import type { Pool } from "./pool.ts";
 import type { Ranges } from "./ranges.ts";
 import type { Task } from "./scheduler.ts";
@@ -93,6 +94,8 @@ export class Stream {
 
 /** What an event was last recorded as. */
 export interface EventRecord {
+  /** The driver in which it was recorded: an event for several processes may be recorded in another one. */
+  readonly machine: Machine;
   readonly task: Task;
   /** Simulated milliseconds at which the task ran. */
   time: number;
@@ -105,6 +108,8 @@ export interface Event {
   readonly flags: number;
   /** Null: never recorded, or last recorded in a capture. */
   record: EventRecord | null;
+  /** Where the record is kept: other drivers that have opened the event keep it in the same place. */
+  readonly shared: { record: EventRecord | null };
   /** Where it was recorded, if that was in a capture. */
   captured: { readonly of: Capture; readonly point: CapturedPoint } | null;
 }
@@ -116,9 +121,10 @@ export interface Allocation {
   readonly bytes: number;
   /**
    * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `pinned` and `registered`: memory of
-   * the host that the device reaches too; `managed`: the same, and it belongs to the device.
+   * the host that the device reaches too; `managed`: the same, and it belongs to the device; `opened`: memory of another
+   * driver, by cuIpcOpenMemHandle_v2().
    */
-  readonly kind: "device" | "pool" | "pinned" | "registered" | "managed";
+  readonly kind: "device" | "pool" | "pinned" | "registered" | "managed" | "opened";
   readonly device: Device;
   readonly context: Context;
   readonly pool: Pool | null;

@@ -54,6 +54,10 @@ export class Pool {
     reuseAllowInternalDependencies: true,
     releaseThreshold: 0n,
   };
+  /** Whether other processes may be given it. */
+  isShareable = false;
+  /** The pool of another driver that this one shows; nothing can be allocated from it then. */
+  origin: Pool | null = null;
   /** Whether cuMemPoolDestroy() was called: what is allocated lives on. */
   destroyed = false;
   /** Most bytes that were ever taken from the device, since this was last reset. */

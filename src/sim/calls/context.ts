@@ -9,7 +9,7 @@ import type { Machine } from "../machine.ts";
 import { writeInt, writeUint, writeWord } from "../native.ts";
 import type { Context } from "../objects.ts";
 import { refuse } from "../refusal.ts";
-import { recordTask } from "./event.ts";
+import { recordTask, taskOf } from "./event.ts";
 
 const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);
 
@@ -106,7 +106,7 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
       refuseCaptures(context);
       if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       if (event.record === null) return;
-      context.gate = machine.queue(context, context.legacy.lane, () => {}, [context.gate, event.record.task]);
+      context.gate = machine.queue(context, context.legacy.lane, () => {}, [context.gate, taskOf(machine, event)]);
     },
     cuCtxEnablePeerAccess(handle, flags) {
       const context = machine.current();

@@ -6,7 +6,7 @@
 import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
 import type { Behaviour } from "../behaviour.ts";
 import type { Machine } from "../machine.ts";
-import { writeFloat, writeWord } from "../native.ts";
+import { nativeView, writeFloat, writeWord } from "../native.ts";
 import type { Event, EventRecord } from "../objects.ts";
 import { refuse, unsimulated } from "../refusal.ts";
 import type { Task } from "../scheduler.ts";
@@ -21,9 +21,41 @@ export function recordTask(machine: Machine, event: Event, enqueue: (run: () => 
     time = machine.clock;
     if (record !== null) record.time = time;
   });
-  record = { task, time }; // an eager schedule may have run it already
+  record = { machine, task, time }; // an eager schedule may have run it already
   event.record = record;
   event.captured = null;
+}
+
+/** What work of a driver has to wait for to wait for an event: a task of its own, wherever the event was recorded. */
+export function taskOf(machine: Machine, { record }: Event): Task | null {
+  if (record === null || record.task.done) return null;
+  if (record.machine === machine) return record.task;
+  // The work of another process: whatever waits for it makes it run.
+  return machine.scheduler.enqueue(0, [], () => record.machine.scheduler.force(record.task));
+}
+
+/** Makes an event; one for several processes keeps its record where all of them see it. */
+export function newEvent(
+  machine: Machine,
+  context: Event["context"],
+  flags: number,
+  shared: Event["shared"] = { record: null },
+): Event {
+  const event: Event = {
+    handle: machine.newHandle(),
+    context,
+    flags,
+    shared,
+    get record() {
+      return shared.record;
+    },
+    set record(record) {
+      shared.record = record;
+    },
+    captured: null,
+  };
+  machine.events.set(event.handle, event);
+  return event;
 }
 
 /** Refuses to wait for an event of a capture, which ends the capture. */
@@ -51,9 +83,8 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
       if ((flags & ~allFlags) !== 0 || (interprocess && (flags & CU_EVENT.DISABLE_TIMING) === 0)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      const event = { handle: machine.newHandle(), context, flags, record: null, captured: null };
-      writeWord(out, event.handle);
-      machine.events.set(event.handle, event);
+      nativeView(out, 8);
+      writeWord(out, newEvent(machine, context, flags).handle);
     },
     cuEventDestroy_v2(handle) {
       machine.event(handle);
@@ -70,13 +101,13 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
       refuseCaptured(machine, event);
       machine.refuseInCapture();
       if (event.record === null) return;
-      return machine.query(event.context, event.record.task);
+      return event.record.machine.query(event.context, event.record.task);
     },
     cuEventSynchronize(handle) {
       const event = machine.event(handle);
       refuseCaptured(machine, event);
       machine.refuseInCapture();
-      machine.wait(event.context, event.record?.task ?? null);
+      machine.wait(event.context, taskOf(machine, event));
     },
     cuEventElapsedTime(out, startHandle, endHandle) {
       const [start, end] = [machine.event(startHandle), machine.event(endHandle)];

@@ -62,7 +62,7 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
 }
 
 /** Lets all work run that may use memory which is about to go. */
-function finish(machine: Machine): void {
+export function finish(machine: Machine): void {
   for (const context of machine.contexts.values()) {
     for (const task of machine.tails(context)) machine.scheduler.force(task);
   }

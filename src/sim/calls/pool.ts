@@ -41,7 +41,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     if (type !== CU_MEM_ALLOCATION_TYPE.PINNED) throw unsimulated("pools of managed memory");
   };
   const makeCurrent = (device: Device, pool: Pool): void => {
-    if (pool.ordinal !== device.ordinal || pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    if (pool.ordinal !== device.ordinal || pool.destroyed || pool.origin !== null) {
+      throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    }
     device.currentPool = pool;
   };
   return {
@@ -72,13 +74,14 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (props.allocType !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const shareable = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE.FABRIC;
       if ((props.handleTypes & ~shareable) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE) throw unsimulated("pools that are shared");
+      if ((props.handleTypes & CU_MEM_HANDLE_TYPE.FABRIC) !== 0) throw unsimulated("pools for other machines");
       if (props.location.type === CU_MEM_LOCATION_TYPE.INVALID) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (props.location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw unsimulated("pools of host memory");
       const device = machine.devices[props.location.id];
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 8);
       const pool = machine.newPool(device.ordinal, device.segments, false, props.maxSize);
+      pool.isShareable = props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE;
       writeWord(out, pool.handle);
     },
     cuMemPoolDestroy(handle) {
@@ -145,7 +148,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
 
 function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
-  if (pool.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
   if (size === 0n) return writeWord(out, 0n);
   const device = machine.device(pool.ordinal);
@@ -181,13 +184,14 @@ export function freeFromPool(machine: Machine, allocation: Allocation, stream: S
   machine.space.known.remove(address);
   const run = () => {
     device.mapped.remove(address);
-    device.memory.poison(offset, Math.ceil(bytes / blockBytes) * blockBytes);
+    if (pool.origin === null) device.memory.poison(offset, Math.ceil(bytes / blockBytes) * blockBytes);
+    else device.memory.unalias(offset, bytes);
   };
   // Without a stream nothing is waited for: that all uses are over is the caller's promise.
   const home = stream ?? allocation.context.legacy;
   const task = stream === null ? machine.queue(allocation.context, home.lane, run, []) : machine.enqueue(stream, run);
   if (stream === null) machine.scheduler.force(task);
-  pool.release(offset, bytes, home, task);
+  if (pool.origin === null) pool.release(offset, bytes, home, task);
 }
 
 /** Refuses what cannot be granted: to a device that does not reach the memory, and less than everything to the owner. */

@@ -11,6 +11,7 @@ import { writeInt, writeUint, writeWord } from "../native.ts";
 import type { Event, Stream } from "../objects.ts";
 import { refuse, unsimulated } from "../refusal.ts";
 import { greatestPriority } from "./context.ts";
+import { taskOf } from "./event.ts";
 
 /** `void (*CUhostFn)(void *userData)`. */
 const CUhostFn = { args: ["ptr"], returns: "void" } as const;
@@ -57,7 +58,7 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       if (flags !== CU_EVENT_WAIT.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (stream.capture !== null || event.captured !== null) return join(machine, stream, event);
       if (event.record === null) return; // never recorded: there is nothing to wait for
-      machine.enqueue(stream, () => {}, [event.record.task]);
+      machine.enqueue(stream, () => {}, [taskOf(machine, event)]);
     },
     cuStreamGetCtx: (handle, out) => writeWord(out, machine.stream(handle).context.handle),
     cuStreamGetFlags: (handle, out) => writeUint(out, machine.stream(handle).flags),

@@ -1,0 +1,208 @@
+/**
+ * Device memory for other processes, and of other processes.
+ *
+ * @module
+ */
+import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { checkCuda } from "../cuda/driver.ts";
+import type { CudaEvent } from "../cuda/event.ts";
+import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { freeAfter } from "./deferred_free.ts";
+import { MemoryBuffer } from "./memory_buffer.ts";
+import type { MemoryPool } from "./memory_pool.ts";
+
+/**
+ * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
+ * says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
+ */
+export interface BufferDescriptor extends SharedHandle {
+  /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */
+  readonly kind: "pool memory" | "memory";
+  /** Bytes. */
+  readonly size: number;
+  /** Bytes from the beginning of what the handle is about. */
+  readonly offset: number;
+}
+
+/** Describes memory of a pool that can be shared. */
+function describePoolMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  const { driver } = device;
+  if (size > 0) {
+    const code = device.within(() => driver.poolSharing.cuMemPoolExportPointer(address, ptr));
+    checkCuda(driver, "cuMemPoolExportPointer", code);
+  }
+  return descriptor("pool memory", device, bytes, size, 0);
+}
+
+/** Describes memory that was allocated without a pool, ours or another library's. */
+export function describeMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  const base = arena.out("ptr");
+  base.value = ptr;
+  const { driver } = device;
+  if (size > 0) {
+    device.within(() => {
+      const range = driver.pointer.cuMemGetAddressRange_v2(base.$address, 0n, ptr);
+      checkCuda(driver, "cuMemGetAddressRange_v2", range);
+      checkCuda(driver, "cuIpcGetMemHandle", driver.ipc.cuIpcGetMemHandle(address, base.value));
+    });
+  }
+  return descriptor("memory", device, bytes, size, Number(ptr - base.value));
+}
+
+function descriptor(
+  kind: BufferDescriptor["kind"],
+  device: CudaDevice,
+  bytes: Uint8Array,
+  size: number,
+  offset: number,
+): BufferDescriptor {
+  return { ...writeHandle(kind, device, bytes), kind, size, offset };
+}
+
+/** Refuses a descriptor that nobody can have made. @returns the driver's bytes */
+function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
+  const bytes = readHandle(from, [kind], device);
+  const isSize = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+  if (isSize(from.size) && isSize(from.offset)) return bytes;
+  throw new RangeError(
+    `Cannot import ${from.size} bytes at ${from.offset}: expected safe integers of at least 0`,
+  );
+}
+
+/** One piece of another process' memory, however often it is imported. */
+interface Imported {
+  readonly ptr: bigint;
+  /** Buffers over it that are not closed. */
+  buffers: number;
+  /** What the free has to wait for: the ends of the streams of those that were closed. */
+  readonly closed: CudaEvent[];
+}
+
+/**
+ * Memory of another process' pool, each piece once. The driver gives the same address every time it is asked for a piece,
+ * and unmaps it at the first free: so the pieces are counted here, and the last free is the only one.
+ */
+export class PoolImports {
+  readonly #pool: MemoryPool;
+  readonly #pieces = new Map<string, Imported>();
+
+  /** @param pool of another process */
+  constructor(pool: MemoryPool) {
+    this.#pool = pool;
+  }
+
+  /** A buffer over a piece. Closing it frees nothing of the other process. */
+  import(from: BufferDescriptor, stream: CudaStream): MemoryBuffer {
+    const { device } = this.#pool;
+    const bytes = checked(from, "pool memory", device);
+    const { size, offset, data } = from;
+    const { handle } = this.#pool; // a closed pool or stream is an error before anything is held
+    refuseClosed(stream);
+    if (size === 0) return importedBuffer({ ptr: 0n, size, device, stream, free: () => {} });
+    const pieces = this.#pieces;
+    const piece = pieces.get(data) ?? { ptr: importPointer(device, handle, bytes), buffers: 0, closed: [] };
+    pieces.set(data, piece);
+    piece.buffers++;
+    const pool = this.#pool;
+    pool.retain();
+    const free = (_: bigint, home: CudaStream | null) => {
+      try {
+        if (piece.buffers === 1) pieces.delete(data);
+        closePiece(piece, home ?? device.defaultStream);
+      } finally {
+        pool.release();
+      }
+    };
+    return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free });
+  }
+}
+
+function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigint {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  bytes.set(data);
+  const out = arena.out("ptr");
+  const { driver } = device;
+  const code = device.within(() => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address));
+  checkCuda(driver, "cuMemPoolImportPointer", code);
+  return out.value;
+}
+
+/** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
+function closePiece(piece: Imported, home: CudaStream): void {
+  piece.buffers--;
+  if (piece.buffers > 0) {
+    piece.closed.push(home.record());
+    return;
+  }
+  for (const event of piece.closed.splice(0)) {
+    home.wait(event);
+    event.close();
+  }
+  const { handle } = home;
+  const { driver } = home.device;
+  checkCuda(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+}
+
+/** A buffer over memory that another process has allocated without a pool. */
+export function importMemory(device: CudaDevice, from: BufferDescriptor, stream: CudaStream): MemoryBuffer {
+  const bytes = checked(from, "memory", device);
+  const { size, offset } = from;
+  refuseClosed(stream);
+  if (size === 0) return importedBuffer({ ptr: 0n, size, device, stream, free: () => {} });
+  const release = device.hold();
+  try {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
+    // The driver counts how often it is open, and unmaps it at the last close.
+    const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", device.within(open));
+    const base = out.value;
+    const free = (_: bigint, home: CudaStream | null) => freeAfter(home, () => closeMemory(device, base, release));
+    return importedBuffer({ ptr: base + BigInt(offset), size, device, stream, free });
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
+  const { driver } = device;
+  try {
+    checkCuda(driver, "cuIpcCloseMemHandle", device.within(() => driver.ipc.cuIpcCloseMemHandle(base)));
+  } finally {
+    release();
+  }
+}
+
+/** A buffer over memory that another process owns; only that one can share it further. */
+function importedBuffer(allocation: Parameters<typeof MemoryBuffer.fromAllocation>[0]): MemoryBuffer {
+  return MemoryBuffer.fromAllocation({ ...allocation, describe: refuseToShare });
+}
+
+/** What describes memory of a pool of this process. */
+export function describerOf({ device, isShareable }: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
+  if (isShareable) return (ptr, size) => describePoolMemory(device, ptr, size);
+  return () => {
+    throw new TypeError("Cannot export memory of this pool: allocate from a pool made with { shareable: true }");
+  };
+}
+
+function refuseToShare(): never {
+  throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
+}
+
+/** A closed stream is an error before anything is imported that would have to be given back on it. */
+function refuseClosed(stream: CudaStream): void {
+  stream.retain();
+  stream.release();
+}

@@ -1,0 +1,132 @@
+/**
+ * Memory and events of other processes. Here the other processes are other simulated drivers of this one.
+ *
+ * @module
+ */
+import { CU_EVENT, CU_IPC_MEM, CU_MEM_HANDLE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
+import { addressAt, offsetOf } from "../address_space.ts";
+import type { Behaviour } from "../behaviour.ts";
+import type { Machine } from "../machine.ts";
+import { nativeView, writeInt, writeWord } from "../native.ts";
+import type { Allocation } from "../objects.ts";
+import type { Pool } from "../pool.ts";
+import { refuse, unsimulated } from "../refusal.ts";
+import { find, fromFile, fromHandle, handleBytes, share, toFile, toHandle } from "../shared_objects.ts";
+import { newEvent } from "./event.ts";
+import { finish } from "./memory.ts";
+
+function writeHandle(out: bigint, name: string): void {
+  new Uint8Array(nativeView(out, handleBytes).buffer).set(toHandle(name));
+}
+
+/** Shows memory of another driver in this one. What its owner does to it is seen here. */
+function show(machine: Machine, theirs: Allocation, kind: "pool" | "opened", pool: Pool | null): Allocation {
+  const context = machine.current();
+  const device = machine.device(theirs.device.ordinal);
+  const offset = device.memory.alias(theirs.device.memory, offsetOf(theirs.address), theirs.bytes);
+  const { bytes } = theirs;
+  const ours = machine.space.describe({ kind, address: addressAt(device, offset), bytes, context, pool, device });
+  device.mapped.add(ours.address, bytes, ours);
+  return ours;
+}
+
+/** The calls for pools. */
+export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
+  /** What is shown, by what it shows: importing it again gives the same address, and freeing it once ends both. */
+  const shown = new WeakMap<Allocation, Allocation>();
+  const fileOnly = (type: number): void => {
+    if (type === CU_MEM_HANDLE_TYPE.FABRIC) throw unsimulated("pools for other machines");
+    if (type !== CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  };
+  return {
+    cuMemPoolExportToShareableHandle(out, handle, type, flags) {
+      fileOnly(type);
+      const pool = machine.pool(handle);
+      if (!pool.isShareable || flags !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      nativeView(out, 4);
+      writeInt(out, toFile(share({ machine, kind: "pool", pool })));
+    },
+    cuMemPoolImportFromShareableHandle(out, handle, type, flags) {
+      fileOnly(type);
+      nativeView(out, 8);
+      if (flags !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const { pool: origin } = find(fromFile(Number(handle)), "pool");
+      if (origin.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const { ordinal, segments } = machine.device(origin.ordinal);
+      const pool = machine.newPool(ordinal, segments, false, 0);
+      pool.origin = origin;
+      writeWord(out, pool.handle);
+    },
+    cuMemPoolExportPointer(out, address) {
+      const allocation = machine.space.at(address);
+      if (allocation?.pool?.isShareable !== true) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeHandle(out, share({ machine, kind: "pool memory", allocation }));
+    },
+    cuMemPoolImportPointer(out, handle, data) {
+      nativeView(out, 8);
+      const pool = machine.pool(handle);
+      const name = fromHandle(new Uint8Array(nativeView(data, handleBytes).buffer));
+      const { allocation: theirs, machine: owner } = find(name, "pool memory");
+      if (pool.origin === null || pool.origin !== theirs.pool) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (owner.space.at(theirs.address) !== theirs) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // freed
+      const before = shown.get(theirs);
+      const ours = before !== undefined && machine.space.at(before.address) === before
+        ? before
+        : show(machine, theirs, "pool", pool);
+      shown.set(theirs, ours);
+      writeWord(out, ours.address);
+    },
+  };
+}
+
+/** The calls for memory without pools, and for events. */
+export function ipcCalls(machine: Machine): Behaviour<"ipc"> {
+  /** What is open, and how often. */
+  const opened = new Map<Allocation, { readonly ours: Allocation; count: number }>();
+  return {
+    cuIpcGetMemHandle(out, address) {
+      machine.current();
+      const allocation = machine.space.at(address);
+      if (allocation?.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeHandle(out, share({ machine, kind: "memory", allocation }));
+    },
+    cuIpcOpenMemHandle_v2(out, handle, flags) {
+      const context = machine.current();
+      nativeView(out, 8);
+      if (flags !== CU_IPC_MEM.LAZY_ENABLE_PEER_ACCESS) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const { allocation: theirs, machine: owner } = find(fromHandle(handle), "memory");
+      if (owner === machine) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+      if (owner.space.at(theirs.address) !== theirs) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // freed
+      const before = opened.get(theirs);
+      const isOpen = before !== undefined && machine.space.at(before.ours.address) === before.ours;
+      if (isOpen && before.ours.context !== context) throw refuse(CUresult.CUDA_ERROR_ALREADY_MAPPED);
+      const entry = isOpen ? before : { ours: show(machine, theirs, "opened", null), count: 0 };
+      entry.count++;
+      opened.set(theirs, entry);
+      writeWord(out, entry.ours.address);
+    },
+    cuIpcCloseMemHandle(address) {
+      machine.current();
+      const found = [...opened].find(([, { ours }]) => ours.address === address);
+      if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const [theirs, entry] = found;
+      if (--entry.count > 0) return;
+      finish(machine);
+      opened.delete(theirs);
+      machine.space.free(entry.ours);
+    },
+    cuIpcGetEventHandle(out, handle) {
+      const event = machine.event(handle);
+      if ((event.flags & CU_EVENT.INTERPROCESS) === 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      writeHandle(out, share({ machine, kind: "event", event }));
+    },
+    cuIpcOpenEventHandle(out, handle) {
+      const context = machine.current();
+      nativeView(out, 8);
+      const { event, machine: owner } = find(fromHandle(handle), "event");
+      if (owner === machine) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+      if (owner.events.get(event.handle) !== event) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE); // destroyed
+      writeWord(out, newEvent(machine, context, event.flags, event.shared).handle);
+    },
+  };
+}

@@ -1,0 +1,385 @@
+/**
+ * Memory and events of other processes. The other process is another simulated driver here: it has its own streams,
+ * addresses and objects, and what it is given it is given as a file, or as plain data.
+ */
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  type BufferDescriptor,
+  Cuda,
+  CudaError,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  type Schedule,
+  type SharedHandle,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
+import { fileWith, openFiles } from "../ffi/files.ts";
+import { check, fc } from "../support/property.ts";
+
+const size = 200_000; // more than one page of the simulator's, and no multiple of any
+
+/** What the wire does to a plain value. */
+function sent<T extends SharedHandle>(value: T): T {
+  return JSON.parse(JSON.stringify(structuredClone(value))) as T;
+}
+
+function live(cuda: Cuda) {
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return simulated.live;
+}
+
+interface Pair {
+  readonly here: Cuda;
+  readonly there: Cuda;
+}
+
+/** Two processes. */
+function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
+  const here = Cuda.simulate({ devices: 2, schedule, seed });
+  const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1 });
+  return {
+    here,
+    there,
+    [Symbol.dispose]() {
+      here.close();
+      there.close();
+    },
+  };
+}
+
+/** A pool and the same pool on the other side. */
+function sharedPool({ here, there }: Pair, device = 0): [DeviceMemoryResource, DeviceMemoryResource] {
+  const pool = new DeviceMemoryResource(here.device(device), { shareable: true });
+  using file = pool.exportPool();
+  return [pool, DeviceMemoryResource.importPool(there.device(device), file)];
+}
+
+function read(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
+  const device = cuda.device(buffer.device?.ordinal ?? 0);
+  using stream = device.createStream();
+  using sink = new HostMemoryResource().allocate(buffer.size);
+  if (buffer.stream !== null) stream.wait(buffer.stream);
+  buffer.copyTo(sink, { stream });
+  stream.synchronize();
+  return sink.bytes().slice();
+}
+
+test("what one process writes into memory of a shared pool the other reads, and back", () => {
+  const before = openFiles();
+  for (const device of [0, 1]) {
+    using both = pair("latest");
+    const { here, there } = both;
+    using mine = here.device(device).createStream();
+    using theirs = there.device(device).createStream();
+    const [pool, imported] = sharedPool(both, device);
+    assertEquals([pool.pool.isShareable, pool.pool.isImported], [true, false]);
+    assertEquals([imported.pool.isShareable, imported.pool.isImported], [false, true]);
+    using filler = pool.allocate(1000, { stream: mine }); // so that the buffer begins somewhere in a page
+    using buffer = pool.allocate(size, { stream: mine });
+    buffer.fill(0x11, { stream: mine });
+    mine.synchronize();
+    const copy = imported.importBuffer(sent(buffer.exportDescriptor()), { stream: theirs });
+    assertEquals([copy.size, copy.stream, copy.kind], [size, theirs, "device"]);
+    assertEquals(read(copy, there).every((byte) => byte === 0x11), true);
+    copy.fill(0x22, { stream: theirs });
+    theirs.synchronize();
+    assertEquals(read(buffer, here).every((byte) => byte === 0x22), true);
+    copy.close();
+    theirs.synchronize();
+    assertEquals(live(there).allocations, 0);
+    assertEquals(read(buffer, here)[size - 1], 0x22, "closing an import frees nothing");
+    imported.close();
+    for (const one of [buffer, filler, pool]) one.close();
+    mine.synchronize();
+    assertEquals([live(here).pools, live(there).pools, live(here).allocations], [0, 0, 0]);
+  }
+  assertEquals(openFiles(), before);
+});
+
+/** Writes here, reads there, with or without the event between. @returns whether the reader saw what was written */
+function handOver(schedule: Schedule, seed: number, ordered: boolean): boolean {
+  using both = pair(schedule, seed);
+  const { here, there } = both;
+  using producer = here.device(0).createStream();
+  using consumer = there.device(0).createStream();
+  const [pool, imported] = sharedPool(both);
+  using buffer = pool.allocate(64, { stream: producer });
+  using ready = here.device(0).createEvent({ interprocess: true });
+  for (let i = 0; i < 4; i++) buffer.fill(i, { stream: producer });
+  producer.record(ready);
+  using copy = imported.importBuffer(buffer.exportDescriptor(), { stream: consumer });
+  using seen = there.device(0).importEvent(sent(ready.exportHandle()));
+  if (ordered) consumer.wait(seen);
+  using sink = new HostMemoryResource().allocate(64);
+  copy.copyTo(sink, { stream: consumer });
+  consumer.synchronize();
+  if (ordered) assertEquals([seen.isDone, ready.isDone], [true, true]);
+  copy.close();
+  imported.close();
+  return sink.bytes().every((byte) => byte === 3);
+}
+
+test("an interprocess event orders the two processes' streams, whatever the schedule", () => {
+  check(
+    fc.property(fc.constantFrom<Schedule>("latest", "random", "round-robin"), fc.nat(), (schedule, seed) => {
+      assertEquals(handOver(schedule, seed, true), true);
+    }),
+    150,
+  );
+});
+
+test("control: without the event the reader is too early under some seed", () => {
+  const wrong = Array.from({ length: 32 }, (_, seed) => handOver("random", seed, false)).filter((right) => !right);
+  assert(wrong.length > 0 && !handOver("latest", 0, false));
+});
+
+test("an event that both record and wait for passes a token back and forth, without the hosts waiting", () => {
+  check(
+    fc.property(fc.constantFrom<Schedule>("latest", "random", "round-robin"), fc.nat(), (schedule, seed) => {
+      using both = pair(schedule, seed);
+      const { here, there } = both;
+      const [pool, imported] = sharedPool(both);
+      using mine = here.device(0).createStream();
+      using theirs = there.device(0).createStream();
+      using buffer = pool.allocate(16, { stream: mine });
+      using event = here.device(0).createEvent({ interprocess: true });
+      using turn = there.device(0).importEvent(event.exportHandle());
+      assertEquals([turn.isInterprocess, turn.isDone], [true, true]);
+      mine.record(event);
+      using copy = imported.importBuffer(buffer.exportDescriptor(), { stream: theirs });
+      for (let i = 1; i <= 5; i++) {
+        mine.wait(event);
+        buffer.fill(i, { stream: mine });
+        mine.record(event);
+        theirs.wait(turn);
+        copy.fill(i + 100, { stream: theirs });
+        theirs.record(turn);
+      }
+      event.synchronize();
+      assertEquals([...read(buffer, here)], new Array(16).fill(105));
+      copy.close();
+      imported.close();
+    }),
+    60,
+  );
+});
+
+test("memory freed by its owner after an event that the importer recorded is used by nobody else before", () => {
+  for (let seed = 0; seed < 40; seed++) {
+    using both = pair("random", seed);
+    const { here, there } = both;
+    const [pool, imported] = sharedPool(both);
+    using mine = here.device(0).createStream();
+    using theirs = there.device(0).createStream();
+    using done = there.device(0).createEvent({ interprocess: true });
+    const buffer = pool.allocate(64, { stream: mine });
+    buffer.fill(7, { stream: mine });
+    mine.synchronize();
+    const copy = imported.importBuffer(buffer.exportDescriptor(), { stream: theirs });
+    using sink = new HostMemoryResource().allocate(64);
+    copy.copyTo(sink, { stream: theirs });
+    copy.close();
+    theirs.record(done);
+    using released = here.device(0).importEvent(done.exportHandle());
+    mine.wait(released);
+    buffer.close();
+    using next = pool.allocate(64, { stream: mine });
+    next.fill(9, { stream: mine });
+    mine.synchronize();
+    theirs.synchronize();
+    assertEquals([...sink.bytes()], new Array(64).fill(7));
+    imported.close();
+  }
+});
+
+test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
+  type Step = readonly ["import" | "close" | "use", number];
+  const step: fc.Arbitrary<Step> = fc.tuple(fc.constantFrom("import", "close", "use"), fc.nat(5));
+  check(
+    fc.property(fc.array(step, { maxLength: 20 }), fc.nat(), (steps, seed) => {
+      using both = pair("random", seed);
+      const { here, there } = both;
+      const [pool, imported] = sharedPool(both);
+      using mine = here.device(0).createStream();
+      const streams = [0, 1, 2].map(() => there.device(0).createStream());
+      using buffer = pool.allocate(64, { stream: mine });
+      buffer.fill(5, { stream: mine });
+      mine.synchronize();
+      const descriptor = buffer.exportDescriptor();
+      const open: MemoryBuffer[] = [];
+      const sinks: MemoryBuffer[] = [];
+      for (const [what, at] of steps) {
+        const stream = streams[at % 3];
+        const one = open[at % Math.max(1, open.length)];
+        if (what === "import" && stream !== undefined) open.push(imported.importBuffer(descriptor, { stream }));
+        else if (one === undefined || one.stream === null) continue;
+        else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
+        else {
+          const sink = new HostMemoryResource().allocate(64);
+          one.copyTo(sink, { stream: one.stream });
+          sinks.push(sink);
+        }
+        assertEquals(live(there).allocations, open.length > 0 ? 1 : 0);
+        for (const { ptr } of open) assertEquals(ptr, open[0]?.ptr);
+      }
+      for (const one of open) one.close();
+      for (const stream of streams) stream.synchronize();
+      for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
+      assertEquals([live(there).allocations, live(there).events], [0, 0]);
+      for (const stream of streams) stream.close();
+      imported.close();
+      assertEquals([live(there).pools, live(there).streams], [0, 0]);
+    }),
+    150,
+  );
+});
+
+test("memory without a pool is shared by itself, a part of it too, and closing waits for the stream", () => {
+  using both = pair("latest");
+  const { here, there } = both;
+  const owner = new SynchronousMemoryResource(here.device(1));
+  const reader = new SynchronousMemoryResource(there.device(1));
+  using mine = here.device(1).createStream();
+  using theirs = there.device(1).createStream();
+  using whole = owner.allocate(size, { stream: mine });
+  whole.fill(1, { stream: mine });
+  using part = MemoryBuffer.fromPointer(whole.ptr + 1000n, 50, { device: here.device(1), owner: whole });
+  part.fill(2, { stream: mine });
+  mine.synchronize();
+  const descriptor = sent(part.exportDescriptor());
+  assertEquals([descriptor.kind, descriptor.offset, descriptor.size], ["memory", 1000, 50]);
+  const copy = reader.importBuffer(sent(whole.exportDescriptor()), { stream: theirs });
+  const piece = reader.importBuffer(descriptor, { stream: theirs });
+  assertEquals(piece.ptr - copy.ptr, 1000n);
+  assertEquals([...read(piece, there)], new Array(50).fill(2));
+  assertEquals([read(copy, there)[999], read(copy, there)[1050]], [1, 1]);
+  using sink = new HostMemoryResource().allocate(50);
+  piece.copyTo(sink, { stream: theirs });
+  copy.close();
+  piece.close(); // the copy has not run
+  theirs.synchronize();
+  assertEquals([...sink.bytes()], new Array(50).fill(2));
+  using _ = new HostMemoryResource().allocate(1); // looks after what waits to be closed
+  assertEquals(live(there).allocations, 0);
+  const own = assertThrows(() => owner.importBuffer(whole.exportDescriptor()), CudaError, "cuIpcOpenMemHandle_v2");
+  assertEquals(own.codeName, "CUDA_ERROR_INVALID_CONTEXT");
+});
+
+test("memory of no bytes is shared like any other", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  for (
+    const [owner, reader] of [
+      [pool, imported],
+      [new SynchronousMemoryResource(here.device(0)), new SynchronousMemoryResource(there.device(0))],
+    ] as const
+  ) {
+    using empty = owner.allocate(0);
+    using copy = reader.importBuffer(sent(empty.exportDescriptor()));
+    assertEquals([copy.ptr, copy.size], [0n, 0]);
+  }
+  imported.close();
+});
+
+test("what cannot be shared is refused, with the way to have some that can", () => {
+  using both = pair();
+  const { here } = both;
+  const [pool, imported] = sharedPool(both);
+  using stream = here.device(0).createStream();
+  using plain = new DeviceMemoryResource(here.device(0), {});
+  using buffer = plain.allocate(8, { stream });
+  using shared = pool.allocate(8, { stream });
+  assertThrows(() => plain.exportPool(), TypeError, "shareable: true");
+  assertThrows(() => buffer.exportDescriptor(), TypeError, "shareable: true");
+  assertThrows(() => here.device(0).memory.exportPool(), TypeError, "shareable: true");
+  using pinned = new PinnedMemoryResource(here.device(0)).allocate(8);
+  using host = new HostMemoryResource().allocate(8);
+  assertThrows(() => pinned.exportDescriptor(), TypeError, "Cannot export pinned memory");
+  assertThrows(() => host.exportDescriptor(), TypeError, "Cannot export host memory");
+  using copy = imported.importBuffer(shared.exportDescriptor());
+  assertThrows(() => copy.exportDescriptor(), TypeError, "ask the process that it belongs to");
+  assertThrows(() => imported.exportPool(), TypeError, "Cannot export this pool");
+  assertThrows(() => imported.allocate(8), TypeError, "Cannot allocate from the pool of another process");
+  assertThrows(() => pool.importBuffer(shared.exportDescriptor()), TypeError, "importPool()");
+  shared.close();
+  assertThrows(() => shared.exportDescriptor(), TypeError, "closed MemoryBuffer");
+  imported.close();
+});
+
+test("what is not what it should be is refused, and nothing is left behind", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  const [other] = sharedPool(both);
+  using stream = here.device(0).createStream();
+  using shared = pool.allocate(8, { stream });
+  using foreign = other.allocate(8, { stream });
+  using event = here.device(0).createEvent({ interprocess: true });
+  const descriptor = shared.exportDescriptor();
+  const before = { ...live(there) };
+  const importing = (change: object) => () => imported.importBuffer({ ...descriptor, ...change } as BufferDescriptor);
+
+  assertThrows(importing({ data: "00" }), TypeError, "with 128 digits, got something else");
+  assertThrows(importing({ data: "zz".repeat(64) }), TypeError, "with 128 digits");
+  assertThrows(importing({ kind: "memory" }), TypeError, "expected one of pool memory");
+  assertThrows(importing({ size: -1 }), RangeError, "Cannot import -1 bytes");
+  assertThrows(importing({ size: 2 ** 53 }), RangeError, "safe integers");
+  assertThrows(importing({ offset: 0.5 }), RangeError, "safe integers");
+  assertThrows(importing({ device: there.device(1).uuid }), RangeError, "which is device 1 here");
+  assertThrows(importing({ device: "GPU-1" }), RangeError, "which this process does not see");
+  assertThrows(importing({ data: "ab".repeat(64) }), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  assertThrows(() => imported.importBuffer(foreign.exportDescriptor()), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  assertThrows(() => there.device(0).importEvent(descriptor), TypeError, "expected one of event");
+  assertThrows(() => there.device(1).importEvent(event.exportHandle()), RangeError, "which is device 0 here");
+  using closed = there.device(0).createStream();
+  closed.close();
+  assertThrows(() => imported.importBuffer(descriptor, { stream: closed }), TypeError, "closed CudaStream");
+  const handle = event.exportHandle();
+  event.close();
+  assertThrows(() => there.device(0).importEvent(handle), CudaError, "CUDA_ERROR_INVALID_HANDLE");
+  assertThrows(() => event.exportHandle(), TypeError, "closed CudaEvent");
+  shared.close();
+  assertThrows(importing({}), CudaError, "CUDA_ERROR_INVALID_VALUE");
+
+  const files = openFiles();
+  using nonsense = fileWith(new Uint8Array(64));
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), nonsense), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  nonsense.close();
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), nonsense), TypeError, "closed FileDescriptor");
+  const file = pool.exportPool();
+  pool.close();
+  stream.synchronize();
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), file), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  file.close();
+  assertEquals(openFiles(), files);
+  assertEquals(live(there), before);
+  imported.close();
+  assertThrows(importing({}), TypeError, "closed memory pool");
+});
+
+test("an imported pool lives as long as its last buffer, and access to it is granted anew", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  pool.peerAccessibleBy = [1];
+  assertEquals([pool.peerAccessibleBy.size, imported.peerAccessibleBy.size], [1, 0]);
+  imported.peerAccessibleBy.add(1);
+  assertEquals([...imported.peerAccessibleBy], [there.device(1)]);
+  using stream = here.device(0).createStream();
+  using shared = pool.allocate(8, { stream });
+  shared.fill(3, { stream });
+  stream.synchronize();
+  const copy = imported.importBuffer(shared.exportDescriptor());
+  assertNotEquals(copy.ptr, 0n);
+  imported.close();
+  assertEquals(live(there).pools, 1);
+  assertEquals([...read(copy, there)], new Array(8).fill(3));
+  copy.close();
+  assertEquals(live(there).pools, 0);
+});
