@@ -286,13 +286,9 @@ export function encode(model: Model, values: readonly Value[], quirk: Quirks): E
   const hasBitmap = nulls > 0 || quirk.idleBitmap || slots.includes(null);
   const bitmap = hasBitmap ? bits(slots.map((slot) => slot !== null)) : null;
   const filled = slots.map((slot) => slot ?? junk);
-  return {
-    ...head,
-    nullCount: quirk.countUnknown ? -1 : nulls,
-    dictionary: null,
-    ...body(model, filled, slots, quirk),
-    buffers: [bitmap, ...body(model, filled, slots, quirk).buffers],
-  };
+  const { buffers, children } = body(model, filled, slots, quirk);
+  const nullCount = quirk.countUnknown ? -1 : nulls;
+  return { ...head, nullCount, buffers: [bitmap, ...buffers], children, dictionary: null };
 }
 
 const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
