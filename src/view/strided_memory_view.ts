@@ -13,6 +13,7 @@ import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } fro
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
+import { print } from "./print.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
@@ -359,6 +360,24 @@ export class StridedMemoryView {
   /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
   __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
     return protocols().toArrow(this, options, "host");
+  }
+
+  /**
+   * The elements as NumPy prints an array: of more than 1000 only the corners. Device memory is copied first, no more
+   * of it than is printed, and the home stream is waited for.
+   *
+   * @throws {TypeError} if the view's buffer is closed
+   *
+   * @example
+   * ```ts
+   * import { StridedMemoryView } from "@causeway/causeway";
+   *
+   * const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2.5, -3, 4), { shape: [2, 2] });
+   * console.log(`${view.sliced(0)}`); // [1. 2.5]
+   * ```
+   */
+  toString(): string {
+    return print(this);
   }
 
   /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */

@@ -1,0 +1,132 @@
+/**
+ * A view as text, as NumPy prints arrays: nested brackets, lines of at most 75 characters, and only the corners of an
+ * array of more than 1000 elements.
+ *
+ * @module
+ */
+import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import type { Scalar } from "../layout/mod.ts";
+import { formatOf } from "./number_format.ts";
+import type { StridedMemoryView } from "./strided_memory_view.ts";
+
+/** More elements than this are not printed one and all. */
+const THRESHOLD = 1000;
+/** How many are printed at either end of an axis then. */
+const EDGE = 3;
+const LINE_WIDTH = 75;
+
+/** Prints a view. Device memory is copied first, no more of it than is printed; its home stream is waited for. */
+export function print(view: StridedMemoryView): string {
+  const { layout, dtype } = view;
+  const lanes = dtype.lanes === 1 ? [] : [dtype.lanes]; // printed as an axis of their own
+  const isElided = layout.volume * dtype.lanes > THRESHOLD;
+  const format = formatOf(dtype);
+  if (layout.volume === 0) return "[]";
+  const shown = view.shape.map((extent) => indices(extent, isElided));
+  const scalars = readElements(view, offsetsOf(view, shown));
+  const [only] = scalars;
+  if (layout.ndim + lanes.length === 0) return only === undefined ? "" : format.alone(only);
+  const counts = [...shown.map(({ length }) => length), ...lanes];
+  const gaps = [...view.shape.map((extent) => isElided && extent > 2 * EDGE), ...lanes.map(() => false)];
+  return bracketed(format.together(scalars), counts, gaps);
+}
+
+/** Which elements of an axis are printed. */
+function indices(extent: number, isElided: boolean): number[] {
+  if (!isElided || extent <= 2 * EDGE) return Array.from({ length: extent }, (_, i) => i);
+  return Array.from({ length: 2 * EDGE }, (_, i) => i < EDGE ? i : extent - 2 * EDGE + i);
+}
+
+/** Bytes from the start of the buffer to each element that is printed, in C order. */
+function offsetsOf({ layout, offset }: StridedMemoryView, shown: readonly (readonly number[])[]): number[] {
+  let elements = [layout.sliceOffset];
+  shown.forEach((places, axis) => {
+    const stride = layout.strides[axis] ?? 0;
+    elements = elements.flatMap((start) => places.map((place) => start + place * stride));
+  });
+  return elements.map((element) => offset + element * layout.itemsize);
+}
+
+/** The scalars of the elements at these offsets. */
+function readElements(view: StridedMemoryView, offsets: readonly number[]): Scalar[] {
+  const { dtype, device, buffer } = view;
+  const read = (memory: DataView, at: number): readonly Scalar[] => {
+    const value = dtype.read(memory, at);
+    return Array.isArray(value) ? value : [value as Scalar]; // lanes come as an array, and nothing else does
+  };
+  if (device === null) {
+    const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
+    const bytes = new DataView(memory, byteOffset, byteLength);
+    return offsets.flatMap((at) => read(bytes, at));
+  }
+  const runs = runsOf(offsets, dtype.itemsize);
+  const size = runs.reduce((sum, { start, end }) => sum + end - start, 0);
+  using staging = new HostMemoryResource().allocate(size);
+  const stream = view.stream ?? device.defaultStream;
+  const places = new Map<number, number>();
+  let used = 0;
+  for (const { start, end, members } of runs) {
+    device.copy(staging.ptr + BigInt(used), buffer.ptr + BigInt(start), end - start, "DtoH", stream);
+    for (const at of members) places.set(at, used + at - start);
+    used += end - start;
+  }
+  stream.synchronize();
+  const bytes = new DataView(staging.bytes().buffer);
+  return offsets.flatMap((at) => read(bytes, places.get(at) ?? NaN));
+}
+
+/** A range of bytes that is copied at once, and the elements in it. */
+interface Run {
+  readonly start: number;
+  end: number;
+  readonly members: number[];
+}
+
+/** Gaps of at most so many bytes are copied along: that costs less than another copy. */
+const SMALL_GAP = 512;
+
+function runsOf(offsets: readonly number[], itemsize: number): Run[] {
+  const runs: Run[] = [];
+  for (const at of [...offsets].sort((a, b) => a - b)) {
+    const [start, end] = [Math.floor(at), Math.ceil(at + itemsize)];
+    const last = runs.at(-1);
+    if (last !== undefined && start <= last.end + SMALL_GAP) {
+      last.end = Math.max(last.end, end);
+      last.members.push(at);
+    } else runs.push({ start, end, members: [at] });
+  }
+  return runs;
+}
+
+/**
+ * Words in nested brackets.
+ *
+ * @param counts words along each axis
+ * @param gaps whether words are left out in the middle of an axis
+ */
+function bracketed(words: readonly string[], counts: readonly number[], gaps: readonly boolean[]): string {
+  let next = 0;
+  const inner = (axis: number): string => {
+    const indent = " ".repeat(axis + 1);
+    const isLast = axis === counts.length - 1;
+    const items = Array.from({ length: counts[axis] ?? 0 }, () => isLast ? words[next++] ?? "" : inner(axis + 1));
+    if (gaps[axis] === true) items.splice(EDGE, 0, "...");
+    if (isLast) return `[${wrapped(items, indent, LINE_WIDTH - axis - 1)}]`;
+    return `[${items.join("\n".repeat(counts.length - axis - 1) + indent)}]`;
+  };
+  return inner(0);
+}
+
+/** Words with spaces between, in lines that begin with an indent, except the first, for which there is a bracket. */
+function wrapped(words: readonly string[], indent: string, width: number): string {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of words) {
+    if (line.length + word.length > width && line.length > indent.length) {
+      lines.push(line.trimEnd());
+      line = indent;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.slice(0, -1)].join("\n").slice(indent.length);
+}
