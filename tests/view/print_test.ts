@@ -13,6 +13,7 @@ import {
   StridedMemoryView,
   type TypedArray,
 } from "../../mod.ts";
+import { patiently } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -22,6 +23,12 @@ const found = findPython("numpy", "ml_dtypes");
 /** NumPy 2.3 was the first to write float16 from 1e3 and float32 from 1e6 on with an exponent. */
 const isOld = typeof found !== "string" && /^(1\.|2\.[0-2]\.)/.test(found.packages["numpy"] ?? "");
 const missing = typeof found === "string" ? found : isOld ? "NumPy is older than 2.3: pip install -U numpy" : null;
+
+function patient(
+  [name, options]: ReturnType<typeof needs>,
+): [name: string, options: { skip: boolean; timeout: number }] {
+  return [name, { ...options, ...patiently }];
+}
 
 function text(): (view: StridedMemoryView) => string {
   const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
@@ -56,7 +63,7 @@ const shape = fc.oneof(
   ]),
 );
 
-test(...needs(missing, "of any bytes, of every type, in every layout"), () => {
+test(...patient(needs(missing, "of any bytes, of every type, in every layout")), () => {
   const print = text();
   const arrays = fc.record({ shape, name: fc.constantFrom(...plain, ...floats, ...floats, ...added), seed: fc.nat() });
   const placed = arrays.chain(({ shape, name, seed }) => {
@@ -71,7 +78,7 @@ test(...needs(missing, "of any bytes, of every type, in every layout"), () => {
       const view = StridedMemoryView.fromBuffer(buffer, { shape: [0], dtype, offset }).view({ layout });
       assertEquals(view.toString(), print(view));
     }),
-    2000,
+    400,
   );
 });
 
@@ -97,7 +104,7 @@ const numbers = fc.oneof(
   fc.array(fc.constantFrom(0, -0, 1, NaN, Infinity, -Infinity, 0.5, -12.25), { maxLength: 20 }),
 );
 
-test(...needs(missing, "of the numbers that people have, together and alone"), () => {
+test(...patient(needs(missing, "of the numbers that people have, together and alone")), () => {
   const print = text();
   check(
     fc.property(numbers, fc.constantFrom(...floats, "bfloat16"), (values, name) => {
@@ -114,7 +121,7 @@ test(...needs(missing, "of the numbers that people have, together and alone"), (
       assertEquals(view.toString(), print(view));
       for (let i = 0; i < Math.min(count, 3); i++) assertEquals(view.sliced(i).toString(), print(view.sliced(i)));
     }),
-    5000,
+    2000,
   );
 });
 
