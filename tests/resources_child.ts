@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
-import { ExchangeError, liveExports } from "../src/exchange/mod.ts";
+import { ArrowArray, arrowField, ExchangeError, liveExports } from "../src/exchange/mod.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";
 import { ffiPort } from "../src/ffi/port.ts";
@@ -68,6 +68,34 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     view.toDlpack({ maxVersion: [0, 8] }).close();
     view.toDlpack({ copy: true }).close();
     liveExports();
+  },
+  "Arrow array": () => {
+    const children = ["x", "y"].map((name) => arrowField("f", { name, nullable: false }));
+    const field = arrowField({ kind: "struct", children }, { metadata: { key: "value" } });
+    return () => {
+      using buffer = memory.allocate(1000);
+      const bytes = StridedMemoryView.fromBuffer(buffer, { shape: [1000], dtype: "uint8" });
+      const [x, y] = children.map((child) => new ArrowArray({ field: child, length: 250, buffers: [null, bytes] }));
+      if (x === undefined || y === undefined) throw new Error("there are two children");
+      const table = new ArrowArray({ field, length: 250, buffers: [null], children: [x, y] });
+      ArrowArray.from(table).close();
+      table.sliced(3).toArrowDevice().close();
+      StridedMemoryView.fromArrowDevice(x).close();
+      liveExports();
+    };
+  },
+  "refused Arrow import": () => {
+    const buffer = memory.allocate(1000);
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [250], dtype: "float32" });
+    return () => {
+      using exported = view.toArrowDevice();
+      const { ptr: deviceArray, schemaPtr: schema } = exported;
+      refused(() => ArrowArray.from({ schema: 0n, deviceArray }), ExchangeError);
+      refused(() => ArrowArray.from({ schema, deviceArray: 4n }), ExchangeError);
+      refused(() => view.toArrowDevice({ requestedSchema: arrowField("u") }), ExchangeError);
+      exported.close();
+      liveExports();
+    };
   },
   "refused DLPack export": () => {
     const buffer = memory.allocate(1000);

@@ -16,6 +16,8 @@ const resources: Readonly<Record<string, number>> = {
   "host buffer": 50_000,
   "view of a typed array": 50_000,
   "DLPack tensor": 30_000,
+  "Arrow array": 20_000,
+  "refused Arrow import": 20_000,
   "refused DLPack export": 30_000,
   "callback": 50_000,
   "library": 30_000,

@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, type Schedule } from "../../mod.ts";
+import { arrowBehaviours, consumeArrowWhileFreeing } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
 import { graphBehaviours } from "../gpu/graph_behaviours.ts";
@@ -25,7 +26,7 @@ function seeds(count: number): number[] {
   return Array.from({ length: count }, (_, seed) => seed);
 }
 
-for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...graphBehaviours]) {
+for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...arrowBehaviours, ...graphBehaviours]) {
   test(`simulated: ${name}`, async () => {
     for (const one of roots) await run(one);
   });
@@ -41,5 +42,18 @@ test("simulated: memory that a consumer has released is freed after the consumer
 
 test("simulated control: without that order the consumer reads what came after it, by some seed", () => {
   const wrong = seeds(64).filter((seed) => !consumeWhileFreeing(root("random", seed), "unordered").right);
+  assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
+});
+
+test("simulated: an Arrow consumer waits for the producer's event, and the memory is freed after its work", () => {
+  for (const one of [...roots, ...seeds(64).map((seed) => root("random", seed))]) {
+    const { right, reused } = consumeArrowWhileFreeing(one, "ordered");
+    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+    assertEquals(right, true);
+  }
+});
+
+test("simulated control: a consumer that ignores the event reads what was there before, by some seed", () => {
+  const wrong = seeds(64).filter((seed) => !consumeArrowWhileFreeing(root("random", seed), "event ignored").right);
   assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
 });
