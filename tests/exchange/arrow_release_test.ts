@@ -1,0 +1,194 @@
+/** When exported Arrow structs are given back: every part on its own, moved or not, by whoever and in whatever order. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { ArrowArray, ArrowDeviceArray, arrowField, ExchangeError, liveExports, StridedMemoryView } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { check, fc } from "../support/property.ts";
+import { layout, moveRaw, pointerAt, releaseRaw } from "./raw_arrow.ts";
+
+/** How a consumer treats a struct: which children it moves out before it releases, and what it does with those. */
+interface Plan {
+  readonly children: readonly Plan[];
+  readonly isDictionary: boolean;
+  readonly isMovedOut: boolean;
+  /** When it is released, among those that are held at the same time. */
+  readonly turn: number;
+}
+
+const plans = fc.letrec<{ plan: Plan }>((tie) => ({
+  plan: fc.record({
+    children: fc.oneof({ maxDepth: 4, depthSize: "small" }, fc.constant([]), fc.array(tie("plan"), { maxLength: 3 })),
+    isDictionary: fc.boolean(),
+    isMovedOut: fc.boolean(),
+    turn: fc.nat(100),
+  }),
+})).plan;
+
+/** An array whose structs are those of a plan: a struct with children, a dictionary, or numbers. */
+function arrayFor(plan: Plan, bytes: StridedMemoryView): ArrowArray {
+  const [only] = plan.children;
+  if (only === undefined) return new ArrowArray({ field: arrowField("c"), length: 2, buffers: [null, bytes] });
+  const children = plan.children.map((child) => arrayFor(child, bytes));
+  if (plan.isDictionary && children.length === 1 && children[0] !== undefined) {
+    const [dictionary] = children;
+    const field = arrowField({
+      kind: "dictionary",
+      index: { kind: "int", bits: 8 },
+      values: dictionary.field,
+      ordered: false,
+    });
+    return new ArrowArray({ field, length: 1, buffers: [null, bytes], dictionary });
+  }
+  const field = arrowField({ kind: "struct", children: children.map((child) => child.field) });
+  return new ArrowArray({ field, length: 1, buffers: [null], children });
+}
+
+/** Addresses of the structs inside one, the dictionary's last. */
+function innerOf(address: bigint, kind: "schema" | "array"): bigint[] {
+  const [count, children, dictionary] = kind === "schema" ? [32, 40, 48] : [32, 48, 56];
+  const list = pointerAt(address, children);
+  const inner = Array.from({ length: Number(pointerAt(address, count)) }, (_, i) => pointerAt(list, i * 8));
+  const entries = pointerAt(address, dictionary);
+  return entries === 0n ? inner : [...inner, entries];
+}
+
+test("what is exported is given back when the base and all that was moved out of it are released, not before", () => {
+  let moves = 0;
+  check(
+    fc.property(plans, fc.boolean(), fc.boolean(), (plan, movesBase, looks) => {
+      using arena = new NativeArena();
+      const ptr = libc().loading.calloc(8n, 1n);
+      let freed = 0;
+      const free = () => {
+        freed++;
+        libc().loading.free(ptr);
+      };
+      const buffer = MemoryBuffer.fromAllocation({ ptr, size: 8, device: null, stream: null, free });
+      const bytes = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" });
+      const exported = arrayFor(plan, bytes).toArrowDevice();
+      buffer.close();
+      const taken = exported.take();
+      for (const kind of ["schema", "array"] as const) {
+        // A base struct may be used where it is, or be moved first.
+        const base = movesBase ? arena.bytes(layout[kind].size).address : taken[kind];
+        if (movesBase) moveRaw(base, taken[kind], kind);
+        const held = [{ address: base, plan }];
+        while (held.length > 0) {
+          held.sort((one, other) => one.plan.turn - other.plan.turn);
+          const next = held.shift();
+          if (next === undefined) break;
+          for (const [i, inner] of innerOf(next.address, kind).entries()) {
+            const its = next.plan.children[i];
+            if (its === undefined || !its.isMovedOut) continue;
+            const to = arena.bytes(layout[kind].size).address;
+            moveRaw(to, inner, kind);
+            held.push({ address: to, plan: its });
+            moves++;
+          }
+          releaseRaw(next.address, kind);
+          if (kind === "array" && looks) {
+            assertEquals([exported.released, freed], held.length === 0 ? [true, 1] : [false, 0]);
+          }
+        }
+      }
+      assertEquals([exported.released, freed, liveExports()], [true, 1, 0]);
+    }),
+    1500,
+  );
+  assert(moves > 500, `only ${moves} structs were moved out`);
+});
+
+test("exactly one consumer takes an export, and what nobody took is released", () => {
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
+  const exported = view.toArrowDevice();
+  exported.take();
+  assertThrows(() => exported.take(), ExchangeError, "already taken");
+  assertThrows(() => exported.ptr, ExchangeError, "already taken");
+  assertThrows(() => ArrowArray.from(exported), ExchangeError, "already taken");
+  exported.close(); // the consumer's now
+  assertEquals(exported.released, false);
+  assertEquals(liveExports(), 2);
+  using other = view.toArrowDevice();
+  other.close();
+  other.close();
+  assertEquals([other.released, liveExports()], [true, 2]);
+});
+
+test("an export moves to structs that a consumer has allocated", () => {
+  const before = liveExports();
+  using arena = new NativeArena();
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
+  for (const name of ["array", "deviceArray"] as const) {
+    const addresses = { schema: arena.bytes(72).address, [name]: arena.bytes(128).address };
+    const exported = view.toArrowDevice();
+    assertThrows(() => exported.moveTo({ schema: addresses.schema }), ExchangeError, "NULL");
+    exported.moveTo(addresses);
+    assertThrows(() => exported.moveTo(addresses), ExchangeError, "already taken");
+    using back = StridedMemoryView.fromArrowDevice(addresses);
+    assertEquals(back.ptr, view.ptr);
+    back.close();
+    assertEquals(exported.released, true);
+  }
+  assertEquals(liveExports(), before);
+});
+
+test("exports and imports that are dropped are released by the garbage collector", async () => {
+  const before = liveExports();
+  const drop = () => {
+    const view = StridedMemoryView.fromTypedArray(new Float32Array(100));
+    for (let i = 0; i < 50; i++) {
+      view.toArrowDevice();
+      ArrowArray.from(view);
+    }
+  };
+  drop();
+  for (let i = 0; i < 10 && liveExports() > before + 10; i++) await collectGarbage();
+  assert(liveExports() <= before + 10, `${liveExports() - before} of 150 are left`);
+});
+
+test("a child outlives the import that it came with, until its own buffers are dropped", async () => {
+  const before = liveExports();
+  const child = ((): ArrowArray => {
+    const numbers = new ArrowArray({
+      field: arrowField("c"),
+      length: 2,
+      buffers: [null, StridedMemoryView.fromTypedArray(Uint8Array.of(1, 2))],
+    });
+    const field = arrowField({ kind: "struct", children: [numbers.field, numbers.field] });
+    return ArrowArray.from(new ArrowArray({ field, length: 2, buffers: [null], children: [numbers, numbers] })).child(
+      0,
+    );
+  })();
+  for (let i = 0; i < 3; i++) await collectGarbage();
+  assertEquals(child.toArray(), [1, 2]);
+  assertEquals(liveExports(), before + 1);
+});
+
+test("a requested schema is honoured in its names, left aside in what can be converted, and refused beyond that", () => {
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
+  const asked = arrowField("f", { name: "x", metadata: { unit: "m" } });
+  using named = view.__arrow_c_device_array__({ requestedSchema: asked });
+  assertEquals([named.field.name, named.field.metadata.get("unit"), named.field.nullable], ["x", "m", false]);
+  using plain = view.__arrow_c_array__({ requestedSchema: arrowField("g", { name: "x" }) });
+  assertEquals([plain.field.name, plain.field.type], ["", { kind: "float", bits: 32 }]);
+  for (const format of ["u", "b", "tdD", "n"]) {
+    const requestedSchema = arrowField(format);
+    if (format === "b") view.toArrowDevice({ requestedSchema }).close(); // a number too
+    else assertThrows(() => view.toArrowDevice({ requestedSchema }), ExchangeError, "requested");
+  }
+  const list = arrowField({ kind: "list", offsets: 32, child: arrowField("g") });
+  assertThrows(() => view.toArrowDevice({ requestedSchema: list }), ExchangeError, "requested list");
+  view.reshaped([3, 1]).toArrowDevice({ requestedSchema: list }).close();
+});
+
+test("options that change nothing are accepted only when they ask for nothing", () => {
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1));
+  const options = { requestedSchema: null, stream: undefined, later: null };
+  view.__arrow_c_device_array__(options).close();
+  const unknown = { later: 1 };
+  assertThrows(() => view.__arrow_c_device_array__(unknown as object), ExchangeError, "later");
+  assert(view.__arrow_c_array__() instanceof ArrowDeviceArray);
+});
