@@ -54,17 +54,29 @@ export { CudaGraphExec } from "./src/cuda/graph_exec.ts";
 export type { GraphUse, Used } from "./src/cuda/graph_use.ts";
 export type { KernelMemory } from "./src/cuda/kernel_memory.ts";
 
-// sim/: a CUDA driver without a GPU
+// sim/: a CUDA driver without a GPU, and one that checks the order of calls
+export type { CheckedOptions } from "./src/cuda/checking.ts";
 export {
+  type CausalityCall,
+  CausalityChecker,
+  CausalityError,
+  type CausalityKind,
+  CausalityReport,
+  checkDriver,
+  type CheckOptions,
   IllegalAddressError,
+  type LeakedObject,
   type LiveObjects,
   type LoadPtx,
+  type Mark,
+  type MarkKind,
   type PtxAccess,
   type PtxGlobal,
   type PtxKernel,
   type PtxLaunch,
   type PtxMemory,
   type PtxModule,
+  type ReportParts,
   type Schedule,
   SimulatedDriver,
   simulateDriver,

@@ -7,9 +7,11 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
+import { type CheckedOptions, checkIfWanted, checkOf, reportLeaks } from "./checking.ts";
 import { CudaDevice } from "./device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
 import type { CudaDriver } from "./driver.ts";
+import type { CausalityReport } from "../sim/checker/report.ts";
 import type { SimulateOptions } from "../sim/options.ts";
 import { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 import { simulator } from "./simulation.ts";
@@ -63,12 +65,13 @@ export class Cuda {
   /**
    * Opens libcuda and initialises it.
    *
+   * @param options whether the order of all calls is checked
    * @throws {LibraryNotFoundError} if there is no libcuda
    * @throws {CudaError} if the driver does not start: CUDA_ERROR_NO_DEVICE without a GPU
    */
-  static open(): Cuda {
+  static open(options: CheckedOptions = {}): Cuda {
     const { path, functions } = openLibrary(libcuda);
-    return new Cuda(functions, path);
+    return new Cuda(checkIfWanted(functions, options), path);
   }
 
   /**
@@ -86,8 +89,8 @@ export class Cuda {
    * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
-  static simulate(options: SimulateOptions = {}): Cuda {
-    return new Cuda(simulator()(options), "simulated");
+  static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
+    return new Cuda(checkIfWanted(simulator()(options), options), "simulated");
   }
 
   /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */
@@ -140,12 +143,25 @@ export class Cuda {
     return this.#pointers.ask(ptr);
   }
 
-  /** Gives the devices' primary contexts back. Closing twice is harmless. */
+  /** What the checker has reported so far, thrown or not; empty if the driver is not checked. */
+  get reports(): readonly CausalityReport[] {
+    return checkOf(this.driver)?.reports ?? [];
+  }
+
+  /**
+   * Gives the devices' primary contexts back. Closing twice is harmless.
+   *
+   * @throws {CausalityError} if the driver is checked and something made through it is still there
+   */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#pointers?.close();
-    for (const device of this.devices) device.close();
+    try {
+      reportLeaks(this.driver);
+    } finally {
+      this.#pointers?.close();
+      for (const device of this.devices) device.close();
+    }
   }
 
   /** Gives the devices' primary contexts back. */

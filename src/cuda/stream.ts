@@ -9,6 +9,7 @@ import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import { type CaptureOptions, StreamCapture } from "./capture.ts";
 import { isCapturing, noteRecord, noteWait } from "./captures.ts";
+import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, cudaError } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
@@ -47,6 +48,7 @@ export class CudaStream {
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
+    checkOf(device.driver)?.adopted(handle);
     return new CudaStream(device, handle, false, owner);
   }
 
@@ -180,7 +182,12 @@ export class CudaStream {
     }
     const wakeup = createWakeup();
     const { callback, argument } = wakeup;
-    const code = this.enqueue(() => driver.stream.cuLaunchHostFunc(handle, callback, argument));
+    let passed: (() => void) | undefined;
+    const code = this.enqueue(() => {
+      const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
+      passed = checkOf(driver)?.mark(handle);
+      return launched;
+    });
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
     const { clearInterval, setInterval } = builtin("node:timers");
@@ -191,6 +198,7 @@ export class CudaStream {
       clearInterval(watch);
     }
     checkCuda(driver, "cuLaunchHostFunc", code);
+    passed?.();
     if (this.#hasFailed()) checkCuda(driver, "cuStreamQuery", this.#query());
   }
 

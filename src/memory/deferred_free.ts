@@ -8,7 +8,8 @@ import { isCapturing } from "../cuda/captures.ts";
 import { CudaError } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { onReclaim } from "./reclaim.ts";
+import { onLookForLeaks } from "../cuda/checking.ts";
+import { onReclaim, reclaim } from "./reclaim.ts";
 
 interface Pending {
   readonly passed: CudaEvent;
@@ -39,6 +40,12 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
   }
   if (errors.length > 0) throw errors[0];
 }
+
+// What is waiting to be freed is not forgotten.
+onLookForLeaks(() => {
+  reclaim();
+  drainFrees();
+});
 
 /** Whether nothing stands before a free: what was enqueued is done, or its context has failed and does nothing any more. */
 function isOver(work: CudaEvent | CudaStream): boolean {

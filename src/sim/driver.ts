@@ -6,6 +6,7 @@
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { checkOf } from "../cuda/checking.ts";
 import type { CudaDriver } from "../cuda/driver.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
@@ -95,9 +96,9 @@ export class SimulatedDriver {
     simulated.set(this.driver, this);
   }
 
-  /** The simulator behind a driver, or null if it is another one. */
+  /** The simulator behind a driver, checked or not, or null if it is another one. */
   static of(driver: CudaDriver): SimulatedDriver | null {
-    return simulated.get(driver) ?? null;
+    return simulated.get(checkOf(driver)?.inner ?? driver) ?? null;
   }
 
   /**

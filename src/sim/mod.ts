@@ -3,10 +3,25 @@
  *
  * @module
  */
+import { provideCheck } from "../cuda/checking.ts";
 import { provideSimulator } from "../cuda/simulation.ts";
+import { checkDriver } from "./checker/checker.ts";
 import { simulateDriver } from "./driver.ts";
 
 provideSimulator((options) => simulateDriver(options).driver);
+provideCheck(checkDriver);
+
+export { CausalityChecker, checkDriver } from "./checker/checker.ts";
+export type { CheckOptions } from "./checker/options.ts";
+export {
+  type CausalityCall,
+  CausalityError,
+  type CausalityKind,
+  CausalityReport,
+  type LeakedObject,
+  type ReportParts,
+} from "./checker/report.ts";
+export type { Mark, MarkKind } from "./checker/timeline.ts";
 
 export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
 export { IllegalAddressError, type LoadPtx } from "./kernels.ts";

@@ -1,0 +1,75 @@
+/**
+ * How a driver is checked. The checker is built on top of the driver's type: the room `sim` plugs it in when it is
+ * loaded, which every public module does. So no import points upwards.
+ *
+ * @module
+ */
+import { ffiPort } from "../ffi/port.ts";
+import type { CheckOptions } from "../sim/checker/options.ts";
+import type { CausalityReport } from "../sim/checker/report.ts";
+import type { CudaDriver } from "./driver.ts";
+
+/** The checker of a driver, as far as this room needs it. */
+export interface DriverCheck {
+  /** The driver to use. */
+  readonly driver: CudaDriver;
+  /** The driver that does the work. */
+  readonly inner: CudaDriver;
+  /** What was reported so far. */
+  readonly reports: readonly CausalityReport[];
+  /** Notes where a stream is; the result is called when the host has waited for that without asking the driver. */
+  mark(stream: bigint): () => void;
+  /** Notes that a stream was made by somebody else. */
+  adopted(stream: bigint): void;
+  /** Reports what is left. */
+  close(): void;
+}
+
+/** Makes a checker. */
+export type MakeCheck = (driver: CudaDriver, options: CheckOptions) => DriverCheck;
+
+let provided: MakeCheck | undefined;
+const checks = new WeakMap<CudaDriver, DriverCheck>();
+const beforeLeaks: (() => void)[] = [];
+
+/** Plugs the checker in. */
+export function provideCheck(make: MakeCheck): void {
+  provided = make;
+}
+
+/** Registers something that gives back what is only waiting to be given back, before it is looked for what is left. */
+export function onLookForLeaks(giveBack: () => void): void {
+  beforeLeaks.push(giveBack);
+}
+
+/** Makes a checker known by its driver. */
+export function registerCheck(check: DriverCheck): void {
+  checks.set(check.driver, check);
+}
+
+/** The checker of a driver, or null if it is not checked. */
+export function checkOf(driver: CudaDriver): DriverCheck | null {
+  return checks.get(driver) ?? null;
+}
+
+/** Whether to check, and how. */
+export interface CheckedOptions {
+  /** Whether the driver is checked, and how. Default: whether the environment says `CAUSEWAY_CHECK=1`. */
+  readonly check?: boolean | CheckOptions;
+}
+
+/** The driver to use for what was chosen: the given one, or a checked one over it. */
+export function checkIfWanted(driver: CudaDriver, { check }: CheckedOptions): CudaDriver {
+  const wanted = check ?? ffiPort().env("CAUSEWAY_CHECK") === "1";
+  if (wanted === false) return driver;
+  if (provided === undefined) throw new TypeError("Cannot check CUDA: import the package, not one file of it");
+  return provided(driver, wanted === true ? {} : wanted).driver;
+}
+
+/** Reports what is left of a checked driver; does nothing for another one. */
+export function reportLeaks(driver: CudaDriver): void {
+  const check = checkOf(driver);
+  if (check === null) return;
+  for (const giveBack of beforeLeaks) giveBack();
+  check.close();
+}

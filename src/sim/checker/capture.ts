@@ -1,0 +1,82 @@
+/**
+ * Captured work: it touches memory when its graph is launched, in the order of the graph.
+ *
+ * @module
+ */
+import type { AccessKind } from "./access.ts";
+import type { Clock } from "./order.ts";
+import type { Site } from "./site.ts";
+
+/** Bytes that a piece of work touches. */
+export interface Touch {
+  readonly start: number;
+  /** The first address behind them. */
+  readonly end: number;
+  readonly kind: AccessKind;
+  /** Whether it changes them; null: a kernel of which that is not known. */
+  readonly writes: boolean | null;
+}
+
+/** A captured piece of work. */
+export interface Node {
+  readonly call: string;
+  readonly site: Site;
+  readonly touches: readonly Touch[];
+  readonly after: readonly Node[];
+}
+
+/** A capture that has not ended. */
+export interface Capture {
+  readonly nodes: Node[];
+  /** Whether the program has changed dependencies in a way that is not followed. */
+  opaque: boolean;
+}
+
+/** What is captured next on a stream comes after these nodes. */
+export interface CapturedPoint {
+  readonly of: Capture;
+  readonly after: readonly Node[];
+}
+
+/** A graph, or one that can be launched. */
+export interface WatchedGraph {
+  readonly nodes: readonly Node[];
+  /** Whether its edges are not all known. */
+  readonly opaque: boolean;
+  /** What the last launch has come after, and it: the next launch waits for it. */
+  last: Clock;
+  /** Whether it was looked for work in it that is unordered with other work in it. */
+  examined: boolean;
+}
+
+/** More nodes than this are not compared with each other. */
+const mostNodes = 2048;
+
+/** Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them. */
+export function unorderedNodes(
+  { nodes, opaque }: WatchedGraph,
+): { readonly first: Node; readonly second: Node; readonly one: Touch; readonly other: Touch } | null {
+  if (opaque || nodes.length > mostNodes) return null;
+  const ancestors = new Map<Node, Set<Node>>();
+  const earlier: Node[] = [];
+  for (const second of nodes) {
+    const before = new Set(second.after.flatMap((node) => [node, ...ancestors.get(node) ?? []]));
+    ancestors.set(second, before);
+    for (const first of earlier) {
+      if (before.has(first)) continue;
+      for (const one of first.touches) {
+        for (const other of second.touches) {
+          if (doCollide(one, other)) return { first, second, one, other };
+        }
+      }
+    }
+    earlier.push(second);
+  }
+  return null;
+}
+
+/** Kernels are left out: which bytes they touch is not known. */
+function doCollide(one: Touch, other: Touch): boolean {
+  if (one.kind === "kernel" || other.kind === "kernel") return false;
+  return one.start < other.end && other.start < one.end && (one.writes === true || other.writes === true);
+}

@@ -1,0 +1,78 @@
+/**
+ * Reports on their way to the program.
+ *
+ * @module
+ */
+import type { Access } from "./access.ts";
+import { type CausalityCall, CausalityError, CausalityReport, type LeakedObject, type ReportParts } from "./report.ts";
+import type { Timeline } from "./timeline.ts";
+import { callOf, destroyedMessage, freedMessage, leakMessage, placeOf, raceMessage } from "./words.ts";
+
+/** More reports are not kept. */
+const mostReports = 1000;
+
+/** Makes reports, each once, and throws them or hands them over. */
+export class Reporter {
+  /** What was reported so far. */
+  readonly reports: CausalityReport[] = [];
+  readonly #timeline: Timeline;
+  readonly #onReport: ((report: CausalityReport) => void) | undefined;
+  readonly #said = new Set<string>();
+
+  /** @param onReport takes reports; if there is nobody to take them they are thrown */
+  constructor(timeline: Timeline, onReport: ((report: CausalityReport) => void) | undefined) {
+    this.#timeline = timeline;
+    this.#onReport = onReport;
+  }
+
+  /** Two accesses with no order between them. */
+  race(earlier: Access, later: Access, memory: string): void {
+    const start = Math.max(earlier.start, later.start);
+    const count = Math.min(earlier.end, later.end) - start;
+    this.#race(callOf(earlier), callOf(later), start, count, memory);
+  }
+
+  /** An access, and one by the host that does not wait for it. */
+  raceWithHost(earlier: Access, host: CausalityCall, memory: string): void {
+    const start = Math.max(earlier.start, Number(host.address));
+    const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
+    this.#race(callOf(earlier), host, start, count, memory);
+  }
+
+  /** Memory is used or freed that was freed before. */
+  freed(first: CausalityCall, second: CausalityCall, memory: string): void {
+    const kind = second.does === "frees" ? "double-free" : "use-after-free";
+    const { address, bytes } = second;
+    this.#say({ kind, message: freedMessage(first, second, memory), first, second, address, bytes });
+  }
+
+  /** Something is used that was destroyed before. */
+  destroyed(what: string, first: CausalityCall, second: CausalityCall): void {
+    const message = destroyedMessage(what, first, second);
+    this.#say({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
+  }
+
+  /** Things are left. */
+  leaks(leaks: readonly LeakedObject[]): void {
+    const parts = { first: null, second: null, address: null, bytes: 0 } as const;
+    this.#say({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
+  }
+
+  #race(first: CausalityCall, second: CausalityCall, start: number, count: number, memory: string): void {
+    const message = raceMessage(first, second, count, memory);
+    this.#say({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
+  }
+
+  #say(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
+    const { kind, first, second } = parts;
+    const key = [kind, ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.lane}`)];
+    if (this.#onReport !== undefined && this.#said.has(key.join("|"))) return;
+    const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });
+    if (this.reports.length < mostReports) {
+      this.#said.add(key.join("|"));
+      this.reports.push(report);
+    }
+    if (this.#onReport === undefined) throw new CausalityError(report);
+    this.#onReport(report);
+  }
+}

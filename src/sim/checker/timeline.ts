@@ -1,0 +1,43 @@
+/**
+ * The last things that a driver was asked to do, for drawing them.
+ *
+ * @module
+ */
+
+/** What a mark of the timeline is. */
+export type MarkKind = "work" | "record" | "wait" | "host";
+
+/** One thing on a stream, or a wait of the host. */
+export interface Mark {
+  /** Its number, rising in the order of the calls. */
+  readonly seq: number;
+  /** The stream's name, or `host`. */
+  readonly lane: string;
+  /** What it is. */
+  readonly kind: MarkKind;
+  /** The driver's function. */
+  readonly call: string;
+  /** What it comes after besides what is before it on its stream, by number. */
+  readonly after: readonly number[];
+}
+
+/** How many are kept. */
+const capacity = 512;
+
+/** A ring of the last marks: they name each other by number, so that none keeps an older one alive. */
+export class Timeline {
+  readonly #ring: Mark[] = [];
+  #last = 0;
+
+  /** Adds a mark; returns its number. */
+  add(lane: string, kind: MarkKind, call: string, after: readonly number[]): number {
+    const seq = ++this.#last;
+    this.#ring[seq % capacity] = { seq, lane, kind, call, after };
+    return seq;
+  }
+
+  /** The marks that are still known, in order. */
+  marks(): readonly Mark[] {
+    return this.#ring.filter((mark) => mark !== undefined).sort((a, b) => a.seq - b.seq);
+  }
+}
