@@ -47,7 +47,7 @@ export type ReportParts = Omit<CausalityReport, "toSvg">;
  * ```ts
  * import { Cuda, DeviceMemoryResource } from "@causeway/causeway";
  *
- * using cuda = Cuda.simulate({ check: { onReport: (report) => console.log(report.message) } });
+ * using cuda = Cuda.simulate({ check: { onReport: () => {} } }); // collected, not thrown
  * const device = cuda.device(0);
  * using one = device.createStream();
  * using other = device.createStream();
