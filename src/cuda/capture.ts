@@ -49,7 +49,7 @@ const modes = {
 export class StreamCapture {
   /** The stream that it began on. */
   readonly stream: CudaStream;
-  /** Streams that take part, by their `name`. They are retained: one that is destroyed meanwhile spoils the capture. */
+  /** Streams that take part, by their `name`. They are retained, so that none is destroyed meanwhile. */
   readonly #streams = new Map<string, CudaStream>();
   /** Events that were last recorded by a stream that takes part. */
   readonly #events = new Set<bigint>();
@@ -64,10 +64,15 @@ export class StreamCapture {
       throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);
     }
     const { driver } = device;
-    const begin = () => driver.capture.cuStreamBeginCapture_v2(handle, code);
-    checkCuda(driver, "cuStreamBeginCapture_v2", stream.enqueue(begin));
     this.stream = stream;
     this.#add(stream);
+    try {
+      const begin = () => driver.capture.cuStreamBeginCapture_v2(handle, code);
+      checkCuda(driver, "cuStreamBeginCapture_v2", stream.enqueue(begin));
+    } catch (error) {
+      stream.release();
+      throw error;
+    }
     beginCapture(this);
   }
 

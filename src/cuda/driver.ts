@@ -7,6 +7,7 @@ import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { LibraryDescription } from "../ffi/library.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { faultOf } from "./simulation.ts";
 import { readCString } from "../ffi/text.ts";
 import type { Functions } from "../ffi/types.ts";
 
@@ -34,15 +35,42 @@ export class CudaError extends Error {
   readonly codeName: string;
   /** The function that returned it. */
   readonly call: string;
+  /**
+   * Whether the device's context is lost with all that is in it: from now on every call returns the same error, until
+   * the process ends. Its `cause` is the error that was first seen, if that is another one; in the simulator the first
+   * one's cause says what the kernel did. Closing what is left does nothing then, and does not throw.
+   */
+  readonly isSticky: boolean;
 
   /** For implementations of the driver. */
-  constructor(call: string, code: number, codeName: string, explanation: string) {
-    super(`${call} failed with ${codeName} (${code})${explanation === "" ? "" : `: ${explanation}`}`);
+  constructor(call: string, code: number, codeName: string, explanation: string, options?: ErrorOptions) {
+    super(`${call} failed with ${codeName} (${code})${explanation === "" ? "" : `: ${explanation}`}`, options);
     this.code = code;
     this.codeName = codeName;
     this.call = call;
+    this.isSticky = lost.has(code);
   }
 }
+
+/** The errors of which the header says that the process must be terminated and relaunched. */
+const lost: ReadonlySet<number> = new Set([
+  CUresult.CUDA_ERROR_CONTAINED,
+  CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,
+  CUresult.CUDA_ERROR_LAUNCH_TIMEOUT,
+  CUresult.CUDA_ERROR_ASSERT,
+  CUresult.CUDA_ERROR_HARDWARE_STACK_ERROR,
+  CUresult.CUDA_ERROR_ILLEGAL_INSTRUCTION,
+  CUresult.CUDA_ERROR_MISALIGNED_ADDRESS,
+  CUresult.CUDA_ERROR_INVALID_ADDRESS_SPACE,
+  CUresult.CUDA_ERROR_INVALID_PC,
+  CUresult.CUDA_ERROR_LAUNCH_FAILED,
+  CUresult.CUDA_ERROR_TENSOR_MEMORY_LEAK,
+  CUresult.CUDA_ERROR_MPS_CLIENT_TERMINATED,
+  CUresult.CUDA_ERROR_EXTERNAL_DEVICE,
+]);
+
+/** The first of each sticky error. The devices of a driver share it: which of them is lost the code does not say. */
+const firstSeen = new WeakMap<CudaDriver, Map<number, CudaError>>();
 
 const names = new Map<number, string>(Object.entries(CUresult).map(([name, code]) => [code, name]));
 
@@ -68,7 +96,47 @@ export function cudaError(driver: CudaDriver, call: string, code: number): CudaE
   const text = arena.out("ptr");
   driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
   const words = [readCString(text.value), remedies.get(code) ?? ""].filter((one) => one !== "");
-  return new CudaError(call, code, resultName(code), words.join(". "));
+  return lost.has(code)
+    ? stickyError(driver, call, code, words)
+    : new CudaError(call, code, resultName(code), words.join(". "));
+}
+
+function stickyError(driver: CudaDriver, call: string, code: number, words: readonly string[]): CudaError {
+  const seen = firstSeen.get(driver) ?? new Map<number, CudaError>();
+  firstSeen.set(driver, seen);
+  const first = seen.get(code);
+  const told = first === undefined
+    ? "This call is the first to report it, the work that failed was enqueued before"
+    : `It was first reported by ${first.call}: see the cause`;
+  const explanation = [...words, told, advice].join(". ");
+  const cause = first ?? faultOf(driver);
+  const error = new CudaError(call, code, resultName(code), explanation, cause === undefined ? undefined : { cause });
+  if (first === undefined) seen.set(code, error);
+  return error;
+}
+
+const advice = "The context is lost: every later call of the device fails like this one, and memory on it cannot be " +
+  "read any more. Start the process anew; to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
+
+/**
+ * Throws unless a call that gives something back has succeeded. In a context that is lost there is nothing left to give
+ * back, and the error that told of it has been seen: a close after it must not hide it.
+ *
+ * @throws {CudaError}
+ */
+export function checkRelease(driver: CudaDriver, call: string, code: number): void {
+  if (code !== CUresult.CUDA_SUCCESS && !lost.has(code) && !gone.has(code)) throw cudaError(driver, call, code);
+}
+
+/** There is nothing to give back either when somebody else has destroyed the context, or the process is ending. */
+const gone: ReadonlySet<number> = new Set([
+  CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED,
+  CUresult.CUDA_ERROR_DEINITIALIZED,
+]);
+
+/** Whether an error says that a context is lost. */
+export function isSticky(error: unknown): boolean {
+  return error instanceof CudaError && error.isSticky;
 }
 
 /** What to do about errors that a program makes by the order of its calls. */

@@ -6,7 +6,7 @@
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda } from "./driver.ts";
+import { checkCuda, checkRelease } from "./driver.ts";
 import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
 
 /** A CUDA event. */
@@ -96,7 +96,7 @@ export class CudaEvent {
     if (this.#closed) return;
     this.#closed = true;
     const { driver } = this.device;
-    checkCuda(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
+    checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
   }
 
   /** Destroys the event. */

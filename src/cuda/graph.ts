@@ -9,7 +9,7 @@ import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/text.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda } from "./driver.ts";
+import { checkCuda, checkRelease } from "./driver.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphUse } from "./graph_use.ts";
 
@@ -154,7 +154,7 @@ export class CudaGraph {
     const { driver } = this.device;
     const code = driver.graph.cuGraphDestroy(this.#handle);
     this.#release();
-    checkCuda(driver, "cuGraphDestroy", code);
+    checkRelease(driver, "cuGraphDestroy", code);
   }
 
   /** Destroys the graph. */

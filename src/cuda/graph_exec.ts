@@ -5,9 +5,9 @@
  */
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { captureOf } from "./captures.ts";
+import { afterCaptures, captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, CudaError, resultName } from "./driver.ts";
+import { checkCuda, checkRelease, CudaError, resultName } from "./driver.ts";
 import type { CudaGraph } from "./graph.ts";
 import type { GraphUse } from "./graph_use.ts";
 import type { CudaStream } from "./stream.ts";
@@ -98,9 +98,11 @@ export class CudaGraphExec {
     if (this.#closed) return;
     this.#closed = true;
     const { driver } = this.device;
-    const code = driver.graph.cuGraphExecDestroy(this.#handle);
-    this.#release();
-    checkCuda(driver, "cuGraphExecDestroy", code);
+    afterCaptures(driver, () => { // it would spoil a capture
+      const code = driver.graph.cuGraphExecDestroy(this.#handle);
+      this.#release();
+      checkRelease(driver, "cuGraphExecDestroy", code);
+    });
   }
 
   /** Destroys it. */

@@ -4,8 +4,10 @@
  *
  * @module
  */
+import { unheard } from "../ffi/unheard.ts";
 import { afterCaptures, isCapturing } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
+import { isSticky } from "./driver.ts";
 import type { CudaStream } from "./stream.ts";
 
 /** Something that captured work uses. */
@@ -63,37 +65,51 @@ export class GraphUse {
   /** What has a home stream is given back there, behind the launches; the rest when these are over. */
   #release(): void {
     const busy = [...this.#streams].filter(isBusy);
-    const others: (() => void)[] = [];
+    const later: (() => void)[] = [];
+    const now: (() => void)[] = [];
     for (const { home, release } of this.#used) {
-      if (home === null) others.push(release);
-      else {
-        for (const stream of busy) follow(home, stream);
-        release();
-      }
+      const isOrdered = busy.length === 0 || (home !== null && busy.every((stream) => follows(home, stream)));
+      (isOrdered ? now : later).push(release);
     }
-    const finish = () => {
-      for (const release of others) release();
+    const end = () => {
       for (const stream of this.#streams) stream.release();
       this.#releaseDevice();
     };
-    if (busy.length === 0 || others.length === 0) finish();
-    else void Promise.allSettled(busy.map((stream) => stream.completed())).then(finish);
+    if (later.length === 0) return allOf([...now, end]);
+    const over = Promise.allSettled(busy.map((stream) => stream.completed()));
+    void over.then(() => allOf([...later, end])).catch((error) => unheard("giving back what a graph has used", error));
+    allOf(now);
   }
 }
 
-/** Whether work of a stream is under way. One whose context has failed does nothing any more. */
+/** Calls all functions, also when some of them throw. @throws what the first of these has thrown */
+function allOf(functions: readonly (() => void)[]): void {
+  const errors: unknown[] = [];
+  for (const one of functions) {
+    try {
+      one();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+/** Whether work of a stream is under way. One whose context is lost does nothing any more; one that cannot say may. */
 function isBusy(stream: CudaStream): boolean {
   try {
     return !stream.isDone;
-  } catch {
-    return false;
+  } catch (error) {
+    return !isSticky(error);
   }
 }
 
-function follow(home: CudaStream, stream: CudaStream): void {
+/** Lets a stream wait for another. @returns whether what it does from now on comes after the other's work */
+function follows(home: CudaStream, stream: CudaStream): boolean {
   try {
     home.wait(stream);
-  } catch {
-    // The context has failed: nothing runs in it any more that could use the memory.
+    return true;
+  } catch (error) {
+    return isSticky(error); // in a lost context there is no other's work any more
   }
 }

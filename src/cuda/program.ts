@@ -7,8 +7,9 @@ import { NativeArena } from "../ffi/arena.ts";
 import { cString } from "../ffi/text.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource } from "./compiler.ts";
+import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda } from "./driver.ts";
+import { checkCuda, checkRelease } from "./driver.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
 
@@ -40,8 +41,15 @@ export class Program {
     this.#handle = out.value;
     const release = device.hold();
     this.#holders = new Holders(() => {
-      device.within(() => checkCuda(driver, "cuModuleUnload", driver.module.cuModuleUnload(this.#handle)));
-      release();
+      // The driver unloads nothing while a stream is captured: it would spoil the capture.
+      afterCaptures(driver, () => {
+        try {
+          const code = device.within(() => driver.module.cuModuleUnload(this.#handle));
+          checkRelease(driver, "cuModuleUnload", code);
+        } finally {
+          release();
+        }
+      });
     });
   }
 

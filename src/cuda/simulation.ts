@@ -10,11 +10,21 @@ import type { CudaDriver } from "./driver.ts";
 /** Makes a simulated driver. */
 export type Simulator = (options: SimulateOptions) => CudaDriver;
 
+/** Says why a kernel on a simulated driver has failed; undefined if none has, or the driver is a real one. */
+export type FaultOf = (driver: CudaDriver) => unknown;
+
 let provided: Simulator | undefined;
+let explain: FaultOf = () => undefined;
 
 /** Plugs the simulator in. */
-export function provideSimulator(simulator: Simulator): void {
+export function provideSimulator(simulator: Simulator, faultOf: FaultOf): void {
   provided = simulator;
+  explain = faultOf;
+}
+
+/** Why a kernel has failed, if the driver is a simulated one. */
+export function faultOf(driver: CudaDriver): unknown {
+  return explain(driver);
 }
 
 /** The simulator. */

@@ -11,7 +11,7 @@ import { type CaptureOptions, StreamCapture } from "./capture.ts";
 import { isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, cudaError } from "./driver.ts";
+import { checkCuda, checkRelease, cudaError } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph.ts";
 import { Holders } from "./holders.ts";
@@ -41,8 +41,12 @@ export class CudaStream {
     this.#holders = new Holders(() => {
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
-      device.within(() => checkCuda(driver, "cuStreamDestroy_v2", driver.stream.cuStreamDestroy_v2(handle)));
-      releaseDevice();
+      try {
+        const code = device.within(() => driver.stream.cuStreamDestroy_v2(handle));
+        checkRelease(driver, "cuStreamDestroy_v2", code);
+      } finally {
+        releaseDevice();
+      }
     });
   }
 
@@ -243,6 +247,11 @@ export class CudaStream {
     return code === CUresult.CUDA_SUCCESS;
   }
 
+  /** Throws if `close` has been called: work may still be enqueued for those who hold the stream, but nobody else may begin. */
+  checkOpen(): void {
+    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
+  }
+
   /** Whether `close` has been called. */
   get isClosed(): boolean {
     return this.#holders.isClosed;
@@ -255,7 +264,7 @@ export class CudaStream {
    * @throws {TypeError} if the stream is closed, or its Cuda
    */
   retain(): void {
-    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
+    this.checkOpen();
     if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
     this.#holders.retain();
   }

@@ -5,7 +5,7 @@
  * @module
  */
 import { isCapturing } from "../cuda/captures.ts";
-import { CudaError } from "../cuda/driver.ts";
+import { CudaError, isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { onLookForLeaks } from "../cuda/checking.ts";
@@ -28,14 +28,15 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
   pending = [];
   const errors: unknown[] = [];
   for (const one of waiting) {
-    if (!mayFree(one.passed)) {
-      pending.push(one);
-      continue;
-    }
+    let passed = false;
     try {
-      finish(one);
+      passed = mayFree(one.passed);
+      if (passed) finish(one);
     } catch (error) {
       errors.push(error);
+    }
+    if (!passed) {
+      pending.push(one);
     }
   }
   if (errors.length > 0) throw errors[0];
@@ -47,23 +48,28 @@ onLookForLeaks(() => {
   drainFrees();
 });
 
-/** Whether nothing stands before a free: what was enqueued is done, or its context has failed and does nothing any more. */
+/**
+ * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
+ * the driver fails to say, it is asked again later.
+ */
 function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
   try {
     return work.isDone;
   } catch (error) {
-    if (error instanceof CudaError) return true;
-    throw error;
+    return isSticky(error);
   }
 }
 
 function finish({ passed, release, free }: Pending): void {
   try {
-    passed.close();
     free();
   } finally {
-    release();
+    try {
+      passed.close();
+    } finally {
+      release();
+    }
   }
 }
 

@@ -7,7 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
-import { checkCuda, CudaError } from "../cuda/driver.ts";
+import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -130,6 +130,7 @@ export class DeviceMemoryResource extends MemoryResource {
     reclaim();
     const { device, pool } = this;
     const stream = options.stream ?? device.defaultStream;
+    stream.checkOpen(); // it may be closed and still there, but must not become the home of anything
     refuseCapture(stream, bytes);
     const { handle } = pool; // a closed pool is an error before anything is held
     pool.retain();
@@ -145,7 +146,6 @@ export class DeviceMemoryResource extends MemoryResource {
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe: this.#describe });
     } catch (error) {
-      if (ptr !== 0n) freeInOrder(ptr, stream); // the stream is closed, but something still holds it
       pool.release();
       throw error;
     }
@@ -189,14 +189,14 @@ export class DeviceMemoryResource extends MemoryResource {
 function refuseCapture(stream: CudaStream, bytes: number): void {
   if (captureOf(stream) === null) return;
   throw new TypeError(
-    `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture, or on another stream`,
+    `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture`,
   );
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
-  checkCuda(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
+  checkRelease(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
 }
 
 provideDeviceMemory((device) => new DeviceMemoryResource(device));

@@ -5,7 +5,7 @@
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
@@ -25,7 +25,7 @@ export interface DriverCalls {
 }
 
 function free({ driver }: CudaDevice, ptr: bigint): void {
-  checkCuda(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
+  checkRelease(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
 }
 
 const pinned: DriverCalls = {
@@ -33,7 +33,7 @@ const pinned: DriverCalls = {
   acquire: ({ driver }, out, bytes) => {
     checkCuda(driver, "cuMemHostAlloc", driver.hostMemory.cuMemHostAlloc(out, bytes, CU_MEMHOSTALLOC.PORTABLE));
   },
-  release: ({ driver }, ptr) => checkCuda(driver, "cuMemFreeHost", driver.hostMemory.cuMemFreeHost(ptr)),
+  release: ({ driver }, ptr) => checkRelease(driver, "cuMemFreeHost", driver.hostMemory.cuMemFreeHost(ptr)),
 };
 
 const managed: DriverCalls = {

@@ -8,6 +8,7 @@ import type { CudaDriver } from "../cuda/driver.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
+import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 
@@ -94,7 +95,11 @@ const forgotten = new FinalizationRegistry<Holding>((holding) => {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
   }
   holding.closed = true;
-  freeIfUnused(holding);
+  try {
+    freeIfUnused(holding);
+  } catch (error) {
+    unheard(`freeing a MemoryBuffer of ${holding.size} bytes that was collected`, error);
+  }
 });
 
 /**

@@ -10,8 +10,9 @@ import {
   CU_MEMPOOL_ATTR,
   CUmemPoolProps,
 } from "../../bindings/cuda_types.ts";
+import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
@@ -68,8 +69,11 @@ export class MemoryPool {
     this.#holders = new Holders(() => {
       const { driver } = device;
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
-      checkCuda(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
-      releaseDevice();
+      afterCaptures(driver, () => {
+        const code = driver.pool.cuMemPoolDestroy(handle);
+        releaseDevice();
+        checkRelease(driver, "cuMemPoolDestroy", code);
+      });
     });
   }
 
@@ -110,7 +114,12 @@ export class MemoryPool {
     const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
     checkCuda(driver, "cuMemPoolCreate", device.within(create));
     const pool = new MemoryPool(device, out.value, shareable ? "shareable" : "own");
-    pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
+    try {
+      pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
+    } catch (error) {
+      pool.close();
+      throw error;
+    }
     return pool;
   }
 

@@ -23,7 +23,7 @@ import { Pool } from "./pool.ts";
 import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
-import { refuse, unsimulated } from "./refusal.ts";
+import { refuse } from "./refusal.ts";
 import { Scheduler, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./shared_objects.ts";
 
@@ -211,15 +211,23 @@ export class Machine {
   /**
    * Appends work to a stream; to its capture, if it is being captured.
    *
-   * @param kind what it is as a node of a graph, or a name for what is no node
+   * @param kind what it is as a node of a graph, or that it cannot be captured
    * @param after what the work waits for besides what the stream's rules say
    * @returns the queued task, or null if the work was captured
    */
-  submit(stream: Stream, kind: NodeKind | string, run: () => void, after: readonly (Task | null)[] = []): Task | null {
+  submit(
+    stream: Stream,
+    kind: NodeKind | "uncapturable",
+    run: () => void,
+    after: readonly (Task | null)[] = [],
+  ): Task | null {
     const { capture } = stream;
     if (capture === null) return this.enqueue(stream, run, after);
+    if (kind === "uncapturable") {
+      this.invalidate(capture.of);
+      throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    if (typeof kind === "string") throw unsimulated(`${kind} as nodes of graphs`);
     const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run };
     capture.of.graph.nodes.push(node);
     stream.capture = { of: capture.of, point: [node] };
@@ -307,10 +315,10 @@ export class Machine {
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
 
-  /** Begins to use a context. */
+  /** Begins to use a context. A primary one in which a kernel has failed stays so until the process ends. */
   revive(context: Context): void {
+    this.refuseFault(context);
     context.alive = true;
-    context.fault = 0;
     context.gate = null;
     this.contexts.set(context.handle, context);
   }

@@ -6,9 +6,12 @@
 import { provideCheck } from "../cuda/checking.ts";
 import { provideSimulator } from "../cuda/simulation.ts";
 import { checkDriver } from "./checker/checker.ts";
-import { simulateDriver } from "./driver.ts";
+import { SimulatedDriver, simulateDriver } from "./driver.ts";
 
-provideSimulator((options) => simulateDriver(options).driver);
+provideSimulator(
+  (options) => simulateDriver(options).driver,
+  (driver) => SimulatedDriver.of(driver)?.lastKernelError ?? undefined,
+);
 provideCheck(checkDriver);
 
 export { CausalityChecker, checkDriver } from "./checker/checker.ts";

@@ -411,7 +411,7 @@ export const examples: readonly Example[] = [
     const host = raw.pageable(64);
     const memory = raw.word((at) => driver.memory.cuMemAlloc_v2(at, 64n));
     raw.onClose(() => driver.memory.cuMemFree_v2(memory));
-    const { GLOBAL, RELAXED } = CU_STREAM_CAPTURE_MODE;
+    const { GLOBAL, RELAXED, THREAD_LOCAL } = CU_STREAM_CAPTURE_MODE;
     const { cuStreamBeginCapture_v2: begin, cuStreamEndCapture: end, cuStreamIsCapturing } = driver.capture;
     const fill = (stream: bigint) => driver.fill.cuMemsetD8Async(memory, 1, 64n, stream);
     const isCapturing = (stream: bigint) => {
@@ -482,6 +482,41 @@ export const examples: readonly Example[] = [
       raw.ok(driver.event.cuEventRecord(event, two));
       return driver.stream.cuStreamWaitEvent(one, event, 0);
     });
+    attempt("a stream that has joined is destroyed", GLOBAL, () => {
+      const three = raw.word((at) => driver.stream.cuStreamCreate(at, CU_STREAM.NON_BLOCKING));
+      raw.ok(driver.event.cuEventRecord(event, one));
+      raw.ok(driver.stream.cuStreamWaitEvent(three, event, 0));
+      return driver.stream.cuStreamDestroy_v2(three);
+    });
+    attempt("an event of the capture is destroyed", GLOBAL, () => {
+      const late = raw.word((at) => driver.event.cuEventCreate(at, 2));
+      raw.ok(driver.event.cuEventRecord(late, one));
+      return driver.event.cuEventDestroy_v2(late);
+    });
+    raw.ok(begin(one, GLOBAL));
+    raw.ok(fill(one));
+    raw.ok(end(one, graph.$address));
+    const made = graph.value;
+    const exec = raw.word((at) => driver.graph.cuGraphInstantiateWithFlags(at, made, 0n));
+    const pinned = raw.word((at) => driver.hostMemory.cuMemHostAlloc(at, 64n, 0));
+    const pool = raw.pool(0);
+    attempt("launch a graph", GLOBAL, () => driver.graph.cuGraphLaunch(exec, one));
+    attempt("launch a graph on another stream", THREAD_LOCAL, () => driver.graph.cuGraphLaunch(exec, two));
+    attempt("upload a graph", GLOBAL, () => driver.graph.cuGraphUpload(exec, one));
+    attempt("destroy an executable graph", THREAD_LOCAL, () => driver.graph.cuGraphExecDestroy(exec));
+    attempt("prefetch", GLOBAL, () => driver.managedMemory.cuMemPrefetchAsync(memory, 64n, 0, one));
+    const { pool: pools } = driver;
+    const fromPool = () => pools.cuMemAllocFromPoolAsync(out.$address, 64n, pool, two);
+    attempt("allocate from a pool on another stream", THREAD_LOCAL, fromPool);
+    attempt("free nothing on another stream", THREAD_LOCAL, () => pools.cuMemFreeAsync(0n, two));
+    attempt("trim a pool", THREAD_LOCAL, () => pools.cuMemPoolTrimTo(pool, 0n));
+    attempt("free", THREAD_LOCAL, () => driver.memory.cuMemFree_v2(memory));
+    attempt("free of the host", THREAD_LOCAL, () => driver.hostMemory.cuMemFreeHost(pinned));
+    attempt("allocate on the host", THREAD_LOCAL, () => driver.hostMemory.cuMemHostAlloc(out.$address, 64n, 0));
+    raw.ok(driver.graph.cuGraphExecDestroy(exec));
+    raw.ok(driver.graph.cuGraphDestroy(made));
+    raw.ok(driver.hostMemory.cuMemFreeHost(pinned));
+    graph.value = 0n;
     attempt("end on another stream", GLOBAL, () => {
       raw.ok(driver.event.cuEventRecord(event, one));
       raw.ok(driver.stream.cuStreamWaitEvent(two, event, 0));

@@ -94,7 +94,7 @@ test("an address that is not allocated ends the context's work, and every later 
   const cause = SimulatedDriver.of(cuda.driver)?.lastKernelError;
   assertInstanceOf(cause, PtxFault);
   assertStringIncludes(String(cause.cause), "nothing is allocated there");
-  for (const one of [x, y]) assertThrows(() => one.close(), CudaError, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  for (const one of [x, y]) one.close(); // there is nothing left to give back, and the error has been seen
 });
 
 test("memory that is freed, or not yet allocated, in stream order is no memory to a kernel elsewhere", () => {

@@ -152,16 +152,17 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
     },
     cuGraphUpload(handle, stream) {
       exec(handle);
-      machine.submit(machine.stream(stream), "uploads of graphs", () => {});
+      machine.submit(machine.stream(stream), "uncapturable", () => {});
     },
     cuGraphLaunch(handle, streamHandle) {
       const launched = exec(handle);
       const stream = machine.stream(streamHandle);
-      if (stream.capture !== null) throw unsimulated("graphs in graphs");
+      machine.refuseCapturing(stream);
       launch(machine, launched, stream);
     },
     cuGraphExecDestroy(handle) {
       exec(handle);
+      machine.refuseInCapture();
       machine.graphExecs.delete(handle); // launches that are queued still run
     },
     cuGraphDestroy(handle) {

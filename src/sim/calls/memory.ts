@@ -74,6 +74,7 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     Object.values(names).reduce((all, flag) => all | flag, 0);
   const allocate = (out: bigint, size: bigint, flags: number): void => {
     const context = machine.current();
+    machine.refuseInCapture();
     if ((flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     if (size === 0n) return writeWord(out, 0n);
     const bytes = Number(size);
@@ -94,6 +95,7 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     cuMemAllocHost_v2: (out, size) => allocate(out, size, 0),
     cuMemFreeHost(address) {
       machine.current();
+      machine.refuseInCapture();
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation?.kind !== "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -165,9 +167,10 @@ export function managedMemoryCalls(machine: Machine): Behaviour<"managedMemory">
     },
     cuMemPrefetchAsync(address, count, device, stream) {
       const target = machine.stream(stream);
+      machine.refuseCapturing(target);
       managed(address, count);
       place(device);
-      machine.submit(target, "prefetches", () => {}); // it moves no bytes here, but it has its place in the order
+      machine.submit(target, "uncapturable", () => {}); // it moves no bytes here, but it has its place in the order
     },
   };
 }

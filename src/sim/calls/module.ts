@@ -90,6 +90,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
       cuModuleLoadDataEx: (out, image) => load(out, image),
       cuModuleUnload(handle) {
         const module = loaded(handle);
+        machine.refuseInCapture();
         modules.delete(handle);
         for (const { handle: one } of module.functions.values()) functions.delete(one);
         for (const task of machine.tails(module.context)) machine.scheduler.force(task);

@@ -59,10 +59,11 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     cuMemFreeAsync(address, handle) {
       refuseWithoutPools();
       const stream = machine.stream(handle);
+      if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+      machine.refuseInCapture();
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
       if (allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       machine.enqueue(stream, () => machine.space.free(allocation));
@@ -98,7 +99,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuMemPoolSetAttribute: (handle, attribute, value) => writeAttribute(machine.pool(handle), attribute, value),
     cuMemPoolTrimTo(handle, keep) {
-      machine.pool(handle).trim(keep);
+      const pool = machine.pool(handle);
+      machine.refuseInCapture();
+      pool.trim(keep);
     },
     cuMemPoolGetAccess(out, handle, location) {
       const pool = machine.pool(handle);
@@ -150,6 +153,7 @@ function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, strea
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+  machine.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);
   const device = machine.device(pool.ordinal);
   const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);

@@ -34,7 +34,7 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       if (stream === stream.context.legacy || stream === stream.context.perThread) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       }
-      if (stream.capture !== null) machine.invalidate(stream.capture.of);
+      if (stream.capture?.of.origin === stream) machine.invalidate(stream.capture.of);
       machine.streams.delete(handle);
       stream.destroyed = true; // what is queued still runs; the stream is forgotten after that
       if (stream.tail?.done !== false) stream.context.streams.delete(stream);
@@ -73,7 +73,7 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      machine.submit(stream, "attachments of managed memory", () => {}); // every device sees all of it anyway: only its place in the order remains
+      machine.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only its place in the order remains
     },
     cuLaunchHostFunc(handle, fn, userData) {
       const stream = machine.stream(handle);

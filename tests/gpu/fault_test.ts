@@ -1,0 +1,58 @@
+/** After an illegal address: what fails, how it says so, and what must not fail. On a simulated GPU, and on a real one. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { test } from "node:test";
+import { patiently, runScriptForJson } from "../support/child.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+
+type Results = Readonly<
+  Record<string, string | { code?: string; call?: string; isSticky?: boolean; cause?: string; message?: string }>
+>;
+
+const script = new URL("./fault_child.ts", import.meta.url);
+
+/** What fails with the sticky error. */
+const failing = [
+  "completed(), called before the error is known",
+  "the first wait",
+  "synchronize()",
+  "completed()",
+  "event.completed()",
+  "isDone",
+  "createStream()",
+  "allocate",
+  "launch",
+  "launch a graph",
+];
+
+async function law(where: "real" | "simulated"): Promise<void> {
+  const results = await runScriptForJson(script, { args: [where] }) as Results; // what the script has printed
+  let first: string | undefined;
+  for (const [what, outcome] of Object.entries(results)) {
+    const seen = `${what}: ${JSON.stringify(outcome)}`;
+    if (!failing.includes(what)) {
+      assertEquals(outcome, "ok", seen);
+      continue;
+    }
+    assert(typeof outcome === "object", seen);
+    const { code, isSticky, message = "", call = "", cause } = outcome;
+    assertEquals([code, isSticky], ["CUDA_ERROR_ILLEGAL_ADDRESS", true], seen);
+    assertMatch(message, /The context is lost.*Start the process anew/, seen);
+    if (first === undefined) {
+      assertMatch(message, /the first to report it/, seen);
+      assertEquals(cause, where === "real" ? "none" : "PtxFault", seen);
+      first = call;
+    } else {
+      assertMatch(message, new RegExp(`first reported by ${first}`), seen);
+      assertEquals(cause, "CudaError", seen);
+    }
+  }
+  assertEquals(Object.keys(results).filter((what) => failing.includes(what)), failing);
+}
+
+const said = "after an illegal address all work says so, and all closing is quiet";
+
+test(`simulated: ${said}`, patiently, () => law("simulated"));
+
+const [name, options] = needs(missingGpus(), said);
+test(name, { ...patiently, ...options }, () => law("real"));
