@@ -57,7 +57,7 @@ export function readArray(address: bigint, field: ArrowField, read: ReadInteger,
     throw walk.refusal(values === null ? "has a dictionary that its schema does not have" : "has no dictionary");
   }
   const dictionary = values === null ? null : readArray(raw.dictionary, values, read, walk, depth + 1);
-  const sizes = sizesOf(field, { length, offset }, pointers, children, read, walk);
+  const sizes = sizesOf(field, { length, offset }, pointers, read, walk);
   const buffers = pointers.map((ptr, i) => {
     const isHost = hasViews(type) && i === pointers.length - 1;
     return makeBuffer(ptr, sizes[i] ?? 0, isHost, `buffer ${i}`, i === 0 && nullCount <= 0, walk);
@@ -99,15 +99,11 @@ function sizesOf(
   { type }: ArrowField,
   extent: { readonly length: number; readonly offset: number },
   pointers: readonly bigint[],
-  children: readonly RawArray[],
   read: ReadInteger,
   walk: Walk,
 ): readonly number[] {
   try {
-    const needs = needsOf(type, extent, pointers.length, probe(pointers, read, walk));
-    const short = children.find(({ length }) => length < needs.childLength);
-    if (short === undefined) return needs.bytes;
-    throw walk.refusal(`has a child of ${short.length} elements: expected at least ${needs.childLength}`);
+    return needsOf(type, extent, pointers.length, probe(pointers, read, walk)).bytes; // children are checked by ArrowArray
   } catch (error) {
     if (error instanceof RangeError) throw walk.refusal(`is not valid: ${error.message}`);
     throw error;

@@ -341,4 +341,30 @@ for (const [depth, isRight] of [[64, true], [65, false], [1000, false]] as const
   }
   assertEquals(failed, !isRight, `${depth} levels`);
 }
+// Two children at one address, 30 times: walking every path would take 2^30 steps.
+for (const side of ["schema", "array"] as const) {
+  using arena = new NativeArena();
+  const writer = new RawWriter(arena, release);
+  const twins = (depth: number): Model => ({
+    ...nested(0),
+    ...depth === 0 ? {} : { format: "+s", children: [twins(depth - 1), { ...nested(0), name: "twin" }] },
+  });
+  const model = twins(30);
+  const quirk = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
+  const whole = { schema: writer.schema(model), array: writer.array(encode(model, [], quirk)) };
+  let at = whole[side];
+  for (let depth = 30; depth > 0; depth--) {
+    const children = pointerAt(at, side === "schema" ? 40 : 48);
+    at = pointerAt(children, 0);
+    setPointer(children, 8, at);
+  }
+  let refused = "";
+  try {
+    ArrowArray.from(whole);
+  } catch (error) {
+    assertInstanceOf(error, ExchangeError);
+    refused = error.message;
+  }
+  assert(/leads twice/.test(refused), `${side}: ${refused}`);
+}
 console.log(JSON.stringify(tally));

@@ -9,13 +9,14 @@ import {
   ArrowArray,
   arrowField,
   type CudaDevice,
+  CudaEvent,
   type CudaStream,
   DeviceMemoryResource,
   ExchangeError,
   HostMemoryResource,
   liveExports,
   ManagedMemoryResource,
-  type MemoryBuffer,
+  MemoryBuffer,
   PinnedMemoryResource,
   StridedMemoryView,
 } from "../../mod.ts";
@@ -133,6 +134,78 @@ export const arrowBehaviours: readonly Behaviour[] = [
   },
 
   {
+    name: "an Arrow array whose buffers have several home streams is ready when all of them have come so far",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      const memory = new DeviceMemoryResource(device);
+      const size = root.bytes / 4;
+      using slow = device.createStream();
+      using ballast = memory.allocate(root.bytes, { stream: slow });
+      using more = memory.allocate(root.bytes, { stream: slow });
+      using source = filled(size, 1);
+      using seen = filled(size, 0);
+      for (const order of [[0, 1], [1, 0]]) {
+        using quick = device.createStream();
+        using consumer = device.createStream();
+        using taken = memory.allocate(size, { stream: consumer });
+        const buffers = [slow, quick].map((stream) => memory.allocate(size, { stream }));
+        for (const buffer of buffers) buffer.fill(9, { stream: slow });
+        device.synchronize();
+        for (let i = 0; i < 10; i++) more.copyFrom(ballast, { stream: slow });
+        const [first, second] = buffers;
+        if (first === undefined || second === undefined) throw new Error("there are two buffers");
+        first.copyFrom(source, { stream: slow });
+        const children = order.map((at) =>
+          new ArrowArray({
+            field: arrowField("C", { nullable: false }),
+            length: size,
+            buffers: [null, bytesOf(buffers[at] ?? first)],
+          })
+        );
+        const field = arrowField({ kind: "struct", children: children.map((child) => child.field) });
+        const table = new ArrowArray({ field, length: size, buffers: [null], children });
+        using back = ArrowArray.from(table, { stream: consumer });
+        const bytes = back.child(order.indexOf(0)).buffers[1];
+        if (bytes === null || bytes === undefined) throw new Error("the child has values");
+        taken.copyFrom(bytes.buffer, { stream: consumer });
+        taken.copyTo(seen, { stream: consumer });
+        consumer.synchronize();
+        assert(seen.bytes().every((byte) => byte === 1), "the consumer must wait for both streams");
+        back.close();
+        for (const buffer of buffers) buffer.close();
+      }
+    },
+  },
+
+  {
+    name: "an Arrow import is given back when the stream that it was used on has done its work",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      using home = device.createStream();
+      using consumer = device.createStream();
+      const memory = new DeviceMemoryResource(device);
+      using owner = memory.allocate(root.bytes, { stream: home });
+      using target = memory.allocate(root.bytes, { stream: consumer });
+      device.synchronize();
+      const done: boolean[] = [];
+      // A producer that frees at once, on no stream.
+      const free = () => void done.push(consumer.isDone);
+      const buffer = MemoryBuffer.fromAllocation({ ptr: owner.ptr, size: root.bytes, device, stream: null, free });
+      const exported = StridedMemoryView.fromBuffer(buffer, { shape: [root.bytes], dtype: "uint8" }).toArrowDevice();
+      assertEquals(placeOf(exported.ptr).slot, 0n, "without a home stream there is nothing to wait for");
+      buffer.close();
+      using view = StridedMemoryView.fromArrowDevice(exported, { stream: consumer });
+      for (let i = 0; i < 10; i++) target.copyFrom(view.buffer, { stream: consumer });
+      view.close();
+      assertEquals([exported.released, done], [true, [true]]);
+    },
+  },
+
+  {
     name: "an Arrow array over two devices is refused",
     devices: 2,
     run(root) {
@@ -192,7 +265,7 @@ function filled(size: number, value: number): MemoryBuffer {
  */
 export function consumeArrowWhileFreeing(
   root: Root,
-  how: "ordered" | "event ignored",
+  how: "imported" | "by a consumer in C" | "event ignored",
 ): { readonly right: boolean; readonly reused: boolean } {
   using cuda = root.open();
   const device = cuda.device(0);
@@ -215,14 +288,16 @@ export function consumeArrowWhileFreeing(
   buffer.copyFrom(old, { stream: home });
   const exported = StridedMemoryView.fromBuffer(buffer, { shape: [size], dtype: "uint8" }).toArrowDevice();
   const address = buffer.ptr;
-  if (how === "ordered") {
+  if (how === "imported") {
     const view = StridedMemoryView.fromArrowDevice(exported, { stream: consumer });
     for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
     taken.copyFrom(view.buffer, { stream: consumer });
     view.close();
   } else {
-    device.copy(taken.ptr, address, size, "DtoD", consumer); // a consumer that does not wait for sync_event
-    exported.close();
+    if (how === "by a consumer in C") consumer.wait(new CudaEvent(device, placeOf(exported.ptr).event));
+    for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
+    device.copy(taken.ptr, address, size, "DtoD", consumer);
+    exported.close(); // the release callback is called while the consumer's work is still enqueued
   }
   assert(exported.released);
   buffer.close();

@@ -47,9 +47,11 @@ test("simulated control: without that order the consumer reads what came after i
 
 test("simulated: an Arrow consumer waits for the producer's event, and the memory is freed after its work", () => {
   for (const one of [...roots, ...seeds(64).map((seed) => root("random", seed))]) {
-    const { right, reused } = consumeArrowWhileFreeing(one, "ordered");
-    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
-    assertEquals(right, true);
+    for (const how of ["imported", "by a consumer in C"] as const) {
+      const { right, reused } = consumeArrowWhileFreeing(one, how);
+      assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+      assertEquals(right, true, how);
+    }
   }
 });
 
