@@ -8,7 +8,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
-import { ArrowArray, arrowField, ExchangeError, liveExports } from "../src/exchange/mod.ts";
+import {
+  ArrowArray,
+  arrowField,
+  ExchangeError,
+  liveExports,
+  type PyObject,
+  Python,
+  PythonError,
+} from "../src/exchange/mod.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";
 import { ffiPort } from "../src/ffi/port.ts";
@@ -21,6 +29,7 @@ import type { UcxEndpoint } from "../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../src/ucx/worker.ts";
 import { StridedMemoryView } from "../src/view/strided_memory_view.ts";
 import { collectGarbage } from "./support/collect.ts";
+import { findPython } from "./support/python.ts";
 import type { Growth } from "./resources_growth.ts";
 
 /** Opens and closes once. */
@@ -32,6 +41,12 @@ const memory = new HostMemoryResource();
 async function connected(): Promise<{ worker: UcxWorker; endpoint: UcxEndpoint }> {
   const worker = Ucx.open({ config: { TLS: "sm" } }).createWorker();
   return { worker, endpoint: await worker.connect(worker.address) };
+}
+
+function python(): Python {
+  const found = findPython("numpy");
+  if (typeof found === "string") throw new Error(found);
+  return Python.open({ home: found.executable });
 }
 
 /** Fails unless something fails as it should. */
@@ -125,6 +140,38 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
       await Promise.all([worker.recv(into, { tag: 1n, signal }), endpoint.send(from, { tag: 1n, signal })]);
       stop.abort();
       await never;
+    };
+  },
+  "value through Python": () => {
+    const identity: PyObject = python().evaluate("lambda value: value");
+    return () => {
+      using list: PyObject = identity([1, "two", 3.5, 4n ** 40n, null, { six: [true] }]);
+      list.$value();
+    };
+  },
+  "array through Python": () => {
+    const asarray: PyObject = python().import("numpy").$get("asarray");
+    const array = new Float32Array(250);
+    return () => {
+      using lent: PyObject = asarray.$call(array);
+      StridedMemoryView.from(lent).close();
+      liveExports();
+    };
+  },
+  "capsule that Python does not use": () => {
+    const ask: PyObject = python().evaluate("lambda array: array.__dlpack__()");
+    const array = new Float32Array(250);
+    return () => {
+      ask.$call(array).$close();
+      liveExports();
+    };
+  },
+  "exception of Python": () => {
+    const fails: PyObject = python().evaluate("lambda array: 1 // 0");
+    const array = new Float32Array(250);
+    return () => {
+      refused(() => fails(array), PythonError);
+      liveExports();
     };
   },
   "UCX endpoint": async () => {

@@ -266,3 +266,18 @@ test(...needs(missing, "what is no array, or no array that can be handed over, i
   assertEquals(typeof longdouble, "function");
   assert(liveExports() >= 0);
 });
+
+const core = findPython("numpy", "cuda-core");
+
+test(...needs(typeof core === "string" ? core : null, "cuda.core sees host memory of ours where it is"), () => {
+  const python = open();
+  python.run(`
+from cuda.core.utils import StridedMemoryView
+def see(array):
+    view = StridedMemoryView.from_any_interface(array, stream_ptr=-1)
+    return [str(view.ptr), list(view.shape), list(view.strides), str(view.dtype), view.readonly]
+`);
+  const view = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] }).permuted([1, 0]);
+  const seen = python.evaluate("see")(view).$value();
+  assertEquals(seen, [`${view.ptr}`, [4, 3], [1, 4], "float32", false]);
+});
