@@ -154,7 +154,6 @@ export class Cuda {
    * @throws {CausalityError} if the driver is checked and something made through it is still there
    */
   close(): void {
-    if (this.#closed) return;
     this.#closed = true;
     try {
       reportLeaks(this.driver);

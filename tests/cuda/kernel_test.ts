@@ -36,6 +36,10 @@ test("arguments arrive whole, however many there are", () => {
       const { cuda, seen } = setUp(args.length);
       using stream = cuda.device(0).createStream();
       using program = cuda.device(0).loadPtx("anything");
+      if (args.length > 1) { // what is there for a few is not there for many
+        const few = () => program.kernel("stub").launch(stream, 1, 1, args.slice(0, 1));
+        assertThrows(few, TypeError, `expected ${args.length} arguments, one for each parameter, got 1`);
+      }
       program.kernel("stub").launch(stream, 1, 1, args);
       stream.synchronize();
       assertEquals(seen, args.map((one) => BigInt.asUintN(64, one)));

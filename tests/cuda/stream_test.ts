@@ -70,6 +70,30 @@ test("completed() settles when the work is done, and not before", async () => {
   }
 });
 
+test("completed() waits for as long as the driver takes", async () => {
+  const { cuda, stream } = setUp();
+  let call: (() => void) | undefined;
+  intercept(cuda.driver, "stream", ({ cuLaunchHostFunc }) => ({
+    cuLaunchHostFunc: (...args) => (call = () => cuLaunchHostFunc(...args), 0),
+  }));
+  let isSettled = false;
+  const settled = stream.completed().then(() => isSettled = true);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assertEquals(isSettled, false);
+  call?.();
+  assert(await settled);
+});
+
+test("an event that could not be recorded is nobody's, and gone", () => {
+  const { stream, simulated, device } = setUp();
+  const mine = device.createEvent();
+  for (const event of [undefined, mine]) {
+    simulated.failNth("cuEventRecord", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assertThrows(() => stream.record(event), CudaError, "cuEventRecord failed with CUDA_ERROR_ILLEGAL_ADDRESS");
+  }
+  assertEquals(simulated.live.events, 1);
+});
+
 test("nothing keeps a process alive that has waited for a stream", patiently, async () => {
   const { code, stdout, stderr } = await runScript(new URL("./completed_child.ts", import.meta.url), {
     timeout: 20_000,

@@ -148,6 +148,34 @@ test("a context that has failed does nothing more: what waits for it is freed, a
   assertEquals(simulated.live.contexts, 0);
 });
 
+test("where the driver has no event left to give, freeing waits, because it must", () => {
+  for (const call of ["cuEventCreate", "cuEventRecord"]) {
+    const { cuda, simulated, flags, flagsAt } = setUp();
+    const stream = cuda.device(0).createStream();
+    enqueue(stream, flagsAt);
+    simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    const seen: (number | undefined)[] = [];
+    freeAfter(stream, () => seen.push(flags[0]));
+    assertEquals([seen, simulated.live.events], [[1], 0], call);
+  }
+});
+
+test("looking spoils no capture: what waits goes on waiting until the capture has ended", () => {
+  const { cuda, simulated, flagsAt } = setUp();
+  const [stream, captured] = [cuda.device(0).createStream(), cuda.device(0).createStream()];
+  let frees = 0;
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => frees++);
+  using graph = captured.capture(() => {
+    for (let i = 0; i < 10; i++) reclaim();
+    freeAfter(null, () => {});
+    assertEquals(frees, 0);
+  });
+  assertEquals(graph.nodes, []);
+  for (let i = 0; i < 10; i++) reclaim();
+  assertEquals([frees, simulated.live.events], [1, 0]);
+});
+
 test("a mistake in asking is not taken for a context that has failed", () => {
   const { cuda, flagsAt } = setUp();
   const stream = cuda.device(0).createStream();

@@ -45,7 +45,7 @@ for (const schedule of schedules) {
 
 /** Collects until nothing is left, or for long enough to be sure that something is. */
 async function collect(simulated: SimulatedDriver): Promise<void> {
-  for (let i = 0; i < 50 && simulated.live.allocations > 1; i++) {
+  for (let i = 0; i < 12 && simulated.live.allocations > 1; i++) {
     await collectGarbage();
     drainFrees();
   }

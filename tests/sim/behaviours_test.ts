@@ -1,26 +1,11 @@
 /** What is tried on a GPU is tried here on simulated ones, in many orders. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type Schedule } from "../../mod.ts";
 import { arrowBehaviours, consumeArrowWhileFreeing } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
 import { graphBehaviours } from "../gpu/graph_behaviours.ts";
-import type { Root } from "../gpu/root.ts";
-
-function root(schedule: Schedule, seed: number): Root {
-  return {
-    open: () => Cuda.simulate({ devices: 2, schedule, seed }),
-    bytes: 4096,
-    isSlow: schedule === "latest",
-  };
-}
-
-const roots: readonly Root[] = [
-  root("latest", 0),
-  root("round-robin", 0),
-  ...seeds(8).map((seed) => root("random", seed)),
-];
+import { simulatedRoot, simulatedRoots } from "./roots.ts";
 
 function seeds(count: number): number[] {
   return Array.from({ length: count }, (_, seed) => seed);
@@ -28,12 +13,12 @@ function seeds(count: number): number[] {
 
 for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...arrowBehaviours, ...graphBehaviours]) {
   test(`simulated: ${name}`, async () => {
-    for (const one of roots) await run(one);
+    for (const one of simulatedRoots) await run(one);
   });
 }
 
 test("simulated: memory that a consumer has released is freed after the consumer's work", () => {
-  for (const one of [...roots, ...seeds(64).map((seed) => root("random", seed))]) {
+  for (const one of [...simulatedRoots, ...seeds(64).map((seed) => simulatedRoot("random", seed))]) {
     const { right, reused } = consumeWhileFreeing(one, "ordered");
     assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
     assertEquals(right, true);
@@ -41,12 +26,12 @@ test("simulated: memory that a consumer has released is freed after the consumer
 });
 
 test("simulated control: without that order the consumer reads what came after it, by some seed", () => {
-  const wrong = seeds(64).filter((seed) => !consumeWhileFreeing(root("random", seed), "unordered").right);
+  const wrong = seeds(64).filter((seed) => !consumeWhileFreeing(simulatedRoot("random", seed), "unordered").right);
   assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
 });
 
 test("simulated: an Arrow consumer waits for the producer's event, and the memory is freed after its work", () => {
-  for (const one of [...roots, ...seeds(64).map((seed) => root("random", seed))]) {
+  for (const one of [...simulatedRoots, ...seeds(64).map((seed) => simulatedRoot("random", seed))]) {
     for (const how of ["imported", "by a consumer in C"] as const) {
       const { right, reused } = consumeArrowWhileFreeing(one, how);
       assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
@@ -56,6 +41,8 @@ test("simulated: an Arrow consumer waits for the producer's event, and the memor
 });
 
 test("simulated control: a consumer that ignores the event reads what was there before, by some seed", () => {
-  const wrong = seeds(64).filter((seed) => !consumeArrowWhileFreeing(root("random", seed), "event ignored").right);
+  const wrong = seeds(64).filter((seed) =>
+    !consumeArrowWhileFreeing(simulatedRoot("random", seed), "event ignored").right
+  );
   assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
 });

@@ -1,0 +1,12 @@
+/** What cuda.core promises about buffers, memory resources and peer access, on GPUs. */
+import { test } from "node:test";
+import { cudaCoreBuffer } from "../memory/cuda_core_buffer.ts";
+import { cudaCoreMemoryResources } from "../memory/cuda_core_memory_resource.ts";
+import { cudaCorePeerAccess } from "../memory/cuda_core_peer_access.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+import { realRoot } from "./root.ts";
+
+for (const { name, devices, run } of [...cudaCoreBuffer, ...cudaCoreMemoryResources, ...cudaCorePeerAccess]) {
+  test(...needs(missingGpus(devices), name), () => run(realRoot));
+}

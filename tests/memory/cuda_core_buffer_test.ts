@@ -1,0 +1,10 @@
+/** What cuda.core promises about its Buffer, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
+import { test } from "node:test";
+import { simulatedRoots } from "../sim/roots.ts";
+import { cudaCoreBuffer } from "./cuda_core_buffer.ts";
+
+for (const { name, run } of cudaCoreBuffer) {
+  test(name, async () => {
+    for (const root of simulatedRoots) await run(root);
+  });
+}

@@ -1,0 +1,10 @@
+/** What cuda.core promises about its memory resources, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
+import { test } from "node:test";
+import { simulatedRoots } from "../sim/roots.ts";
+import { cudaCoreMemoryResources } from "./cuda_core_memory_resource.ts";
+
+for (const { name, run } of cudaCoreMemoryResources) {
+  test(name, async () => {
+    for (const root of simulatedRoots) await run(root);
+  });
+}

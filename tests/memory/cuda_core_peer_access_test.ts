@@ -1,0 +1,10 @@
+/** What cuda.core promises about its peer access, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
+import { test } from "node:test";
+import { simulatedRoots } from "../sim/roots.ts";
+import { cudaCorePeerAccess } from "./cuda_core_peer_access.ts";
+
+for (const { name, run } of cudaCorePeerAccess) {
+  test(name, async () => {
+    for (const root of simulatedRoots) await run(root);
+  });
+}
