@@ -54,6 +54,7 @@ export {
   type ToArrowOptions,
 } from "./arrow_device.ts";
 export { formatOf as arrowFormat, parseArrowFormat } from "./arrow_format.ts";
+export { ArrowStream, type ArrowStreamPointer } from "./arrow_stream.ts";
 export type { ArrowValue } from "./arrow_reader.ts";
 export {
   type ArrowField,

@@ -1,7 +1,15 @@
 /** Arrow arrays to and from PyArrow and nanoarrow in this process: every type, whole and sliced, without a copy. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, type ArrowValue, liveExports, slice, StridedMemoryView } from "../../mod.ts";
+import {
+  ArrowArray,
+  ArrowStream,
+  type ArrowValue,
+  ExchangeError,
+  liveExports,
+  slice,
+  StridedMemoryView,
+} from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { needs } from "../support/needs.ts";
@@ -230,4 +238,60 @@ test(...needs(missing, "a child that nanoarrow keeps outlives its parent"), () =
   assertEquals(python.evaluate("pa.array(y).to_pylist()"), ["a", "b"]);
   python.run("del y; gc.collect()");
   assert(liveExports() === 0);
+});
+
+test(...needs(missing, "a stream of PyArrow's comes in array by array, and its arrays outlive it"), () => {
+  const python = pyarrow();
+  using arena = new NativeArena();
+  const stream = arena.bytes(40).address;
+  python.run(`
+gc.collect()
+before = pa.total_allocated_bytes()
+schema = pa.schema([pa.field("x", pa.int32()), pa.field("s", pa.string())], metadata={"who": "pyarrow"})
+batches = [pa.record_batch([pa.array([i, None]), pa.array([None, str(i)])], schema=schema) for i in range(3)]
+pa.RecordBatchReader.from_batches(schema, batches)._export_to_c(${stream})
+del batches
+`);
+  const reader = ArrowStream.from({ stream });
+  assertThrows(() => ArrowStream.from({ stream }), ExchangeError, "moved");
+  assertEquals(reader.field.metadata.get("who"), "pyarrow");
+  const arrays = [...reader];
+  assertEquals(reader.next(), null);
+  reader.close();
+  reader.close();
+  assertThrows(() => reader.next(), TypeError, "closed");
+  assertEquals(
+    arrays.map((array) => array.toArray()),
+    [0, 1, 2].map((i) => [{ x: i, s: null }, { x: null, s: `${i}` }]),
+  );
+  for (const array of arrays) array.close();
+  assertEquals(python.evaluate("pa.total_allocated_bytes() - before"), 0);
+});
+
+test(...needs(missing, "the error of a stream's producer is heard, and the stream can be closed after it"), () => {
+  const python = pyarrow();
+  using arena = new NativeArena();
+  const stream = arena.bytes(40).address;
+  python.run(`
+def fail():
+    yield pa.record_batch([pa.array([1])], names=["x"])
+    raise ValueError("the disk is gone")
+pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), fail())._export_to_c(${stream})
+`);
+  using reader = ArrowStream.from({ stream });
+  reader.next()?.close();
+  assertThrows(() => reader.next(), ExchangeError, "the disk is gone");
+});
+
+test(...needs(missing, "a stream of device arrays comes in"), () => {
+  const python = pyarrow();
+  using arena = new NativeArena();
+  const deviceStream = arena.bytes(48).address;
+  python.run(`
+reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), [pa.record_batch([pa.array([1, 2])], names=["x"])])
+reader._export_to_c_device(${deviceStream}) if hasattr(reader, "_export_to_c_device") else None
+`);
+  if (python.evaluate(`hasattr(reader, "_export_to_c_device")`) !== true) return;
+  using reader = ArrowStream.from({ deviceStream });
+  assertEquals([...reader].map((array) => array.toArray()), [[{ x: 1n }, { x: 2n }]]);
 });
