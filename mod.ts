@@ -101,7 +101,9 @@ export {
   MemoryBuffer,
   type MemoryKind,
 } from "./src/memory/memory_buffer.ts";
-export type { BufferDescriptor } from "./src/memory/shared_buffer.ts";
+export type { BufferDescriptor, ImportBufferOptions } from "./src/memory/shared_buffer.ts";
+export type { Shareable, SharedResource } from "./src/memory/channel_message.ts";
+export { MemoryChannel, type ReceiveValueOptions } from "./src/memory/memory_channel.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./src/memory/memory_pool.ts";
 export { type DeviceLike, PeerAccessSet } from "./src/memory/peer_access.ts";
 export { type AllocateOptions, MemoryResource } from "./src/memory/memory_resource.ts";

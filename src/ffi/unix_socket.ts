@@ -148,12 +148,7 @@ export class UnixSocket {
    * @throws {SystemError} EPIPE or ECONNRESET if the other end is gone
    */
   async send(data: Uint8Array, descriptors: readonly FileDescriptor[] = [], options: WaitOptions = {}): Promise<void> {
-    if (data.length < 1 || data.length > mostBytes) {
-      throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${mostBytes}`);
-    }
-    if (descriptors.length > mostDescriptors) {
-      throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${mostDescriptors}`);
-    }
+    checkMessage(data, descriptors);
     const copy = data.slice(); // the caller may change it while this waits
     const before = this.#sent;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -230,6 +225,20 @@ export class UnixSocket {
 
   #stopped(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+}
+
+/**
+ * Refuses what no message can be.
+ *
+ * @throws {RangeError} for too much, and for no bytes
+ */
+export function checkMessage(data: Uint8Array, descriptors: readonly FileDescriptor[]): void {
+  if (data.length < 1 || data.length > mostBytes) {
+    throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${mostBytes}`);
+  }
+  if (descriptors.length > mostDescriptors) {
+    throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${mostDescriptors}`);
   }
 }
 

@@ -15,7 +15,7 @@ import { MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { reclaim } from "./reclaim.ts";
-import { type BufferDescriptor, describerOf, PoolImports } from "./shared_buffer.ts";
+import { type BufferDescriptor, describerOf, type ImportBufferOptions, PoolImports } from "./shared_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
@@ -90,18 +90,17 @@ export class DeviceMemoryResource extends MemoryResource {
    * Closing the buffer ends the use here, in the order of its home stream, and frees nothing of the other process, which
    * must not free the memory before: see {@linkcode MemoryBuffer.exportDescriptor} for the order between the two.
    *
-   * @param options the home stream. Default: the default stream
    * @throws {TypeError} if this pool is not imported, or for what is no descriptor of a pool's memory
    * @throws {RangeError} if it is memory of another device
    * @throws {CudaError} CUDA_ERROR_INVALID_VALUE if the memory is of another pool, or freed
    */
-  importBuffer(descriptor: BufferDescriptor, options: AllocateOptions = {}): MemoryBuffer {
+  importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
     if (!this.pool.isImported) {
       throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
     }
     reclaim();
     this.#imports ??= new PoolImports(this.pool);
-    return this.#imports.import(descriptor, options.stream ?? this.device.defaultStream);
+    return this.#imports.import(descriptor, options);
   }
 
   /** The devices that may use this memory besides its own: a live Set over the driver. */
@@ -144,7 +143,8 @@ export class DeviceMemoryResource extends MemoryResource {
           pool.release();
         }
       };
-      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe: this.#describe });
+      const describe = this.#describe;
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe, pool });
     } catch (error) {
       pool.release();
       throw error;

@@ -12,7 +12,7 @@ import { freeAfter } from "./deferred_free.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "./reclaim.ts";
-import { type BufferDescriptor, importMemory } from "./shared_buffer.ts";
+import { type BufferDescriptor, type ImportBufferOptions, importMemory } from "./shared_buffer.ts";
 
 /** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
 export interface DriverCalls {
@@ -170,13 +170,12 @@ export class SynchronousMemoryResource extends DriverMemoryResource {
    * Opens memory that another process has allocated without a pool, by what `buffer.exportDescriptor()` gave there.
    * Closing the buffer ends the use here and frees nothing; the other process must not free the memory before that.
    *
-   * @param options the stream on which the memory is used, whose work the close waits for. Default: the default stream
    * @throws {TypeError} for what is no descriptor of such memory
    * @throws {RangeError} if it is memory of another device
    * @throws {CudaError} CUDA_ERROR_INVALID_CONTEXT in the process that it comes from, another code if it is gone
    */
-  importBuffer(descriptor: BufferDescriptor, options: AllocateOptions = {}): MemoryBuffer {
+  importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
     reclaim();
-    return importMemory(this.device, descriptor, options.stream ?? this.device.defaultStream);
+    return importMemory(this.device, descriptor, options);
   }
 }

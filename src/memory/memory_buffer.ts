@@ -10,6 +10,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
+import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
@@ -66,6 +67,8 @@ export interface Allocation {
    * to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
    */
   readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
+  /** The pool that it was allocated from. */
+  readonly pool?: MemoryPool | null;
 }
 
 /** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
@@ -151,11 +154,14 @@ export class MemoryBuffer {
   /** The device whose driver copies and fills it; null for ordinary host memory. */
   readonly #driven: CudaDevice | null;
   readonly #holding: Holding;
+  /** The pool that it was allocated from, in this process or another one; null if there is none. */
+  readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
 
-  private constructor({ ptr, size, device, kind, stream, owner, free, describe }: Allocation) {
+  private constructor({ ptr, size, device, kind, stream, owner, free, describe, pool }: Allocation) {
     this.#describe = describe;
+    this.pool = pool ?? null;
     this.size = size;
     this.kind = kind ?? (device === null ? "host" : "device");
     this.device = this.kind === "pinned" ? null : device;

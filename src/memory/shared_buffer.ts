@@ -13,6 +13,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
+import { reclaim } from "./reclaim.ts";
 
 /**
  * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
@@ -25,6 +26,18 @@ export interface BufferDescriptor extends SharedHandle {
   readonly size: number;
   /** Bytes from the beginning of what the handle is about. */
   readonly offset: number;
+}
+
+/** Options of the `importBuffer` methods. */
+export interface ImportBufferOptions {
+  /** The home stream, in whose order the use here ends. Default: the device's default stream. */
+  readonly stream?: CudaStream;
+  /**
+   * Called when the memory has been given back here. What is enqueued on the stream by then comes before it: record an
+   * interprocess event there, tell the owner, and its stream can wait for that before it frees the memory. It must not
+   * hold on to the buffer.
+   */
+  readonly onRelease?: (stream: CudaStream) => void;
 }
 
 /** Describes memory of a pool that can be shared. */
@@ -99,13 +112,14 @@ export class PoolImports {
   }
 
   /** A buffer over a piece. Closing it frees nothing of the other process. */
-  import(from: BufferDescriptor, stream: CudaStream): MemoryBuffer {
+  import(from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
     const { device } = this.#pool;
+    const { stream = device.defaultStream, onRelease } = options;
     const bytes = checked(from, "pool memory", device);
     const { size, offset, data } = from;
     const { handle } = this.#pool; // a closed pool or stream is an error before anything is held
     refuseClosed(stream);
-    if (size === 0) return importedBuffer({ ptr: 0n, size, device, stream, free: () => {} });
+    if (size === 0) return emptyBuffer(device, stream, onRelease);
     const pieces = this.#pieces;
     const piece = pieces.get(data) ?? { ptr: importPointer(device, handle, bytes), buffers: 0, closed: [] };
     pieces.set(data, piece);
@@ -119,8 +133,9 @@ export class PoolImports {
       } finally {
         pool.release();
       }
+      onRelease?.(home ?? device.defaultStream);
     };
-    return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free });
+    return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free, pool });
   }
 }
 
@@ -152,11 +167,16 @@ function closePiece(piece: Imported, home: CudaStream): void {
 }
 
 /** A buffer over memory that another process has allocated without a pool. */
-export function importMemory(device: CudaDevice, from: BufferDescriptor, stream: CudaStream): MemoryBuffer {
+export function importMemory(
+  device: CudaDevice,
+  from: BufferDescriptor,
+  options: ImportBufferOptions,
+): MemoryBuffer {
+  const { stream = device.defaultStream, onRelease } = options;
   const bytes = checked(from, "memory", device);
   const { size, offset } = from;
   refuseClosed(stream);
-  if (size === 0) return importedBuffer({ ptr: 0n, size, device, stream, free: () => {} });
+  if (size === 0) return emptyBuffer(device, stream, onRelease);
   const release = device.hold();
   try {
     using arena = new NativeArena();
@@ -167,12 +187,25 @@ export function importMemory(device: CudaDevice, from: BufferDescriptor, stream:
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
     checkCuda(driver, "cuIpcOpenMemHandle_v2", device.within(open));
     const base = out.value;
-    const free = (_: bigint, home: CudaStream | null) => freeAfter(home, () => closeMemory(device, base, release));
+    const free = (_: bigint, home: CudaStream | null) => {
+      freeAfter(home, () => {
+        closeMemory(device, base, release);
+        onRelease?.(home ?? device.defaultStream);
+      });
+      if (home !== null) lookAfter(home);
+    };
     return importedBuffer({ ptr: base + BigInt(offset), size, device, stream, free });
   } catch (error) {
     release();
     throw error;
   }
+}
+
+/** Gives back what waits for a stream when the stream has come to it: the owner waits, and need not until we allocate. */
+function lookAfter(stream: CudaStream): void {
+  if (stream.isDone) return reclaim();
+  stream.retain();
+  stream.completed().then(reclaim, reclaim).finally(() => stream.release());
 }
 
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
@@ -182,6 +215,15 @@ function closeMemory(device: CudaDevice, base: bigint, release: () => void): voi
   } finally {
     release();
   }
+}
+
+function emptyBuffer(
+  device: CudaDevice,
+  stream: CudaStream,
+  onRelease: ImportBufferOptions["onRelease"],
+): MemoryBuffer {
+  const free = (_: bigint, home: CudaStream | null) => onRelease?.(home ?? device.defaultStream);
+  return importedBuffer({ ptr: 0n, size: 0, device, stream, free });
 }
 
 /** A buffer over memory that another process owns; only that one can share it further. */

@@ -1,0 +1,356 @@
+/**
+ * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it. The
+ * other process is another simulated driver; what lies between is a real socket.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import process from "node:process";
+import { test } from "node:test";
+import {
+  Cuda,
+  CudaError,
+  type CudaEvent,
+  DeviceMemoryResource,
+  FileDescriptor,
+  HostMemoryResource,
+  type MemoryBuffer,
+  MemoryChannel,
+  type Schedule,
+  type Shareable,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+  UnixListener,
+  UnixSocket,
+} from "../../mod.ts";
+import { extract, restore } from "../../src/memory/channel_message.ts";
+import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { contentOf, fileWith, openFiles } from "../ffi/files.ts";
+import { check, fc } from "../support/property.ts";
+
+function live(cuda: Cuda) {
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return simulated.live;
+}
+
+interface Ends {
+  readonly here: Cuda;
+  readonly there: Cuda;
+  readonly owner: MemoryChannel;
+  readonly user: MemoryChannel;
+}
+
+function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
+  const here = Cuda.simulate({ schedule, seed, devices: 2 });
+  const there = Cuda.simulate({ schedule, seed: seed + 1, devices: devicesThere });
+  const [one, other] = UnixSocket.pair();
+  return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
+}
+
+/** Waits until something has come over the socket. */
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 400; i++) {
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error(`${what} did not happen`);
+}
+
+/** Closes both drivers, and fails if anything is left in them. */
+function assertNothingLeft({ here, there }: Ends): void {
+  for (const cuda of [here, there]) {
+    const { allocations, pools, events, streams } = live(cuda);
+    assertEquals({ allocations, pools, events, streams }, { allocations: 0, pools: 0, events: 0, streams: 0 });
+    cuda.close();
+  }
+}
+
+const json: fc.Arbitrary<Shareable> = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Shareable>;
+
+test("any JSON arrives as it was sent, wherever resources stand in it", async () => {
+  const all = ends();
+  const tree = fc.letrec<{ value: Shareable }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      json,
+      fc.constant("FILE"),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(fc.string(), tie("value"), { maxKeys: 3 }),
+    ),
+  })).value;
+  const withFiles = (value: Shareable, make: () => Shareable): Shareable => {
+    if (value === "FILE") return make();
+    if (Array.isArray(value)) return value.map((one: Shareable) => withFiles(one, make));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withFiles(one as Shareable, make)]));
+  };
+  const before = openFiles();
+  await check(
+    fc.asyncProperty(tree, async (value) => {
+      const files: FileDescriptor[] = [];
+      const sent = withFiles(value, () => {
+        const file = fileWith(Uint8Array.of(files.length));
+        files.push(file);
+        return file;
+      });
+      await all.owner.send(sent);
+      let read = 0;
+      const received = await all.user.receive();
+      const plain = (one: unknown): unknown => {
+        if (one instanceof FileDescriptor) {
+          assertEquals([...contentOf(one)], [read++]);
+          one.close();
+          return "FILE";
+        }
+        if (Array.isArray(one)) return one.map(plain);
+        if (typeof one !== "object" || one === null) return one;
+        return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, plain(member)]));
+      };
+      assertEquals(JSON.stringify(plain(received)), JSON.stringify(withFiles(value, () => "FILE")));
+      assertEquals(read, files.length);
+      for (const file of files) file.close();
+    }),
+    150,
+  );
+  assertEquals(openFiles(), before);
+  all.owner.close();
+  assertEquals(await all.user.receive(), undefined);
+  all.user.close();
+  assertNothingLeft(all);
+});
+
+type Owner = "pool" | "synchronous";
+
+/** One buffer goes over, is read and closed there, while here it is closed at once and its memory used for the next. */
+async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<void> {
+  const all = ends(schedule, seed);
+  const [device, other] = [all.here.device(0), all.there.device(0)];
+  const mine = device.createStream();
+  const theirs = other.createStream();
+  const resource = owner === "pool"
+    ? new DeviceMemoryResource(device, { shareable: true })
+    : new SynchronousMemoryResource(device);
+  const sinks: MemoryBuffer[] = [];
+  const rounds = Array.from({ length: 1 + seed % 4 }, (_, i) => i + 1);
+  for (const round of rounds) {
+    const buffer = resource.allocate(64, { stream: mine });
+    buffer.fill(round, { stream: mine });
+    await all.owner.send([buffer, round]);
+    buffer.close(); // it is the other side's now
+    const [copy, number] = await all.user.receive({ stream: theirs }) as [MemoryBuffer, number];
+    assertEquals([number, copy.stream], [round, theirs]);
+    const sink = new HostMemoryResource().allocate(64);
+    copy.copyTo(sink, { stream: theirs });
+    copy.close();
+    sinks.push(sink);
+    if (seed % 5 < 3) await until("the release", () => all.owner.shared === 0);
+  }
+  if (seed % 3 === 0) all.user.close(); // what it has said about releases must arrive all the same
+  await until("the last release", () => all.owner.shared === 0);
+  // What the other side has done was ordered before the free: to make sure, the memory is used again.
+  using again = resource.allocate(64, { stream: mine });
+  again.fill(99, { stream: mine });
+  mine.synchronize();
+  theirs.synchronize();
+  assertEquals(sinks.map((sink) => [...sink.bytes()]), rounds.map((round) => new Array(64).fill(round)));
+  for (const closing of [all.user, all.owner, again]) closing.close();
+  mine.synchronize();
+  if (resource instanceof DeviceMemoryResource) resource.close();
+  for (const stream of [mine, theirs]) stream.close();
+  drainFrees();
+  // A stream is kept until what waits for it on the event loop has settled.
+  const left = ({ events, streams }: ReturnType<typeof live>) => events + streams;
+  await until("the end", () => left(live(all.here)) + left(live(all.there)) === 0);
+  assertNothingLeft(all);
+}
+
+test("memory that was sent and closed is used again only after the receiver's work, whatever the schedule", async () => {
+  await check(
+    fc.asyncProperty(
+      fc.constantFrom<Schedule>("latest", "random", "round-robin"),
+      fc.nat(),
+      fc.constantFrom<Owner>("pool", "synchronous"),
+      passOn,
+    ),
+    40,
+  );
+});
+
+test("pools, events and several buffers go in one value, and a pool goes once", async () => {
+  const all = ends();
+  const device = all.here.device(1);
+  const stream = device.createStream();
+  const pool = new DeviceMemoryResource(device, { shareable: true });
+  const buffers = [1, 2, 3].map((i) => pool.allocate(i * 10, { stream }));
+  const event = device.createEvent({ interprocess: true });
+  await all.owner.send({ pool, buffers, event });
+  const first = await all.user.receive() as {
+    pool: DeviceMemoryResource;
+    buffers: MemoryBuffer[];
+    event: CudaEvent;
+  };
+  assert(first.pool.pool.isImported && first.event.isInterprocess);
+  assertEquals(first.buffers.map(({ size }) => size), [10, 20, 30]);
+  assertEquals(first.buffers.map(({ pool }) => pool), new Array(3).fill(first.pool.pool));
+  assertEquals(first.buffers.map(({ device }) => device?.ordinal), [1, 1, 1]);
+  await all.owner.send(pool);
+  assertEquals(await all.user.receive(), first.pool);
+  assertEquals([live(all.there).pools, all.owner.shared], [1, 3]);
+  const further = first.pool.importBuffer(buffers[0]?.exportDescriptor() ?? fail());
+  further.close();
+  await assertRejects(() => all.user.send(first.pool), TypeError, "Cannot export this pool");
+  await assertRejects(() => all.user.send(first.buffers), TypeError, "ask the process that it belongs to");
+  for (const one of [...first.buffers, first.event]) one.close();
+  await until("the release", () => all.owner.shared === 0);
+  for (const one of [...buffers, event, pool, stream, all.owner, all.user]) one.close();
+  await until("the end", () => live(all.there).events + live(all.here).events === 0);
+  assertNothingLeft(all);
+});
+
+test("a receiver that is gone, or closes without looking, gives everything back", async () => {
+  for (const how of ["gone", "closed", "closed later"] as const) {
+    const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+    const [one, other] = UnixSocket.pair();
+    const before = openFiles();
+    const owner = new MemoryChannel(one, here);
+    const user = how === "gone" ? null : new MemoryChannel(other, there);
+    const stream = here.device(0).createStream();
+    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    const buffer = pool.allocate(64, { stream });
+    if (how === "closed") user?.close();
+    await owner.send(buffer).catch(() => {});
+    buffer.close();
+    assertEquals(live(here).allocations, how === "closed" ? 0 : 1, how);
+    if (how === "gone") other.close();
+    else user?.close();
+    await until(`the release of one who is ${how}`, () => owner.shared === 0);
+    assertEquals(live(here).allocations, 0);
+    for (const closing of [owner, pool, stream]) closing.close();
+    await until("the end", () => one.isClosed && other.isClosed);
+    assertNothingLeft({ here, there, owner, user: owner });
+    await until("the files' end", () => openFiles() <= before - 2);
+  }
+});
+
+test("a channel that is closed while its memory is out ends when the memory is back", async () => {
+  const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+  const [one, other] = UnixSocket.pair();
+  const [owner, user] = [new MemoryChannel(one, here), new MemoryChannel(other, there)];
+  const stream = here.device(0).createStream();
+  const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream });
+  await owner.send(buffer);
+  const copy = await user.receive() as MemoryBuffer;
+  for (const closing of [owner, owner, user, buffer, pool, stream]) closing.close();
+  await assertRejects(() => owner.send(null), TypeError, "closed MemoryChannel");
+  await assertRejects(() => user.receive(), TypeError, "closed MemoryChannel");
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assertEquals([one.isClosed, other.isClosed, live(here).allocations], [false, false, 1]);
+  using sink = new HostMemoryResource().allocate(64);
+  copy.copyTo(sink, { stream: there.device(0).defaultStream });
+  copy.close();
+  await until("the end", () => one.isClosed && other.isClosed);
+  assertNothingLeft({ here, there, owner, user });
+});
+
+test("a value that cannot be imported is given back, and the channel goes on", async () => {
+  const all = ends("random", 0, 1);
+  const device = all.here.device(1); // the other side has one device
+  const stream = device.createStream();
+  const pool = new DeviceMemoryResource(device, { shareable: true });
+  const good = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  const [bad, fine] = [pool.allocate(8, { stream }), good.allocate(8)];
+  await all.owner.send({ fine, bad });
+  await assertRejects(() => all.user.receive(), RangeError, "which this process does not see");
+  await until("the release", () => all.owner.shared === 0);
+  await all.owner.send("after");
+  assertEquals(await all.user.receive(), "after");
+  for (const one of [bad, fine, pool, good, stream, all.user, all.owner]) one.close();
+  await until("the end", () => live(all.there).events + live(all.here).events === 0);
+  assertNothingLeft(all);
+});
+
+test("within one process of CUDA the driver says that it is the same one", async () => {
+  using cuda = Cuda.simulate();
+  const [one, other] = UnixSocket.pair();
+  using owner = new MemoryChannel(one, cuda);
+  using user = new MemoryChannel(other, cuda);
+  using buffer = new SynchronousMemoryResource(cuda.device(0)).allocate(8);
+  await owner.send(buffer);
+  await assertRejects(() => user.receive(), CudaError, "CUDA_ERROR_INVALID_CONTEXT");
+  await until("the release", () => owner.shared === 0);
+});
+
+test("what is no value is refused before anything is sent, and nothing stays shared", async () => {
+  const all = ends();
+  const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  using buffer = pool.allocate(8);
+  using host = new HostMemoryResource().allocate(8);
+  const wrong: [unknown, ErrorConstructor | TypeErrorConstructor | RangeErrorConstructor, string][] = [
+    [{ a: [buffer, 1n] }, TypeError, "Cannot send [object BigInt] at a.1"],
+    [[buffer, Number.NaN], TypeError, "[object Number] at 1"],
+    [[buffer, new Map()], TypeError, "[object Map] at 1"],
+    [undefined, TypeError, "[object Undefined]: expected JSON"],
+    [[buffer, new Uint8Array(3)], TypeError, "[object Uint8Array] at 1"],
+    [[buffer, host], TypeError, "Cannot export host memory"],
+    [[buffer, all.here.device(0).createEvent()], TypeError, "interprocess: true"],
+    [[buffer, "x".repeat(70_000)], RangeError, "expected 1 to 65536"],
+  ];
+  const before = openFiles();
+  for (const [value, kind, message] of wrong) {
+    await assertRejects(() => all.owner.send(value as Shareable), kind, message);
+    assertEquals(all.owner.shared, 0, message);
+  }
+  assertEquals(openFiles(), before);
+  await all.owner.send({ buffer });
+  const { buffer: copy } = await all.user.receive() as { buffer: MemoryBuffer };
+  assertEquals(copy.size, 8, "the pool that was not sent before is sent now");
+  copy.close();
+  for (const one of [all.user, all.owner, pool]) one.close();
+});
+
+test("a channel connects to one who listens, and a wait for a value can be ended", async () => {
+  const path = `@causeway-channel-${process.pid}`;
+  using listener = UnixListener.listen(path);
+  using here = Cuda.simulate();
+  using there = Cuda.simulate();
+  const connecting = MemoryChannel.connect(path, there, { timeout: 1000 });
+  using owner = new MemoryChannel(await listener.accept(), here);
+  using user = await connecting;
+  const stop = new AbortController();
+  const waiting = user.receive({ signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await assertRejects(() => waiting, Error, "enough");
+  await owner.send(["still", "there"]);
+  assertEquals(await user.receive(), ["still", "there"]);
+});
+
+test("what is no message of a channel ends it on both sides", async () => {
+  using cuda = Cuda.simulate();
+  const [one, other] = UnixSocket.pair();
+  using user = new MemoryChannel(other, cuda);
+  using file = fileWith(Uint8Array.of(1));
+  await one.send(new TextEncoder().encode("{"), [file]);
+  await assertRejects(() => user.receive(), SyntaxError);
+  assertEquals(await one.receive(), null);
+  one.close();
+});
+
+test("a resource is put back where it was taken from, and nowhere else", () => {
+  using file = fileWith(new Uint8Array(0));
+  assertEquals(extract(file), { value: null, found: [{ path: [], resource: file }] });
+  assertEquals(restore(null, [], file), file);
+  assertEquals(restore({ a: [1, null] }, ["a", 1], file), { a: [1, file] });
+  for (const path of [["b"], ["a", 2], ["__proto__"], ["a", "length", "x"]]) {
+    let message = "";
+    try {
+      restore({ a: [1, null] }, path, file);
+    } catch (error) {
+      message = String(error);
+    }
+    assert(message.includes("it has no place for"), `${path}: ${message}`);
+  }
+});
+
+function fail(): never {
+  throw new Error("there is no such buffer");
+}
