@@ -91,8 +91,16 @@ function check(call: string, code: number): void {
 
 /** The log, with the source's line under each message that names one. */
 function annotate(file: string, source: string, log: string): string {
+  return withLines(log, source, new RegExp(`^${file.replace(/[^\w]/g, "\\$&")}\\((\\d+)\\):`));
+}
+
+/**
+ * A compiler's log, with the source's line under each message that names one.
+ *
+ * @param mention finds the line's number, from 1, in a message
+ */
+export function withLines(log: string, source: string, mention: RegExp): string {
   const lines = source.split("\n");
-  const mention = new RegExp(`^${file.replace(/[^\w]/g, "\\$&")}\\((\\d+)\\):`);
   return log.split("\n").flatMap((message) => {
     const line = mention.exec(message)?.[1];
     const text = line === undefined ? undefined : lines[Number(line) - 1];

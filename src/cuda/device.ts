@@ -265,7 +265,12 @@ export class CudaDevice {
     return Program.compile(this, source, options);
   }
 
-  /** Loads PTX, which the driver compiles. */
+  /**
+   * Loads PTX, which the driver compiles; the simulator's interpreter reads what docs/ptx.md lists.
+   *
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with what
+   *   the driver's compiler said, and the lines that it is about
+   */
   loadPtx(ptx: string): Program {
     return Program.fromPtx(this, ptx);
   }

@@ -7,7 +7,7 @@ import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { LibraryDescription } from "../ffi/library.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { faultOf } from "./simulation.ts";
+import { causeOf } from "./simulation.ts";
 import { readCString } from "../ffi/text.ts";
 import type { Functions } from "../ffi/types.ts";
 
@@ -109,7 +109,7 @@ function stickyError(driver: CudaDriver, call: string, code: number, words: read
     ? "This call is the first to report it, the work that failed was enqueued before"
     : `It was first reported by ${first.call}: see the cause`;
   const explanation = [...words, told, advice].join(". ");
-  const cause = first ?? faultOf(driver);
+  const cause = first ?? causeOf(driver, code);
   const error = new CudaError(call, code, resultName(code), explanation, cause === undefined ? undefined : { cause });
   if (first === undefined) seen.set(code, error);
   return error;

@@ -3,15 +3,17 @@
  *
  * @module
  */
+import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { cString } from "../ffi/text.ts";
+import { cString, readField } from "../ffi/text.ts";
 import { cached } from "./code_cache.ts";
-import { compilerVersion, compileSource } from "./compiler.ts";
+import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError } from "./driver.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
+import { causeOf } from "./simulation.ts";
 
 /** Options of {@linkcode CudaDevice.compile}. */
 export interface CompileOptions {
@@ -30,15 +32,9 @@ export class Program {
   readonly #kernels = new Map<string, Kernel>();
 
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
-    using arena = new NativeArena();
-    const out = arena.out("ptr");
-    const image = arena.bytes(code.length, 16);
-    image.bytes.set(code);
     const { driver } = device;
-    const load = () => driver.module.cuModuleLoadData(out.$address, image.address);
-    checkCuda(driver, "cuModuleLoadData", device.within(load));
     this.device = device;
-    this.#handle = out.value;
+    this.#handle = load(device, code);
     const release = device.hold();
     this.#holders = new Holders(() => {
       // The driver unloads nothing while a stream is captured: it would spoil the capture.
@@ -65,7 +61,12 @@ export class Program {
     return new Program(device, cached(key, () => compileSource({ name, source, options: all, target })));
   }
 
-  /** Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}. */
+  /**
+   * Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}.
+   *
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with what the
+   *   driver's compiler said and the lines that it is about; the simulator's has the {@linkcode PtxError} as its cause
+   */
   static fromPtx(device: CudaDevice, ptx: string): Program {
     return new Program(device, cString(ptx));
   }
@@ -104,6 +105,41 @@ export class Program {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+/** Bytes of the compiler's log that are kept. */
+const logBytes = 8192;
+
+/** Loads code into a device's context. @returns `CUmodule` */
+function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
+  using arena = new NativeArena();
+  const out = arena.out("ptr");
+  const image = arena.bytes(code.length, 16);
+  image.bytes.set(code);
+  const log = arena.bytes(logBytes);
+  const [options, values] = [arena.bytes(8, 4), arena.bytes(16, 8)];
+  const asked = new DataView(options.bytes.buffer, options.bytes.byteOffset);
+  asked.setInt32(0, CU_JIT.ERROR_LOG_BUFFER, true);
+  asked.setInt32(4, CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES, true);
+  const given = new DataView(values.bytes.buffer, values.bytes.byteOffset);
+  given.setBigUint64(0, log.address, true);
+  given.setBigUint64(8, BigInt(logBytes), true); // the value itself, in the place of a pointer
+  const { driver } = device;
+  const result = device.within(() =>
+    driver.module.cuModuleLoadDataEx(out.$address, image.address, 2, options.address, values.address)
+  );
+  if (result !== CUresult.CUDA_SUCCESS) throw loadError(driver, result, readField(log.bytes), code);
+  return out.value;
+}
+
+/** The driver's error, with what its compiler has said and the lines of the PTX that it is about. */
+function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Array<ArrayBuffer>): CudaError {
+  const error = cudaError(driver, "cuModuleLoadDataEx", code);
+  const cause = error.cause ?? causeOf(driver, code);
+  if (log === "") return error;
+  const said = withLines(log.trimEnd(), readField(image), /\bline (\d+);/);
+  const options = cause === undefined ? undefined : { cause };
+  return new CudaError(error.call, code, error.codeName, `the compiler in the driver said:\n${said}`, options);
 }
 
 function isNewer(one: readonly [number, number], other: readonly [number, number]): boolean {

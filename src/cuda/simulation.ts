@@ -10,21 +10,21 @@ import type { CudaDriver } from "./driver.ts";
 /** Makes a simulated driver. */
 export type Simulator = (options: SimulateOptions) => CudaDriver;
 
-/** Says why a kernel on a simulated driver has failed; undefined if none has, or the driver is a real one. */
-export type FaultOf = (driver: CudaDriver) => unknown;
+/** Says what is behind an error of a simulated driver: undefined if that is not known, or the driver is a real one. */
+export type CauseOf = (driver: CudaDriver, code: number) => unknown;
 
 let provided: Simulator | undefined;
-let explain: FaultOf = () => undefined;
+let explain: CauseOf = () => undefined;
 
 /** Plugs the simulator in. */
-export function provideSimulator(simulator: Simulator, faultOf: FaultOf): void {
+export function provideSimulator(simulator: Simulator, causeOf: CauseOf): void {
   provided = simulator;
-  explain = faultOf;
+  explain = causeOf;
 }
 
-/** Why a kernel has failed, if the driver is a simulated one. */
-export function faultOf(driver: CudaDriver): unknown {
-  return explain(driver);
+/** What is behind an error, if the driver is a simulated one. */
+export function causeOf(driver: CudaDriver, code: number): unknown {
+  return explain(driver, code);
 }
 
 /** The simulator. */

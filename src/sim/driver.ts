@@ -109,7 +109,7 @@ export class SimulatedDriver {
     return [...this.#unsupported];
   }
 
-  /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX; null if it never was. */
+  /** Why PTX was last refused when it was loaded, mostly a {@linkcode PtxError}; null if it never was. */
   get lastPtxError(): unknown {
     return this.#machine.lastPtxError;
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { provideCheck } from "../cuda/checking.ts";
 import { provideSimulator } from "../cuda/simulation.ts";
 import { checkDriver } from "./checker/checker.ts";
@@ -10,7 +11,11 @@ import { SimulatedDriver, simulateDriver } from "./driver.ts";
 
 provideSimulator(
   (options) => simulateDriver(options).driver,
-  (driver) => SimulatedDriver.of(driver)?.lastKernelError ?? undefined,
+  (driver, code) => {
+    const simulated = SimulatedDriver.of(driver);
+    const isLoading = code === CUresult.CUDA_ERROR_INVALID_PTX || code === CUresult.CUDA_ERROR_INVALID_IMAGE;
+    return (isLoading ? simulated?.lastPtxError : simulated?.lastKernelError) ?? undefined;
+  },
 );
 provideCheck(checkDriver);
 
@@ -30,6 +35,9 @@ export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
 export { IllegalAddressError, type LoadPtx } from "./kernels.ts";
 export {
   type PtxAccess,
+  PtxError,
+  PtxFault,
+  type PtxFaultKind,
   type PtxGlobal,
   type PtxKernel,
   type PtxLaunch,

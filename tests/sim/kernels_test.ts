@@ -186,7 +186,7 @@ test("kernels reach page-locked memory of the host, and no other", () => {
 test("PTX that is not understood is refused when it is loaded, and the simulator knows why", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
-  assertThrows(() => device.loadPtx("this is no PTX"), CudaError, "CUDA_ERROR_INVALID_PTX");
+  assertThrows(() => device.loadPtx("this is no PTX"), CudaError, "CUDA_ERROR_INVALID_IMAGE");
   assertInstanceOf(SimulatedDriver.of(cuda.driver)?.lastPtxError, PtxError);
   assertThrows(() => device.loadPtx("\x7fELF"), CudaError, "CUDA_ERROR_NOT_SUPPORTED"); // a cubin
 });

@@ -16,11 +16,12 @@ import { roundUp, struct } from "../../ffi/struct.ts";
 import { readCString, readField } from "../../ffi/text.ts";
 import type { Behaviour } from "../behaviour.ts";
 import { faultCode } from "../kernels.ts";
+import { type JitOptions, readJitOptions, refusalOf } from "../jit.ts";
 import type { Machine } from "../machine.ts";
 import { deviceAttributes } from "./device.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import type { PtxKernel, PtxModule } from "../ptx/mod.ts";
+import { PtxError, type PtxKernel, type PtxModule } from "../ptx/mod.ts";
 import { refuse, unsimulated } from "../refusal.ts";
 
 /** Threads of a block, at most. */
@@ -70,10 +71,10 @@ export function moduleCalls(machine: Machine): ModuleCalls {
     machine.usable(found.module.context);
     return found;
   };
-  const load = (out: bigint, image: bigint): void => {
+  const load = (out: bigint, image: bigint, options?: JitOptions): void => {
     const context = machine.current();
     if (out === 0n || image === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-    const program = read(machine, image);
+    const program = read(machine, image, options);
     const variables = place(machine, context, program);
     const made = { handle: machine.newHandle(), context, program, variables, functions: new Map() };
     modules.set(made.handle, made);
@@ -86,8 +87,9 @@ export function moduleCalls(machine: Machine): ModuleCalls {
 
   return {
     module: {
-      cuModuleLoadData: load,
-      cuModuleLoadDataEx: (out, image) => load(out, image),
+      cuModuleLoadData: (out, image) => load(out, image),
+      cuModuleLoadDataEx: (out, image, count, options, values) =>
+        load(out, image, readJitOptions(count, options, values)),
       cuModuleUnload(handle) {
         const module = loaded(handle);
         machine.refuseInCapture();
@@ -222,15 +224,21 @@ function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
 }
 
 /** Reads an image. Only PTX can be read: machine code begins with a mark that no text begins with. */
-function read(machine: Machine, image: bigint): PtxModule {
+function read(machine: Machine, image: bigint, options?: JitOptions): PtxModule {
   const { loadPtx } = machine.options;
   const first = nativeView(image, 4).getUint32(0, true);
   if (first === elf || first === fatBinary) throw unsimulated("machine code");
+  const text = readCString(image);
   try {
-    return loadPtx(readCString(image));
+    if (text.trim() === "") throw new PtxError(1, "there is nothing to read");
+    const program = loadPtx(text);
+    options?.report("");
+    return program;
   } catch (error) {
     machine.lastPtxError = error;
-    throw refuse(CUresult.CUDA_ERROR_INVALID_PTX);
+    const { code, log } = refusalOf(text, error);
+    options?.report(log);
+    throw refuse(code);
   }
 }
 

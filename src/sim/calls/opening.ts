@@ -39,6 +39,7 @@ const explanations: ReadonlyMap<number, string> = new Map([
   [CUresult.CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"],
   [CUresult.CUDA_ERROR_INVALID_CONTEXT, "invalid device context"],
   [CUresult.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices"],
+  [CUresult.CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"],
   [CUresult.CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"],
   [CUresult.CUDA_ERROR_ALREADY_MAPPED, "resource already mapped"],
   [CUresult.CUDA_ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"],

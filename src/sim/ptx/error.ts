@@ -4,13 +4,32 @@
  * @module
  */
 
-/** PTX that is not understood, found when a module is loaded. */
+/**
+ * PTX that the simulator does not understand, found when a module is loaded: it is the `cause` of the
+ * {@linkcode CudaError} with which `device.loadPtx()` fails.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, CudaError, PtxError } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate();
+ * try {
+ *   cuda.device(0).loadPtx(".version 8.0\n.target sm_90\n.visible .entry f() { frobnicate.b32; }");
+ * } catch (error) {
+ *   const { cause } = error as CudaError;
+ *   console.log(cause instanceof PtxError && cause.line); // 3
+ * }
+ * ```
+ */
 export class PtxError extends Error {
-  override readonly name = "PtxError";
+  /** `PtxError`. */
+  override readonly name: string = "PtxError";
   /** Line of the text, from 1. */
   readonly line: number;
 
   /**
+   * For the interpreter.
+   *
    * @param line line of the text, from 1
    * @param what what is there and is not understood
    */
@@ -37,15 +56,22 @@ export type PtxFaultKind =
   /** More instructions than the launch allowed. */
   | "instruction limit";
 
-/** A kernel that was stopped while it ran. What other threads had written by then stays written. */
+/**
+ * A kernel that was stopped while it ran. What other threads had written by then stays written. Where a GPU reports such
+ * an error it is the `cause` of the {@linkcode CudaError} that reports it first; what a GPU would hang in, or do as it
+ * likes, is thrown as it is by the call that made the kernel run.
+ */
 export class PtxFault extends Error {
-  override readonly name = "PtxFault";
+  /** `PtxFault`. */
+  override readonly name: string = "PtxFault";
   /** Why. */
   readonly kind: PtxFaultKind;
   /** Line of the instruction, from 1. */
   readonly line: number;
 
   /**
+   * For the interpreter.
+   *
    * @param kind why
    * @param line line of the instruction, from 1
    * @param what the kernel, the thread and the circumstances
