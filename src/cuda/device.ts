@@ -10,7 +10,7 @@ import {
   CU_STREAM_LEGACY,
   CU_STREAM_PER_THREAD,
 } from "../../bindings/cuda_types.ts";
-import { NativeArena, type Out } from "../ffi/arena.ts";
+import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { deviceMemory } from "./device_memory.ts";
@@ -62,7 +62,7 @@ export class CudaDevice {
   readonly siblings: readonly CudaDevice[];
   readonly #arena = new NativeArena();
   /** A place for what the driver answers to one call, to be read before the next one. */
-  readonly answer: Out<"ptr"> = this.#arena.out("ptr");
+  readonly answer: { readonly $address: bigint; readonly value: bigint } = this.#arena.out("ptr");
   readonly #out = this.#arena.out("ptr");
   readonly #int = this.#arena.out("i32");
   readonly #handle: number;
@@ -71,6 +71,7 @@ export class CudaDevice {
   #perThreadStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
   readonly #holders = new Holders(() => this.#release());
+  readonly #beforeClose: (() => void)[] = [];
 
   /** Use `Cuda.open().devices`. */
   constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[]) {
@@ -330,8 +331,15 @@ export class CudaDevice {
     return this.#holders.hold();
   }
 
+  /** Calls a function once, when the device is closed and can still be used. */
+  onClose(work: () => void): void {
+    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    this.#beforeClose.push(work);
+  }
+
   /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
+    for (const work of this.#beforeClose.splice(0)) work();
     this.#holders.close();
   }
 

@@ -10,8 +10,9 @@ import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exch
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
 import { print } from "./print.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
@@ -252,13 +253,47 @@ export class StridedMemoryView {
   }
 
   /**
-   * Copies the elements of another host view or a typed array of the same shape and type into this one, whatever their
-   * layouts. Where the two share memory the elements are those from before the copy.
+   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
+   * layouts and wherever they are. Where the two share memory the elements are those from before the copy.
    *
-   * @throws {TypeError} if this view is read-only, the types differ, or device memory is involved
-   * @throws {RangeError} if the shapes differ
+   * Between host arrays the copy is done on return. Otherwise it is enqueued on a stream (by default the home stream of
+   * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
+   * change, or be read, before the stream has passed the copy; only where the host has to arrange the elements of a
+   * destination of its own is the stream waited for. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is done.
+   *
+   * @throws {TypeError} if this view is read-only, or the types differ
+   * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
    */
-  copyFrom(source: StridedMemoryView | TypedArray): void {
+  copyFrom(source: StridedMemoryView | TypedArray, options: { readonly stream?: CudaStream } = {}): void {
+    const from = this.#copySource(source);
+    const device = this.#drivenBy(from);
+    if (device === null) {
+      const elements = from.#host("copy from");
+      copyHost(this.#mayMeet(from) ? denseCopy(elements) : elements, this.#host("copy to"));
+      return;
+    }
+    if (this.layout.volume === 0) return;
+    const stream = options.stream ?? this.stream ?? from.stream ?? device.defaultStream;
+    if (this.#mayMeet(from)) copyThroughDense(from, this, stream);
+    else copyOnDevice(from, this, stream);
+  }
+
+  /**
+   * How {@linkcode StridedMemoryView.copyFrom} would copy, in words: for whoever wonders where the time goes.
+   *
+   * @throws {TypeError | RangeError} as `copyFrom` does
+   */
+  explainCopyFrom(source: StridedMemoryView | TypedArray): string {
+    const from = this.#copySource(source);
+    return this.#drivenBy(from) === null ? "element by element by the host" : explainDeviceCopy(from, this);
+  }
+
+  /** The device that has to do with a copy, or null if the host copies by itself. */
+  #drivenBy(from: StridedMemoryView): CudaDevice | null {
+    return this.device ?? from.device;
+  }
+
+  #copySource(source: StridedMemoryView | TypedArray): StridedMemoryView {
     const from = StridedMemoryView.from(source);
     if (this.readonly) throw new TypeError("Cannot copy into a read-only view");
     if (!from.dtype.equals(this.dtype)) {
@@ -269,13 +304,12 @@ export class StridedMemoryView {
         `Cannot copy shape (${from.shape.join(", ")}) into (${this.shape.join(", ")}): expected equal shapes`,
       );
     }
-    const elements = from.#host("copy from");
-    copyHost(this.#mayMeet(from) ? denseCopy(elements) : elements, this.#host("copy to"));
+    return from;
   }
 
-  /** Copies the elements into another host view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
-  copyTo(destination: StridedMemoryView | TypedArray): void {
-    StridedMemoryView.from(destination).copyFrom(this);
+  /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
+  copyTo(destination: StridedMemoryView | TypedArray, options: { readonly stream?: CudaStream } = {}): void {
+    StridedMemoryView.from(destination).copyFrom(this, options);
   }
 
   /**
@@ -284,7 +318,6 @@ export class StridedMemoryView {
    *
    * @throws {TypeError} if no typed array has elements of this type
    */
-  // deno-lint-ignore require-await -- a promise, so that waiting for a stream need not block
   async toTypedArray(): Promise<TypedArray> {
     const copy = new (this.dtype.require("typedArray"))(new ArrayBuffer(this.nbytes));
     if (this.layout.volume === 0) return copy;
@@ -295,11 +328,11 @@ export class StridedMemoryView {
       copyHost(this.#host("read"), target);
       return copy;
     }
-    using staging = new HostMemoryResource().allocate(this.buffer.size);
     const order = stream ?? device.defaultStream;
-    staging.copyFrom(this.buffer, { stream: order });
-    order.synchronize();
-    copyHost({ bytes: staging.bytes(), offset: this.offset, layout: this.layout }, target);
+    using staging = new PinnedMemoryResource(order.device).allocate(this.nbytes, { stream: order });
+    copyOnDevice(this, { buffer: staging, offset: 0, layout: target.layout }, order);
+    await order.completed();
+    bytes.set(staging.bytes());
     return copy;
   }
 

@@ -5,10 +5,10 @@ import "../../src/exchange/mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice, StridedLayout, type TypedArray } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
+import { Cuda, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts, permutations, shapes, sliceItems } from "../layout/oracle.ts";
-import { recordingDevice } from "../exchange/recording_driver.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed, positionsOf } from "./arrays.ts";
 
@@ -206,7 +206,7 @@ test("memory that may move or that other threads see is refused, and so is what 
     assertThrows(
       () => StridedMemoryView.from(source),
       TypeError,
-      "expected a typed array or an object with one of __dlpack__",
+      "expected a typed array or an object with one of",
     );
   }
 });
@@ -291,7 +291,7 @@ test("typed arrays are copied from and into as views of one axis", () => {
   assertEquals([...view.buffer.bytes()], [...new Uint8Array(new Int16Array([1, -2, 3, 4, -5, 6]).buffer)]);
 });
 
-test("copies between other types, other shapes, into what is read-only and on a device are refused", () => {
+test("copies between other types, other shapes, and into what is read-only are refused", () => {
   using buffer = resource.allocate(24);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
   const readonly = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32", readonly: true });
@@ -304,11 +304,6 @@ test("copies between other types, other shapes, into what is read-only and on a 
   assertThrows(() => view.sliced(slice(), 0).copyFrom(view), RangeError, "Cannot copy shape (2, 3) into (2)");
   assertThrows(() => view.sliced(0).copyFrom(new Int32Array(3)), TypeError, "Cannot copy int32 into float32");
   readonly.copyTo(view); // reading is not refused
-  const { device } = recordingDevice();
-  const onDevice = MemoryBuffer.fromPointer(4096n, 24, { device });
-  const deviceView = StridedMemoryView.fromBuffer(onDevice, { shape: [2, 3], dtype: "float32" });
-  assertThrows(() => view.copyFrom(deviceView), TypeError, "Cannot copy from device memory");
-  assertThrows(() => deviceView.copyFrom(view), TypeError, "Cannot copy to device memory");
 });
 
 test("toTypedArray gives the elements in C order, in an array of their type that is the caller's own", async () => {
@@ -339,16 +334,14 @@ test("element types without a typed array are refused by name", async () => {
   }
 });
 
-test("device memory is read on its home stream, which is waited for", async () => {
-  const { device, log } = recordingDevice();
-  using memory = resource.allocate(32); // what the recording driver takes for device memory
-  new Float64Array(memory.bytes().buffer).set([1, 2, 3, 4]);
-  const stream = device.createStream();
-  const buffer = MemoryBuffer.fromAllocation({ ptr: memory.ptr, size: 32, device, stream, free: () => {} });
-  const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 2], dtype: "float64" }).permuted([1, 0]);
-  log.length = 0;
-  assertEquals([...await view.toTypedArray()], [1, 3, 2, 4]);
-  assertEquals(log.map((call) => call.slice(0, call.indexOf("("))), ["cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"]);
-  assert(log.every((call) => call.includes(`${stream.handle}`)));
-  buffer.close();
+test("device memory is read after what its home stream holds, in C order, without blocking", async () => {
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(32, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 2], dtype: "float64" });
+  view.copyFrom(StridedMemoryView.fromTypedArray(new Float64Array([1, 2, 3, 4]), { shape: [2, 2] }));
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assertEquals([...await view.permuted([1, 0]).toTypedArray()], [1, 3, 2, 4]);
+  assertEquals(simulated?.calls("cuStreamSynchronize"), 0);
 });

@@ -1,0 +1,72 @@
+/**
+ * Kernels that copies have needed, compiled once for each device and closed with it.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../cuda/device.ts";
+import type { Kernel } from "../cuda/kernel.ts";
+import type { Program } from "../cuda/program.ts";
+import { type CopyKernel, stridedKernel, tiledKernel } from "./copy_kernels.ts";
+import type { CopyPlan } from "./copy_plan.ts";
+
+/** A plan that needs a kernel. */
+export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }>;
+
+/** A kernel that the driver has compiled, and how it is launched. */
+export interface ReadyKernel {
+  readonly program: Program;
+  readonly kernel: Kernel;
+  readonly grid: number;
+  readonly block: number;
+}
+
+/** Kernels that are kept for each device: those used last. */
+const enough = 256;
+
+const cache = new WeakMap<CudaDevice, Map<string, ReadyKernel>>();
+
+/** The kernel of a plan. The driver compiles it at first use. */
+export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
+  const kernels = cache.get(device) ?? remember(device);
+  const key = keyOf(plan);
+  const ready = kernels.get(key) ?? compile(device, plan);
+  kernels.delete(key); // what is put in last goes last
+  kernels.set(key, ready);
+  if (kernels.size > enough) forgetOldest(device, kernels);
+  return ready;
+}
+
+/** All that the code depends on. */
+function keyOf(plan: KernelPlan): string {
+  const { word, axes } = plan.problem;
+  const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
+  return `${word} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
+}
+
+function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
+  const { ptx, grid, block }: CopyKernel = plan.kind === "tiled"
+    ? tiledKernel(plan.problem, plan.tile)
+    : stridedKernel(plan.problem);
+  const program = device.loadPtx(ptx);
+  return { program, kernel: program.kernel("copy"), grid, block };
+}
+
+function remember(device: CudaDevice): Map<string, ReadyKernel> {
+  const kernels = new Map<string, ReadyKernel>();
+  cache.set(device, kernels);
+  device.onClose(() => {
+    cache.delete(device);
+    if (kernels.size > 0) device.synchronize(); // code that runs must stay
+    for (const { program } of kernels.values()) program.close();
+  });
+  return kernels;
+}
+
+function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {
+  for (const [key, { program }] of kernels) {
+    kernels.delete(key);
+    device.synchronize(); // code that runs must stay
+    program.close();
+    return;
+  }
+}

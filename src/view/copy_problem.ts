@@ -1,0 +1,154 @@
+/**
+ * What a copy between two layouts comes down to: boxes of words, nested in the order in which the destination lies.
+ *
+ * @module
+ */
+import type { StridedLayout } from "../layout/mod.ts";
+
+/** One axis of a copy, in words. */
+export interface CopyAxis {
+  /** How many steps. */
+  readonly extent: number;
+  /** Words from one step to the next in the destination; at least 1. */
+  readonly to: number;
+  /** The same in the source; 0 where it repeats, negative where it runs backwards. */
+  readonly from: number;
+}
+
+/** A copy in its simplest terms. */
+export interface CopyProblem {
+  /** Bytes of a word: 1, 2, 4, 8 or 16. */
+  readonly word: 1 | 2 | 4 | 8 | 16;
+  /** Axes from the largest step of the destination to the smallest; none of extent 1, none that can be joined. */
+  readonly axes: readonly CopyAxis[];
+  /** Bytes from the source's offset 0 to the first word that is read. */
+  readonly fromOffset: number;
+  /** Bytes from the destination's offset 0 to the first word that is written. */
+  readonly toOffset: number;
+  /** Words in all. */
+  readonly words: number;
+  /** Bytes, at most 16, that both the first word read and the first word written are aligned to. */
+  readonly alignment: number;
+}
+
+/** Addresses of the two offsets 0, as far as their alignment goes. Default: aligned for every word. */
+export interface CopyAlignment {
+  readonly from?: bigint;
+  readonly to?: bigint;
+}
+
+interface Draft {
+  word: number;
+  axes: CopyAxis[];
+  from: number;
+  to: number;
+}
+
+const words = [16, 8, 4, 2] as const;
+
+/**
+ * Brings a copy to its simplest terms: axes of one step dropped, the others turned so that the destination is walked
+ * forwards and nested as it lies, neighbours joined, and elements joined to the largest words that both sides allow.
+ *
+ * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element, or
+ * packed elements do not fill whole bytes
+ */
+export function copyProblem(
+  source: StridedLayout,
+  destination: StridedLayout,
+  alignment: CopyAlignment = {},
+): CopyProblem {
+  check(source, destination);
+  const draft = draftOf(source, destination, alignment);
+  join(draft);
+  widen(draft, alignmentOf(draft.from, draft.to, alignment));
+  join(draft);
+  const { word, axes, from, to } = draft;
+  const total = axes.reduce((product, { extent }) => product * extent, source.volume === 0 ? 0 : 1);
+  return {
+    word: word as CopyProblem["word"], // a power of two of at most 16: where it begins, and what it is widened to
+    axes,
+    fromOffset: from,
+    toOffset: to,
+    words: total,
+    alignment: alignmentOf(from, to, alignment),
+  };
+}
+
+function check(source: StridedLayout, destination: StridedLayout): void {
+  const { shape } = destination;
+  if (source.ndim !== shape.length || source.shape.some((extent, axis) => extent !== shape[axis])) {
+    throw new RangeError(`Cannot copy from ${source} to ${destination}: expected equal shapes`);
+  }
+  if (source.itemsize !== destination.itemsize) {
+    throw new RangeError(`Cannot copy from ${source} to ${destination}: expected elements of equal size`);
+  }
+  if (!destination.isUnique) {
+    throw new RangeError(`Cannot copy to ${destination}: two of its indices may lead to the same element`);
+  }
+}
+
+/** The axes in words of whole bytes that begin where such words can, turned forwards and sorted. */
+function draftOf(source: StridedLayout, destination: StridedLayout, alignment: CopyAlignment): Draft {
+  // Packed elements are copied by the bytes that they fill.
+  const isPacked = source.itemsize < 1;
+  const [s, d] = isPacked ? [source.repacked(1), destination.repacked(1)] : [source, destination];
+  let [from, to] = [s.sliceOffsetInBytes, d.sliceOffsetInBytes];
+  const word = Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
+  const parts = s.itemsize / word;
+  const axes: CopyAxis[] = [];
+  d.shape.forEach((extent, axis) => {
+    if (extent === 1) return;
+    const [stepTo, stepFrom] = [(d.strides[axis] ?? 0) * parts, (s.strides[axis] ?? 0) * parts];
+    if (stepTo >= 0) {
+      axes.push({ extent, to: stepTo, from: stepFrom });
+      return;
+    }
+    to += stepTo * (extent - 1) * word;
+    from += stepFrom * (extent - 1) * word;
+    axes.push({ extent, to: -stepTo, from: 0 - stepFrom });
+  });
+  axes.sort((one, other) => other.to - one.to || Math.abs(other.from) - Math.abs(one.from));
+  if (parts > 1) axes.push({ extent: parts, to: 1, from: 1 });
+  return { word, axes: source.volume === 0 ? [] : axes, from, to };
+}
+
+/** Bytes, at most 16, that both the first word read and the first word written are aligned to. */
+function alignmentOf(fromOffset: number, toOffset: number, { from = 0n, to = 0n }: CopyAlignment): number {
+  return largestWordIn(Number(((from + BigInt(fromOffset)) | (to + BigInt(toOffset))) & 15n));
+}
+
+/** The largest power of two of at most 16 that divides a size. */
+function largestWordIn(bytes: number): number {
+  return words.find((word) => bytes % word === 0) ?? 1;
+}
+
+/** Joins axes of which one is a walk over all of the next. */
+function join(draft: Draft): void {
+  const joined: CopyAxis[] = [];
+  for (const axis of draft.axes) {
+    if (axis.extent === 1) continue;
+    const before = joined.at(-1);
+    if (before !== undefined && before.to === axis.to * axis.extent && before.from === axis.from * axis.extent) {
+      joined[joined.length - 1] = { extent: before.extent * axis.extent, to: axis.to, from: axis.from };
+    } else joined.push(axis);
+  }
+  draft.axes = joined;
+}
+
+/** Makes words as large as the innermost run, the other steps and the addresses allow. */
+function widen(draft: Draft, alignment: number): void {
+  const inner = draft.axes.at(-1);
+  if (inner === undefined || inner.to !== 1 || inner.from !== 1) return;
+  const outer = draft.axes.slice(0, -1);
+  for (const word of words) {
+    const ratio = word / draft.word;
+    if (ratio <= 1) return;
+    const fits = [inner.extent, ...outer.flatMap((axis) => [axis.to, axis.from])].every((step) => step % ratio === 0);
+    if (!fits || word > alignment) continue;
+    const narrowed = outer.map(({ extent, to, from }) => ({ extent, to: to / ratio, from: from / ratio }));
+    draft.axes = [...narrowed, { extent: inner.extent / ratio, to: 1, from: 1 }];
+    draft.word = word;
+    return;
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Copies between any two layouts of which at least one is in memory that a device drives.
+ *
+ * @module
+ */
+import { CU_MEMORYTYPE, CUDA_MEMCPY3D_v2 } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import { checkCuda } from "../cuda/driver.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
+import { type CopyPlan, explainPlan, type Pitched, planCopy } from "./copy_plan.ts";
+import { copyProblem } from "./copy_problem.ts";
+import { copyHost } from "./host_copy.ts";
+
+/** One side of a copy. */
+export interface CopySide {
+  readonly buffer: MemoryBuffer;
+  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  readonly offset: number;
+  readonly layout: StridedLayout;
+}
+
+/** A plan, and where the first word is read and written. */
+interface Planned {
+  readonly plan: CopyPlan;
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** What it is planned to do, in words. */
+export function explainDeviceCopy(source: CopySide, destination: CopySide): string {
+  const planned = planFor(source, destination);
+  if (planned !== null) return explainPlan(planned.plan);
+  return source.buffer.isDeviceAccessible
+    ? "made dense on the device, copied to pinned memory in one piece, and arranged by the host"
+    : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
+}
+
+/**
+ * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to be
+ * arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for the
+ * stream.
+ */
+export function copyOnDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  if (source.layout.volume === 0) return;
+  const homes = [...new Set([source.buffer.stream, destination.buffer.stream])].filter((home) => home !== null);
+  for (const home of homes) stream.wait(home);
+  copy(source, destination, stream);
+  for (const home of homes) home.wait(stream);
+}
+
+/** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
+export function copyThroughDense(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const layout = source.layout.toDense("K");
+  using buffer = new DeviceMemoryResource(stream.device).allocate(bytesOf(layout), { stream });
+  copyOnDevice(source, { buffer, offset: 0, layout }, stream);
+  copyOnDevice({ buffer, offset: 0, layout }, destination, stream);
+}
+
+function copy(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const planned = planFor(source, destination);
+  if (planned !== null) execute(planned, source, destination, stream);
+  else if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
+  else toDevice(source, destination, stream);
+}
+
+/** The plan, or null if the host has to take part. */
+function planFor(source: CopySide, destination: CopySide): Planned | null {
+  const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
+  const [from, to] = [start(source), start(destination)];
+  const problem = copyProblem(source.layout, destination.layout, { from, to });
+  const plan = planCopy(problem, source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible);
+  return plan && { plan, from: from + BigInt(problem.fromOffset), to: to + BigInt(problem.toOffset) };
+}
+
+function execute({ plan, from, to }: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
+  switch (plan.kind) {
+    case "nothing":
+      return;
+    case "contiguous": {
+      const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
+      return stream.device.copy(to, from, plan.bytes, direction, stream);
+    }
+    case "pitched":
+      return enqueueBox(
+        plan.box,
+        { isHost: isHost(source), at: from },
+        { isHost: isHost(destination), at: to },
+        stream,
+      );
+    default:
+      return launch(plan, from, to, stream);
+  }
+}
+
+function launch(plan: KernelPlan, from: bigint, to: bigint, stream: CudaStream): void {
+  const { kernel, grid, block } = kernelFor(stream.device, plan);
+  kernel.launch(stream, grid, block, [to, from]);
+}
+
+function isHost({ buffer }: CopySide): boolean {
+  return buffer.kind === "host" || buffer.kind === "pinned";
+}
+
+interface Corner {
+  readonly isHost: boolean;
+  readonly at: bigint;
+}
+
+/** Boxes of one slice are rectangles: the driver's three-dimensional copy does both. */
+function enqueueBox(box: Pitched, source: Corner, destination: Corner, stream: CudaStream): void {
+  const { device } = stream;
+  const { driver } = device;
+  using arena = new NativeArena();
+  const struct = arena.struct(CUDA_MEMCPY3D_v2);
+  struct.srcMemoryType = source.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
+  struct[source.isHost ? "srcHost" : "srcDevice"] = source.at;
+  struct.srcPitch = box.fromPitch;
+  struct.srcHeight = box.fromHeight;
+  struct.dstMemoryType = destination.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
+  struct[destination.isHost ? "dstHost" : "dstDevice"] = destination.at;
+  struct.dstPitch = box.toPitch;
+  struct.dstHeight = box.toHeight;
+  struct.WidthInBytes = box.width;
+  struct.Height = box.height;
+  struct.Depth = box.depth;
+  const enqueue = () => driver.copyPitched.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
+  checkCuda(driver, "cuMemcpy3DAsync_v2", device.within(enqueue));
+}
+
+/** From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. */
+function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const layout = destination.layout.toDense("K");
+  using buffer = pinned(stream.device, layout, stream);
+  const staging = { buffer, offset: 0, layout };
+  copyHost(hostSide(source), hostSide(staging));
+  if (destination.layout.isDense) copy(staging, destination, stream);
+  else through(staging, destination, layout, stream);
+}
+
+/** To a host array that the driver cannot fill as it lies. */
+function toHost(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const layout = source.layout.toDense("K");
+  using buffer = pinned(stream.device, layout, stream);
+  const staging = { buffer, offset: 0, layout };
+  if (source.layout.isDense) copy(source, staging, stream);
+  else through(source, staging, layout, stream);
+  stream.synchronize();
+  copyHost(hostSide(staging), hostSide(destination));
+}
+
+/** By way of dense memory of the device: a kernel could reach over to the host's, but one copy in one piece is faster. */
+function through(source: CopySide, destination: CopySide, layout: StridedLayout, stream: CudaStream): void {
+  using buffer = new DeviceMemoryResource(stream.device).allocate(bytesOf(layout), { stream });
+  copy(source, { buffer, offset: 0, layout }, stream);
+  copy({ buffer, offset: 0, layout }, destination, stream);
+}
+
+function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {
+  return new PinnedMemoryResource(device).allocate(bytesOf(layout), { stream });
+}
+
+function bytesOf(layout: StridedLayout): number {
+  return Math.ceil(layout.volume * layout.itemsize);
+}
+
+function hostSide({ buffer, offset, layout }: CopySide): { bytes: Uint8Array; offset: number; layout: StridedLayout } {
+  return { bytes: buffer.bytes(), offset, layout };
+}

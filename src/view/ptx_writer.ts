@@ -1,0 +1,70 @@
+/**
+ * Writes PTX: instructions, and the registers that they need.
+ *
+ * @module
+ */
+
+/** Kinds of registers by the letter that PTX code commonly names them with. */
+const kinds = { p: ".pred", h: ".b16", r: ".b32", d: ".b64" } as const;
+
+/** A register's name. */
+export type Register = `%${keyof typeof kinds}${number}`;
+
+/** Collects the body of one kernel with two pointers: `to` and `from`. */
+export class PtxWriter {
+  readonly #lines: string[] = [];
+  readonly #counts = { p: 0, h: 0, r: 0, d: 0 };
+  #labels = 0;
+
+  /** A register that nothing else uses. */
+  register(kind: keyof typeof kinds): Register {
+    return `%${kind}${this.#counts[kind]++}`;
+  }
+
+  /** Writes an instruction whose result goes into a new register, which is returned. `$` stands for it. */
+  make(kind: keyof typeof kinds, instruction: string): Register {
+    const register = this.register(kind);
+    this.line(instruction.replace("$", register));
+    return register;
+  }
+
+  /** Writes an instruction. */
+  line(instruction: string): void {
+    this.#lines.push(`\t${instruction};`);
+  }
+
+  /** A name for a place in the code. */
+  label(): string {
+    return `L${this.#labels++}`;
+  }
+
+  /** Says that the code goes on here when somebody jumps to the label. */
+  place(label: string): void {
+    this.#lines.push(`${label}:`);
+  }
+
+  /**
+   * The whole program.
+   *
+   * @param name of the kernel
+   * @param shared bytes of shared memory, named `tile`
+   */
+  program(name: string, shared = 0): string {
+    const registers = Object.entries(kinds).map(([kind, type]) =>
+      `\t.reg ${type} %${kind}<${Math.max(1, this.#counts[kind as keyof typeof kinds])}>;`
+    );
+    return [
+      ".version 7.0",
+      ".target sm_70",
+      ".address_size 64",
+      `.visible .entry ${name}(.param .u64 to, .param .u64 from)`,
+      "{",
+      ...registers,
+      ...(shared > 0 ? [`\t.shared .align 16 .b8 tile[${shared}];`] : []),
+      ...this.#lines,
+      "\tret;",
+      "}",
+      "",
+    ].join("\n");
+  }
+}
