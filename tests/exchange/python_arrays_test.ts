@@ -281,3 +281,24 @@ def see(array):
   const seen = python.evaluate("see")(view).$value();
   assertEquals(seen, [`${view.ptr}`, [4, 3], [1, 4], "float32", false]);
 });
+
+const jaxlib = findPython("numpy", "jax");
+
+test(
+  ...needs(
+    typeof jaxlib === "string" ? jaxlib : null,
+    "JAX, which knows no versions, takes our arrays and gives its own",
+  ),
+  async () => {
+    const python = open();
+    const jax = python.import("jax");
+    const view = StridedMemoryView.fromTypedArray(Float32Array.from({ length: 64 }, (_, i) => i), { shape: [8, 8] });
+    using taken: PyObject = jax["dlpack"].from_dlpack.$call(view);
+    assertEquals(Number(taken["sum"].$call()), 2016);
+    const doubled: StridedMemoryView = jax["numpy"].add(taken, taken);
+    assertEquals(Array.from(await doubled.toTypedArray(), Number).slice(0, 3), [0, 2, 4]);
+    doubled.close();
+    taken.$close();
+    assertEquals(await stillLent(python), 0);
+  },
+);

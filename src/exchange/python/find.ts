@@ -30,23 +30,26 @@ print(json.dumps({"executable": sys.executable, "version": version, "libraries":
 `;
 
 /**
- * The interpreter that a program means: the one in `home`, else CAUSEWAY_PYTHON, else that of the active virtualenv or
- * conda environment, else the first `python3` on PATH.
+ * The interpreters that a program may mean, best first: the one in `home`, or else CAUSEWAY_PYTHON, and nothing else; or
+ * else that of the active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own,
+ * whose library a distribution installs. Those that do not run are left out.
  *
  * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
- * @returns null if none of them runs
  */
-export function findInterpreter(home?: string): Installation | null {
-  if (home !== undefined) return ask(`${home}/bin/python3`) ?? ask(home);
-  const env = (name: string) => ffiPort().env(name) || undefined;
-  const chosen = env("CAUSEWAY_PYTHON");
-  if (chosen !== undefined) return ask(chosen);
-  const folders = [env("VIRTUAL_ENV"), env("CONDA_PREFIX")].filter((folder) => folder !== undefined);
-  for (const program of [...folders.map((folder) => `${folder}/bin/python3`), "python3"]) {
+export function* findInterpreters(home?: string): Generator<Installation> {
+  for (const program of programs(home)) {
     const found = ask(program);
-    if (found !== null) return found;
+    if (found !== null) yield found;
   }
-  return null;
+}
+
+function programs(home: string | undefined): string[] {
+  if (home !== undefined) return [`${home}/bin/python3`, home];
+  const env = (name: string): string[] => [ffiPort().env(name) ?? ""].filter((value) => value !== "");
+  const chosen = env("CAUSEWAY_PYTHON");
+  if (chosen.length > 0) return chosen;
+  const folders = [...env("VIRTUAL_ENV"), ...env("CONDA_PREFIX")];
+  return [...folders.map((folder) => `${folder}/bin/python3`), "python3", "/usr/bin/python3"];
 }
 
 /** Asks an interpreter about itself, in a process of its own. */

@@ -166,10 +166,6 @@ class Array:
         import numpy
         return getattr(function, method)(*converted(arguments, numpy.asarray), **converted(keywords, numpy.asarray))
 
-    def __jax_array__(self):
-        import jax
-        return jax.dlpack.from_dlpack(self)
-
     def __repr__(self):
         return "<array of shape %r and type %s>" % (self.interface["shape"], self.name)
 

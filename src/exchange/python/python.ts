@@ -42,8 +42,8 @@ export class Python {
    * Starts the interpreter of this process, or finds it running.
    *
    * Which one: that of `home`, else what `CAUSEWAY_PYTHON` names, else that of the active virtualenv (`VIRTUAL_ENV`) or
-   * conda environment, else the first `python3` on PATH. It is asked where its library is; `library`, or the variable
-   * `CAUSEWAY_LIBPYTHON`, names another one of the same version.
+   * conda environment, else the first `python3` on PATH, else the system's. It is asked where its library is;
+   * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another one of the same version.
    *
    * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
    * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version

@@ -5,12 +5,12 @@
  */
 import type { cpython } from "../../../bindings/cpython.ts";
 import { NativeArena } from "../../ffi/arena.ts";
-import { FfiError } from "../../ffi/errors.ts";
+import { FfiError, LibraryNotFoundError } from "../../ffi/errors.ts";
 import { libc } from "../../ffi/libc.ts";
 import { type NativeLibrary, openLibrary } from "../../ffi/library.ts";
 import { cString, readCString } from "../../ffi/text.ts";
 import type { Functions } from "../../ffi/types.ts";
-import { findInterpreter, type Installation } from "./find.ts";
+import { findInterpreters, type Installation } from "./find.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./library.ts";
 
@@ -21,6 +21,18 @@ export interface PythonOptions {
   /** A virtualenv or another folder with `bin/python3`, or an interpreter itself. Default: see {@linkcode Python.open}. */
   readonly home?: string;
 }
+
+/**
+ * What an interpreter that is a guest in its process does first. Nothing finalises it, so nothing would write out what a
+ * pipe's buffer holds at the end. And whatever imports `signal` first takes Ctrl-C away from the runtime, which this
+ * import gives back.
+ */
+const settle = `
+import signal, sys
+if sys.stdout: sys.stdout.reconfigure(line_buffering=True)
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)
+del signal, sys
+`;
 
 /** Starts the interpreter, unless this process has it running already. */
 function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
@@ -40,10 +52,7 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
   api.opening.Py_InitializeEx(0); // 0: signals stay with the runtime
   if (!isSaid) unsetenv(cString("PYTHONUTF8"));
-  // Nothing finalises this interpreter, so nothing would write out what a pipe's buffer holds at the end.
-  api.run.PyRun_SimpleString(
-    cString("import sys\nif sys.stdout: sys.stdout.reconfigure(line_buffering=True)\ndel sys"),
-  );
+  api.run.PyRun_SimpleString(cString(settle));
   api.threads.PyEval_SaveThread();
 }
 
@@ -58,23 +67,43 @@ function setProgram({ home }: Functions<typeof cpython>, executable: string): vo
 let running: Interpreter | undefined;
 
 /** The interpreter of this process, started at the first call. */
-export function openInterpreter({ library, home }: PythonOptions): Interpreter {
-  if (running !== undefined) {
-    if (library === undefined || openLibrary({ ...pythonLibrary, path: library }).path === running.path) return running;
+export function openInterpreter(options: PythonOptions): Interpreter {
+  const { library } = options;
+  if (running === undefined) {
+    const { opened, installation } = find(options);
+    checkAlone(opened);
+    start(opened, installation);
+    running = new Interpreter(opened);
+  } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {
     throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run one only`);
   }
-  const installation = findInterpreter(home);
-  if (home !== undefined && installation === null) {
+  return running;
+}
+
+interface Found {
+  readonly opened: NativeLibrary<typeof cpython>;
+  /** null: an interpreter that finds its packages by itself, because no program belongs to the library. */
+  readonly installation: Installation | null;
+}
+
+/** The first interpreter that has its library, with it. */
+function find({ library, home }: PythonOptions): Found {
+  // Global: extension modules such as NumPy's find the interpreter among the symbols that everybody sees.
+  const description = { ...pythonLibrary, global: true as const, ...(library === undefined ? {} : { path: library }) };
+  let problem: LibraryNotFoundError | undefined;
+  for (const installation of findInterpreters(home)) {
+    try {
+      return { opened: openLibrary({ ...description, sonames: installation.libraries }), installation };
+    } catch (error) {
+      if (!(error instanceof LibraryNotFoundError)) throw error;
+      problem ??= error; // what the best one lacks is what to install
+    }
+  }
+  if (problem !== undefined) throw problem;
+  if (home !== undefined) {
     throw new FfiError(`Cannot open Python in ${home}: expected a folder with bin/python3, or an interpreter`);
   }
-  const sonames = installation?.libraries ?? pythonLibrary.sonames;
-  const path = library === undefined ? {} : { path: library };
-  // Global: extension modules such as NumPy's find the interpreter among the symbols that everybody sees.
-  const opened = openLibrary({ ...pythonLibrary, sonames, ...path, global: true });
-  checkAlone(opened);
-  start(opened, installation);
-  running = new Interpreter(opened);
-  return running;
+  return { opened: openLibrary(description), installation: null };
 }
 
 /**
