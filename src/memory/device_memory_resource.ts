@@ -70,7 +70,7 @@ export class DeviceMemoryResource extends MemoryResource {
    *
    * @param device the device whose memory it is, by whatever ordinal it has here
    * @param descriptor remains the caller's, and may be closed afterwards
-   * @throws {CudaError} if it is something else than a pool, or of another device
+   * @throws {CudaError} if it is something else than a pool
    */
   static importPool(device: CudaDevice, descriptor: FileDescriptor): DeviceMemoryResource {
     return new DeviceMemoryResource(device, MemoryPool.import(device, descriptor));
