@@ -43,6 +43,8 @@ provideArraySource({ speaks: "__arrow_c_device_array__", accepts: isArrowDeviceS
 provideArraySource({ speaks: "__arrow_c_array__", accepts: isArrowSource, take: viewFromArrow });
 
 export type { ArrayInterface, CudaArrayInterface } from "./array_interface.ts";
+export { type ApacheData, type ApacheVector, fromApacheArrow, toApacheArrow } from "./apache_arrow.ts";
+export type { ApacheArrow, ApacheField, ApacheType } from "./apache_arrow_type.ts";
 export { ArrowArray, type ArrowArrayParts } from "./arrow_array.ts";
 export {
   ArrowDeviceArray,
