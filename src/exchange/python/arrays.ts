@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { DLDeviceType } from "../../../bindings/dlpack.ts";
 import { libcuda } from "../../cuda/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
 import { libc } from "../../ffi/libc.ts";
@@ -99,10 +98,7 @@ export function takeArray(python: Interpreter, object: bigint, options: ImportOp
 }
 
 function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  const where = python.callHelper("method", [python.share(object), python.text("__dlpack_device__")]);
-  const [type] = copyOut(python, where, options) as [number, number]; // the protocol says so
-  python.drop(where);
-  const capsule = python.callHelper("hand_over", [python.share(object), streamFor(python, type, options)]);
+  const capsule = python.callHelper("hand_over", [python.share(object), streamFor(python, options)]);
   try {
     using tensor = unpack(python, capsule);
     return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
@@ -111,12 +107,11 @@ function takeTensor(python: Interpreter, object: bigint, options: ImportOptions)
   }
 }
 
-/** The stream on which a producer shall make its array ready, in DLPack's terms: none for memory of the host. */
-function streamFor(python: Interpreter, deviceType: number, { stream, device }: ImportOptions): bigint {
-  const isHost = deviceType === DLDeviceType.kDLCPU || deviceType === DLDeviceType.kDLCUDAHost;
-  if (isHost || (stream === undefined && device === undefined)) return python.share(python.singletons.none);
+/** The stream on which a producer shall make device memory ready, in DLPack's terms. */
+function streamFor(python: Interpreter, { stream, device }: ImportOptions): bigint {
   if (stream === null) return python.integer(-1n);
-  return python.integer(stream === undefined ? 1n : stream.handle || 1n);
+  if (stream !== undefined) return python.integer(stream.handle || 1n);
+  return device === undefined ? python.share(python.singletons.none) : python.integer(1n);
 }
 
 /** Names that capsules keep the address of; never freed. */

@@ -183,7 +183,8 @@ class Raw:
 
 def hand_over(value, stream):
     "The capsule of a foreign array: with a version if it can, and without if it knows of none."
-    options = {} if stream is None else {"stream": stream}
+    on_host = value.__dlpack_device__()[0] in (1, 3) # kDLCPU and kDLCUDAHost, which no stream orders
+    options = {} if stream is None or on_host else {"stream": stream}
     try: return value.__dlpack__(max_version=(1, 3), **options)
     except TypeError: return value.__dlpack__(**options)
 
