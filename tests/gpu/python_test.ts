@@ -3,6 +3,7 @@
  * streams alone, and nothing kept when both sides have let go. Each library that is installed, in each direction.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   Cuda,
@@ -23,6 +24,7 @@ import {
 } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { patiently } from "../support/child.ts";
+import { examplesOf, runExample } from "../support/examples.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -375,6 +377,12 @@ test(...perTorch("what does not fit is refused: no stream, stream 0, memory of a
     assertInstanceOf(error, PythonError);
   }
   real.buffer.close();
+});
+
+test(...perTorch("the README's example of torch runs and prints what it says"), () => {
+  const [example] = examplesOf("README.md", readFileSync(new URL("../../README.md", import.meta.url), "utf8"), "torch");
+  if (example === undefined) throw new Error("the README has no example of torch");
+  runExample(example);
 });
 
 const core = missingModule("cuda.core");

@@ -1,0 +1,57 @@
+/**
+ * Examples in texts: found, run in a process of their own, and compared with what their comments say.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const run = "deno" in process.versions ? ["run", "--quiet", "--no-lock", "--no-prompt", "--allow-ffi"] : [];
+
+/** A block of code in a text. */
+export interface Example {
+  readonly name: string;
+  readonly code: string;
+}
+
+/**
+ * The blocks of a text that are marked `ts`, or `ts` and what they need: a machine that the reader has and we may not.
+ *
+ * @param need `torch` for those marked `ts torch`
+ */
+export function examplesOf(file: string, text: string, need?: string): Example[] {
+  const mark = need === undefined ? "ts" : `ts ${need}`;
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${mark}\\n(?<code>.*?)^\`\`\`$`, "gms"))];
+  return blocks.map(({ groups }, i) => ({ name: `${file}, example ${i + 1}`, code: groups?.["code"] ?? "" }));
+}
+
+/** What the comments behind console.log say will be printed, with spaces and line breaks made one. */
+function promised(code: string): string {
+  return [...code.matchAll(/^\s*console\.log\(.*\);\s*\/\/ (?<out>.*)$/gm)].map(({ groups }) => groups?.["out"] ?? "")
+    .join(" ");
+}
+
+/** Prints differ between the runtimes in line breaks, trailing commas, and in the length after an array's name. */
+function plain(text: string): string {
+  return text.replace(/Array\(\d+\)/g, "Array").replace(/,(?=\s*[\]}])/g, "").replace(/\s+/g, " ").trim();
+}
+
+/** Runs an example, which must print what its comments say. */
+export function runExample({ code }: Example): void {
+  const folder = mkdtempSync(join(tmpdir(), "causeway-example-"));
+  try {
+    const file = join(folder, "example.ts");
+    const main = pathToFileURL(join(root, "mod.ts")).href;
+    writeFileSync(file, code.replace(/from "(@causeway\/causeway|causeway)"/g, `from "${main}"`));
+    const printed = execFileSync(process.execPath, [...run, file], { encoding: "utf8", timeout: 60_000 });
+    assertEquals(plain(printed), plain(promised(code)));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
