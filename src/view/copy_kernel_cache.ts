@@ -14,10 +14,13 @@ export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" 
 
 /** A kernel that the driver has compiled, and how it is launched. */
 export interface ReadyKernel {
+  readonly device: CudaDevice;
   readonly program: Program;
   readonly kernel: Kernel;
   readonly grid: number;
   readonly block: number;
+  /** Whether the program is closed. */
+  isClosed: boolean;
 }
 
 /** Kernels that are kept for each device: those used last. */
@@ -25,14 +28,20 @@ const enough = 256;
 
 const cache = new WeakMap<CudaDevice, Map<string, ReadyKernel>>();
 
+/** The kernel that a plan had last. */
+const last = new WeakMap<KernelPlan, ReadyKernel>();
+
 /** The kernel of a plan. The driver compiles it at first use. */
 export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
+  const before = last.get(plan);
+  if (before?.device === device && !before.isClosed) return before;
   const kernels = cache.get(device) ?? remember(device);
   const key = keyOf(plan);
   const ready = kernels.get(key) ?? compile(device, plan);
   kernels.delete(key); // what is put in last goes last
   kernels.set(key, ready);
   if (kernels.size > enough) forgetOldest(device, kernels);
+  last.set(plan, ready);
   return ready;
 }
 
@@ -48,7 +57,7 @@ function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
     ? tiledKernel(plan.problem, plan.tile)
     : stridedKernel(plan.problem);
   const program = device.loadPtx(ptx);
-  return { program, kernel: program.kernel("copy"), grid, block };
+  return { device, program, kernel: program.kernel("copy"), grid, block, isClosed: false };
 }
 
 function remember(device: CudaDevice): Map<string, ReadyKernel> {
@@ -57,16 +66,21 @@ function remember(device: CudaDevice): Map<string, ReadyKernel> {
   device.onClose(() => {
     cache.delete(device);
     if (kernels.size > 0) device.synchronize(); // code that runs must stay
-    for (const { program } of kernels.values()) program.close();
+    for (const ready of kernels.values()) close(ready);
   });
   return kernels;
 }
 
 function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {
-  for (const [key, { program }] of kernels) {
+  for (const [key, ready] of kernels) {
     kernels.delete(key);
     device.synchronize(); // code that runs must stay
-    program.close();
+    close(ready);
     return;
   }
+}
+
+function close(ready: ReadyKernel): void {
+  ready.isClosed = true;
+  ready.program.close();
 }

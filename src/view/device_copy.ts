@@ -69,13 +69,42 @@ function copy(source: CopySide, destination: CopySide, stream: CudaStream): void
   else toDevice(source, destination, stream);
 }
 
+/** A plan, and all that it depends on besides the destination's layout. */
+interface Decided {
+  readonly source: StridedLayout;
+  /** The lowest four bits of both addresses. */
+  readonly alignment: bigint;
+  readonly canLaunch: boolean;
+  /** Null if the host has to take part. */
+  readonly plan: CopyPlan | null;
+  readonly fromOffset: bigint;
+  readonly toOffset: bigint;
+}
+
+/** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
+const decided = new WeakMap<StridedLayout, Decided>();
+
 /** The plan, or null if the host has to take part. */
 function planFor(source: CopySide, destination: CopySide): Planned | null {
   const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
   const [from, to] = [start(source), start(destination)];
-  const problem = copyProblem(source.layout, destination.layout, { from, to });
-  const plan = planCopy(problem, source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible);
-  return plan && { plan, from: from + BigInt(problem.fromOffset), to: to + BigInt(problem.toOffset) };
+  const alignment = (from & 15n) << 4n | (to & 15n);
+  const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
+  let known = decided.get(destination.layout);
+  if (known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch) {
+    const problem = copyProblem(source.layout, destination.layout, { from, to });
+    known = {
+      source: source.layout,
+      alignment,
+      canLaunch,
+      plan: planCopy(problem, canLaunch),
+      fromOffset: BigInt(problem.fromOffset),
+      toOffset: BigInt(problem.toOffset),
+    };
+    decided.set(destination.layout, known);
+  }
+  const { plan, fromOffset, toOffset } = known;
+  return plan && { plan, from: from + fromOffset, to: to + toOffset };
 }
 
 function execute({ plan, from, to }: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
