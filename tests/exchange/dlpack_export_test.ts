@@ -278,3 +278,24 @@ test("an allocation gives back what consumers have released meanwhile", () => {
   assertNotEquals(ptr, 0n);
   assert(buffer.isClosed);
 });
+
+test("the struct of an export is freed once, when its consumer has released it", () => {
+  const functions = libc();
+  const { loading } = functions;
+  const freed: bigint[] = [];
+  const put = (value: typeof loading) => Object.defineProperty(functions, "loading", { value, configurable: true });
+  const view = StridedMemoryView.fromTypedArray(new Float32Array(8));
+  for (const maxVersion of [[1, 3], [0, 8]] as const) {
+    const tensor = view.toDlpack({ maxVersion });
+    const { ptr } = tensor;
+    put({ ...loading, free: (at) => (freed.push(at), loading.free(at)) });
+    try {
+      assertEquals([liveExports(), freed.includes(ptr)], [1, false]);
+      tensor.close();
+      assertEquals([liveExports(), liveExports(), freed.filter((at) => at === ptr).length], [0, 0, 1]);
+    } finally {
+      put(loading);
+      freed.length = 0;
+    }
+  }
+});

@@ -1,38 +1,95 @@
 /**
- * The simulator and libcuda: the same bytes from the same random programs, the same answers to the same questions.
+ * The simulator and libcuda: the same bytes from the same random programs and calls, the same answers to the same
+ * questions. Each property says how many programs it ran.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { Cuda } from "../../mod.ts";
 import { libcuda } from "../../src/cuda/driver.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
+import { runBuffers } from "../memory/run_buffers.ts";
+import { byteCalls, referenceBytes, runByteCalls } from "../sim/byte_calls.ts";
 import { examples, expected } from "../sim/error_codes.ts";
-import { programs, reference } from "../sim/programs.ts";
+import { programs, reference, resources } from "../sim/programs.ts";
+import { questions } from "../sim/questions.ts";
 import { run } from "../sim/run_raw.ts";
 import { Raw } from "../sim/raw.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 
-/** The programs of one device, and of two where there are two. */
-const counts = missingGpus() === null && missingGpus(2) === null ? [1, 2] : [1];
+/** Runs a property, and says how many programs it tried. */
+function checkCounted<T>(name: string, programs: fc.Arbitrary<T>, runs: number, run: (program: T) => void): void {
+  let count = 0;
+  check(fc.property(programs, (program) => (run(program), void count++)), runs);
+  console.log(`${count} ${name}`);
+}
 
-for (const devices of counts) {
-  test(
-    ...needs(missingGpus(devices), `random programs give the same bytes on ${devices} devices and simulated ones`),
-    () => {
-      const { functions: driver } = openLibrary(libcuda);
-      check(
-        fc.property(programs(devices), fc.nat(), fc.boolean(), (program, seed, pinned) => {
-          using simulated = simulateDriver({ devices, seed });
-          const expected = reference(program);
-          assertEquals(run(simulated.driver, program, { pinned }), expected, "simulated");
-          assertEquals(run(driver, program, { pinned }), expected, "on the device");
-        }),
+for (const devices of [1, 2, 4]) {
+  const missing = missingGpus(devices);
+  const any = <T>(program: fc.Arbitrary<T>) => fc.record({ program, seed: fc.nat(), pinned: fc.boolean() });
+
+  test(...needs(missing, `random programs give the same bytes on ${devices} devices and simulated ones`), () => {
+    const { functions: driver } = openLibrary(libcuda);
+    checkCounted(
+      `programs of calls on ${devices} devices`,
+      any(programs(devices)),
+      100,
+      ({ program, seed, pinned }) => {
+        using simulated = simulateDriver({ devices, seed });
+        const expected = reference(program);
+        assertEquals(run(simulated.driver, program, { pinned }), expected, "simulated");
+        assertEquals(run(driver, program, { pinned }), expected, "on the device");
+      },
+    );
+  });
+
+  for (const abroad of [false, true]) {
+    const where = abroad ? "with homes on any device" : "with homes on their own devices";
+    const name =
+      `random programs of every memory resource, ${where}, give the same bytes on ${devices} devices and simulated`;
+    test(...needs(missing, name), () => {
+      const some = fc.record({
+        ...{ program: programs(devices, { resources, abroad }) },
+        ending: fc.nat(23),
+        seed: fc.nat(),
+      });
+      checkCounted(
+        `programs of memory resources ${where} on ${devices} devices`,
+        some,
         100,
+        ({ program, seed, ending }) => {
+          const expected = reference(program);
+          for (const cuda of [Cuda.simulate({ devices, seed }), Cuda.open()]) {
+            const { bytes, problems, release } = runBuffers(cuda, program, { ending });
+            release();
+            assertEquals(problems, [], cuda.path);
+            assertEquals(bytes, expected, cuda.path);
+          }
+        },
       );
-    },
-  );
+    });
+  }
+}
+
+test(...needs(missingGpus(), "random copies and fills, flat, in rectangles and in boxes, leave the same bytes"), () => {
+  const { functions: driver } = openLibrary(libcuda);
+  checkCounted("programs of copies and fills", byteCalls, 200, (calls) => {
+    using simulated = simulateDriver();
+    const expected = referenceBytes(calls);
+    assertEquals(runByteCalls(simulated.driver, calls), expected, "simulated");
+    assertEquals(runByteCalls(driver, calls), expected, "on the device");
+  });
+});
+
+for (const { name, devices, ask } of questions) {
+  test(...needs(missingGpus(devices), `the driver and the simulator answer alike: ${name}`), () => {
+    using simulated = simulateDriver({ devices });
+    using there = new Raw(simulated.driver, devices);
+    using here = new Raw(openLibrary(libcuda).functions, devices);
+    assertEquals(ask(there), ask(here));
+  });
 }
 
 for (const { name, devices, ask } of examples) {

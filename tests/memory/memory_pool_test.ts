@@ -1,6 +1,7 @@
 /** Pools: whose they are, how much they may hold and keep, and that they live as long as their memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
@@ -43,6 +44,15 @@ test("a pool of one's own has the limits that it was given, and none that cannot
   using unlimited = new DeviceMemoryResource(device, {});
   assertEquals(unlimited.pool.releaseThreshold, 2 ** 64);
   unlimited.allocate(2 ** 23).close();
+});
+
+test("a pool that cannot be set up is no pool", () => {
+  const { cuda, simulated, device } = setUp();
+  simulated.failNth("cuMemPoolSetAttribute", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => MemoryPool.create(device, {}), CudaError, "cuMemPoolSetAttribute failed with CUDA_ERROR_UNKNOWN");
+  assertEquals(simulated.live.pools, 0);
+  cuda.close();
+  assertEquals(simulated.live.contexts, 0);
 });
 
 test("a pool counts what it holds, and its highest marks since they were last reset", () => {
@@ -98,8 +108,8 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
         }
         const { pools, contexts } = simulated.live;
         const isUsed = !buffers.one.isClosed || !buffers.two.isClosed;
-        if (isUsed) assertEquals([pools, contexts], [1, 1]);
-        else if (!isOpen) assertEquals(pools, 0);
+        if (isUsed || isOpen) assertEquals([pools, contexts], [1, 1]);
+        else assertEquals(pools, 0);
       }
       assertEquals([simulated.live.pools, simulated.live.contexts, simulated.live.allocations], [0, 0, 0]);
       assertEquals(simulated.calls("cuMemPoolDestroy"), 1);

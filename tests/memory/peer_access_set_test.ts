@@ -1,7 +1,8 @@
 /** Peer access is a Set in every respect, by random programs over a simulated driver of several devices. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaDevice, DeviceMemoryResource } from "../../mod.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 const devices = 5;
@@ -131,5 +132,23 @@ test("devices without a path to the memory are all named, and nothing changes", 
   const error = assertThrows(() => resource.peerAccessibleBy = cuda.devices, RangeError, "devices 2, 4:");
   assert(error.message.includes("memory of device 0"));
   assertEquals([calls(), resource.peerAccessibleBy.size], [0, 0]);
+  assertThrows(
+    () => resource.peerAccessibleBy.add(2),
+    RangeError,
+    "Cannot give access to device 2: no path from there",
+  );
+  assertEquals(asked.splice(4), [[2, 0]]);
   assertEquals(asked, [[1, 0], [2, 0], [3, 0], [4, 0]]); // the peer reaches the owner: the direction that is granted
+});
+
+test("a question or a change that the driver refuses is an error, and no answer", () => {
+  const cuda = Cuda.simulate({ devices: 2 });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  using resource = new DeviceMemoryResource(cuda.device(0), {});
+  const peers = resource.peerAccessibleBy;
+  simulated?.failNth("cuMemPoolGetAccess", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => peers.has(1), CudaError, "cuMemPoolGetAccess failed with CUDA_ERROR_UNKNOWN");
+  simulated?.failNth("cuMemPoolSetAccess", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => peers.add(1), CudaError, "cuMemPoolSetAccess failed with CUDA_ERROR_UNKNOWN");
+  assertEquals(peers.size, 0);
 });

@@ -41,7 +41,7 @@ export const expected: Readonly<Record<string, Answers>> = JSON.parse(
 );
 
 /** Collects answers. */
-class Notes {
+export class Notes {
   readonly answers: Record<string, string | number> = {};
   result(question: string, code: number): void {
     this.answers[question] = resultName(code).replace("CUDA_", "");
@@ -51,7 +51,8 @@ class Notes {
   }
 }
 
-function example(name: string, devices: number, ask: (raw: Raw, notes: Notes) => void): Example {
+/** An example whose answers are collected by notes. */
+export function example(name: string, devices: number, ask: (raw: Raw, notes: Notes) => void): Example {
   return {
     name,
     devices,

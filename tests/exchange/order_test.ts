@@ -1,0 +1,102 @@
+/** Who waits for whom when memory changes hands: seen by a byte that the one sets and the other must find. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, type CudaStream, type MemoryBuffer, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { orderConsumer, orderRelease, orderReleases, orderStreams, recordReady } from "../../src/exchange/order.ts";
+import { check, fc } from "../support/property.ts";
+
+/** Streams that do nothing before they must, each with a byte that it sets. */
+function setUp(driverVersion = 13000) {
+  const cuda = Cuda.simulate({ schedule: "latest", driverVersion });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const device = cuda.device(0);
+  const pinned = new PinnedMemoryResource(device);
+  const flags = pinned.allocate(4);
+  const bytes = flags.bytes().fill(0);
+  const streams = Array.from({ length: 4 }, () => device.createStream());
+  const work = (lane: number): CudaStream => {
+    const stream = streams[lane];
+    assert(stream !== undefined);
+    const set = cuda.driver.fill.cuMemsetD8Async(flags.ptr + BigInt(lane), 1, 1n, stream.handle);
+    assertEquals(set, 0);
+    return stream;
+  };
+  const waits = () =>
+    ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"].map((call) => simulated.calls(call));
+  return { simulated, device, pinned, bytes, streams, work, waits };
+}
+
+test("a consumer comes after what its producer has enqueued, if it wants order, and the host waits for nothing", () => {
+  for (const order of ["consumer", "streams", "none", "no home"] as const) {
+    const { device, pinned, bytes, streams, work, waits, simulated } = setUp();
+    const [home, consumer = null] = streams;
+    assert(home !== undefined && consumer !== null);
+    using buffer = device.memory.allocate(8, { stream: home });
+    using homeless = pinned.allocate(8);
+    work(0);
+    if (order === "consumer") orderConsumer(buffer, consumer);
+    else if (order === "streams") orderStreams(home, consumer);
+    else if (order === "none") orderConsumer(buffer, null);
+    else orderConsumer(homeless, consumer);
+    assertEquals([waits(), simulated.live.events], [[0, 0, 0], 0]);
+    consumer.synchronize();
+    assertEquals(bytes[0], order === "consumer" || order === "streams" ? 1 : 0, order);
+  }
+});
+
+test("after a release the home stream comes after whatever any stream of the context had enqueued", () => {
+  for (const kind of ["device", "pinned"] as const) {
+    for (const driverVersion of [13000, 12040]) {
+      const { device, pinned, bytes, streams, work, waits, simulated } = setUp(driverVersion);
+      const [home] = streams;
+      assert(home !== undefined);
+      using buffer = (kind === "device" ? device.memory : pinned).allocate(8, { stream: home });
+      for (const lane of [1, 2, 3]) work(lane);
+      orderRelease(buffer);
+      // A driver older than CUDA 12.5 cannot do it without the host.
+      assertEquals([waits(), simulated.live.events], [driverVersion < 12050 ? [0, 1, 0] : [0, 0, 0], 0]);
+      home.synchronize();
+      assertEquals([...bytes], [0, 1, 1, 1], kind);
+    }
+  }
+});
+
+test("memory without a home needs no order when it is released", () => {
+  const { pinned, simulated } = setUp();
+  using buffer = pinned.allocate(8);
+  const before = simulated.calls("cuCtxRecordEvent");
+  orderRelease(buffer);
+  assertEquals(simulated.calls("cuCtxRecordEvent"), before);
+});
+
+test("one event comes after the homes of any buffers, and of what it takes nothing is left", () => {
+  check(
+    fc.property(fc.array(fc.constantFrom(0, 1, 2, null), { maxLength: 6 }), (homes) => {
+      const { device, pinned, bytes, streams, work, simulated } = setUp();
+      const buffers: MemoryBuffer[] = homes.map((lane) => {
+        const stream = lane === null ? undefined : streams[lane];
+        return stream === undefined ? pinned.allocate(8) : device.memory.allocate(8, { stream });
+      });
+      const lanes = new Set(homes.filter((lane) => lane !== null));
+      for (const lane of lanes) work(lane);
+      const created = simulated.calls("cuStreamCreate");
+      const event = recordReady(buffers);
+      assertEquals(event === null, lanes.size === 0);
+      assertEquals(simulated.calls("cuStreamCreate") - created, lanes.size > 1 ? 1 : 0);
+      assertEquals([simulated.live.streams, simulated.live.events], [4, event === null ? 0 : 1]);
+      event?.synchronize();
+      for (const lane of lanes) assertEquals(bytes[lane], 1);
+      event?.close();
+      const [records, consumer] = [simulated.calls("cuCtxRecordEvent"), streams[3]];
+      assert(consumer !== undefined);
+      work(3);
+      orderReleases(buffers);
+      assertEquals(simulated.calls("cuCtxRecordEvent") - records, lanes.size, "each home waits once");
+      for (const lane of lanes) streams[lane]?.synchronize();
+      assertEquals([bytes[3], simulated.live.events], [lanes.size > 0 ? 1 : 0, 0]);
+      for (const one of buffers) one.close();
+    }),
+    200,
+  );
+});
