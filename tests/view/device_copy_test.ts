@@ -113,3 +113,19 @@ test("a copy between any two layouts, anywhere, moves each element to its place 
     250,
   );
 });
+
+test("a copy within one memory gives the elements from before it, however the two overlap", () => {
+  check(
+    fc.property(copies.filter(({ source, destination }) => source.size > 0 && destination.size > 0), (one) => {
+      const { itemsize, seed, source, destination } = one;
+      using cuda = Cuda.simulate({ seed });
+      const { device, allocate, read } = room(cuda);
+      const before = pattern(Math.max(source.size, destination.size), seed);
+      using buffer = allocate("device", before);
+      view(buffer, destination, itemsize).copyFrom(view(buffer, source, itemsize));
+      device.synchronize();
+      assertEquals(read(buffer), copiedByHand(source, before, destination, before));
+    }),
+    100,
+  );
+});
