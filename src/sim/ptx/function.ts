@@ -27,6 +27,9 @@ const instructions: ReadonlyMap<string, (site: Site) => Link> = new Map(
   ].flatMap((table) => Object.entries(table)),
 );
 
+/** Every opcode that is understood. */
+export const opcodes: ReadonlySet<string> = new Set(instructions.keys());
+
 /** A parameter or result: where it is in the launch's parameters, or in the local memory of the call. */
 export interface Parameter {
   readonly offset: number;

@@ -141,13 +141,27 @@ function trap(site: Site): Link {
   return (m) => () => m.fault("trap", line, "the kernel stopped itself");
 }
 
-/** Nothing: fences have nothing to order where memory is sequentially consistent, and naps are as long as they like. */
-function nothing(...modifiers: readonly string[]): (site: Site) => Link {
-  return (site) => {
-    site.drop((name) => modifiers.includes(name));
-    site.end(0, 1);
-    return (_, next) => () => next;
-  };
+/** Nothing: fences have nothing to order where memory is sequentially consistent. */
+function membar(site: Site): Link {
+  site.choice("cta", "gl", "sys");
+  site.end(0);
+  return (_, next) => () => next;
+}
+
+/** The same with an order and a scope. */
+function fence(site: Site): Link {
+  site.option("sc", "acq_rel", "acquire", "release");
+  site.choice("cta", "cluster", "gpu", "sys");
+  site.end(0);
+  return (_, next) => () => next;
+}
+
+/** A nap is as long as it likes. */
+function nanosleep(site: Site): Link {
+  const type = site.type("u32");
+  site.end(1);
+  site.source(0, type);
+  return (_, next) => () => next;
 }
 
 /** `bar.sync`, `bar.arrive`, `bar.red`, and their longer names `barrier.cta...`. */
@@ -378,8 +392,6 @@ function elect(site: Site): Link {
   });
 }
 
-const fences = ["cta", "gl", "sys", "gpu", "cluster", "sc", "acq_rel", "acquire", "release"];
-
 /** Control flow and meetings, by opcode. */
 export const controlInstructions: Readonly<Record<string, (site: Site) => Link>> = {
   bra,
@@ -391,9 +403,9 @@ export const controlInstructions: Readonly<Record<string, (site: Site) => Link>>
   brkpt: trap,
   bar,
   barrier: bar,
-  membar: nothing(...fences),
-  fence: nothing(...fences),
-  nanosleep: nothing("u32"),
+  membar,
+  fence,
+  nanosleep,
   shfl,
   vote,
   match,

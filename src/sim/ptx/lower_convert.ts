@@ -46,6 +46,8 @@ function cvt(site: Site): Link {
   const to = site.type();
   const from = site.type();
   if (satfinite) site.fail("the modifier .satfinite is not understood");
+  if (ftz && from.name !== "f32" && to.name !== "f32") site.fail("the modifier .ftz is of .f32");
+  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) site.fail("pairs are rounded, and no more");
   if (to.kind === "packed") return packed(site, to, from, floatRounding, relu);
   site.end(2);
   const [isToInteger, isFromInteger] = [integers.includes(to.name), integers.includes(from.name)];
@@ -100,11 +102,12 @@ function cvt(site: Site): Link {
     };
   }
 
-  if (floatRounding === null && integerRounding === null && to.bits < from.bits) {
-    site.fail("expected one of .rn, .rz, .rm, .rp");
-  }
-  if (to.bits === 16 && from.bits === 16 && to.name !== from.name && floatRounding === null) {
-    site.fail("expected one of .rn, .rz, .rm, .rp");
+  const isLossy = to.bits < from.bits || (to.bits === from.bits && to.name !== from.name);
+  if (isLossy && floatRounding === null) site.fail("expected one of .rn, .rz, .rm, .rp");
+  if (!isLossy && floatRounding !== null) site.fail("what is exact is not rounded");
+  if (integerRounding !== null && to.name !== from.name) site.fail("only the same type is rounded to integers");
+  if (relu && (sat || to.bits !== 16 || from.name !== "f32" || (floatRounding !== "rn" && floatRounding !== "rz"))) {
+    site.fail("the modifier .relu is not understood here");
   }
   const source = codecOf(site, from).codec;
   const rounding = floatRounding ?? "rn";

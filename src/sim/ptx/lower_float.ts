@@ -197,6 +197,14 @@ function rounded(site: Site, type: ScalarType, required: boolean): Finish {
   return { rounding: rounding ?? "rn", ...flags(site, type) };
 }
 
+/** Modifiers of a division or root: it says how it is rounded, or that it is approximate, and does not saturate. */
+function divided(site: Site, type: ScalarType, approximate: boolean): Finish {
+  if (approximate && type.name === "f64") site.fail("the type .f64 is not understood here");
+  const finish = approximate ? { rounding: "rn" as const, ...flags(site, type) } : rounded(site, type, true);
+  if (finish.sat) site.fail("the modifier .sat is not understood here");
+  return finish;
+}
+
 /** `.ftz` and `.sat` where the type has them. */
 function flags(site: Site, type: ScalarType): { ftz: boolean; sat: boolean; relu: boolean } {
   const small = type.name === "f32" || type.name.startsWith("f16");
@@ -246,11 +254,10 @@ function fma(site: Site): Link {
 }
 
 function div(site: Site): Link {
-  if (!isFloat(site)) return divInteger(site, site.type());
+  if (!isFloat(site)) return divInteger(site, site.type("u16", "s16", "u32", "s32", "u64", "s64"));
   const approximate = site.option("approx", "full");
   const type = site.type("f32", "f64");
-  const finish = rounded(site, type, approximate === null);
-  if (finish.sat) site.fail("the modifier .sat is not understood here");
+  const finish = divided(site, type, approximate !== null);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a / b : divideToOdd;
   const divide = byWidth(type, odd, (a, b, _, rounding) => div64f(a, b, rounding));
   return floats(site, type, 2, { ...finish, nan: "program" }, divide);
@@ -260,7 +267,7 @@ function rcp(site: Site): Link {
   const approximate = site.flag("approx");
   const type = site.type("f32", "f64");
   if (approximate && type.name === "f64") return roughDouble(site, type, (a) => 1 / a);
-  const finish = rounded(site, type, !approximate);
+  const finish = divided(site, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? (a) => 1 / a : (a) => divideToOdd(1, a);
   return floats(site, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => div64f(1, a, rounding)));
 }
@@ -268,7 +275,7 @@ function rcp(site: Site): Link {
 function sqrt(site: Site): Link {
   const approximate = site.flag("approx");
   const type = site.type("f32", "f64");
-  const finish = rounded(site, type, !approximate);
+  const finish = divided(site, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? Math.sqrt : sqrtToOdd;
   return floats(site, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
 }
@@ -293,9 +300,9 @@ function rsqrt(site: Site): Link {
   if (type.name === "f64") {
     return site.instruction.modifiers.includes("ftz")
       ? roughDouble(site, type, (a) => 1 / Math.sqrt(a))
-      : floats(site, type, 1, rounded(site, type, false), (a) => 1 / Math.sqrt(a));
+      : floats(site, type, 1, { rounding: "rn", ...flags(site, type) }, (a) => 1 / Math.sqrt(a));
   }
-  return floats(site, type, 1, rounded(site, type, false), (a) => 1 / Math.sqrt(a));
+  return floats(site, type, 1, divided(site, type, true), (a) => 1 / Math.sqrt(a));
 }
 
 /** An approximate function of binary32, and of the 16-bit formats where they have it. */

@@ -237,6 +237,9 @@ function loader(type: ScalarType, registerBits: number): Load {
 function ld(site: Site): Link {
   dropHints(site);
   const space = spaceOf(site);
+  if (site.instruction.opcode === "ldu" && space !== "global" && space !== "generic") {
+    site.fail(`the space .${space} is not understood here`);
+  }
   const type = site.type(...memoryTypes);
   const targets = lanes(site, site.operand(0));
   site.end(2);
@@ -427,8 +430,8 @@ function atom(site: Site): Link {
   const noftz = site.flag("noftz");
   const type = site.type(...atomicTypes[operation] ?? []);
   const isFloat = type.kind === "float" || type.kind === "packed";
-  const halves = type.bits === 16 || type.kind === "packed";
-  if (isFloat && noftz !== halves) site.fail(halves ? "expected .noftz" : "the modifier .noftz is not understood here");
+  const halves = isFloat && type.bits !== 64 && type.name !== "f32";
+  if (noftz !== halves) site.fail(halves ? "expected .noftz" : "the modifier .noftz is not understood here");
   const first = returns ? 1 : 0;
   site.end(first + (operation === "cas" ? 3 : 2));
   const d = returns ? site.result(type) : site.around.frame.allocate(8);
@@ -474,7 +477,11 @@ function atomicReader(type: ScalarType): (view: DataView, offset: number) => big
 
 /** Instructions that only make things faster. Their operands are still looked at. */
 function prefetch(site: Site): Link {
-  site.drop((name) => ["L1", "L2", "global", "local"].includes(name) || name.startsWith("L2::"));
+  if (site.instruction.opcode === "prefetchu") site.choice("L1");
+  else {
+    site.option("global", "local");
+    site.choice("L1", "L2", "L2::evict_last", "L2::evict_normal");
+  }
   site.end(1);
   const operand = site.operand(0);
   if (operand.kind !== "address") site.fail("expected an address in brackets");
