@@ -38,6 +38,8 @@ export interface ImportOptions {
 export interface DlpackSource {
   /** Hands the array over: the consumer releases the tensor. */
   __dlpack__(options?: ToDlpackOptions): DlpackTensor;
+  /** DLPack's device type and number. Without it the memory may be anywhere. */
+  __dlpack_device__?(): readonly [type: number, id: number];
 }
 
 /** Whether an object speaks DLPack. */

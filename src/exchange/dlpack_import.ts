@@ -18,7 +18,14 @@ import { struct, type StructView } from "../ffi/struct.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { callDeleter, DlpackTensor, type ImportOptions, isDlpackSource } from "./dlpack.ts";
+import {
+  callDeleter,
+  type DlpackSource,
+  DlpackTensor,
+  type ImportOptions,
+  isDlpackSource,
+  type ToDlpackOptions,
+} from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
 
@@ -33,8 +40,8 @@ export function fromDlpack(source: unknown, options: ImportOptions = {}): Stride
   if (!isDlpackSource(source)) {
     throw new ExchangeError("Cannot import by DLPack: expected an object with a method __dlpack__()");
   }
-  const { stream = null } = options;
-  const tensor: unknown = source.__dlpack__({ maxVersion: [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION], stream });
+  const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
+  const tensor: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
   if (!(tensor instanceof DlpackTensor)) {
     throw new ExchangeError("Cannot import by DLPack: __dlpack__() did not return a DlpackTensor");
   }
@@ -44,6 +51,13 @@ export function fromDlpack(source: unknown, options: ImportOptions = {}): Stride
     tensor.close(); // made for this import alone
     throw error;
   }
+}
+
+/** The stream to name to a producer: none for memory of the host, which it would have to refuse. */
+function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
+  const [type] = source.__dlpack_device__?.() ?? [];
+  const isOnHost = type === DLDeviceType.kDLCPU || type === DLDeviceType.kDLCUDAHost;
+  return isOnHost || stream === undefined ? {} : { stream };
 }
 
 function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {

@@ -248,3 +248,55 @@ test("whatever a description says, it is seen as said or refused, and nothing is
   assert(seen > 100 && refused > 100, `${seen} seen, ${refused} refused`);
   assertEquals(log, [], "no order is needed where no stream is given");
 });
+
+test("arrays in host memory are seen without a call of the driver, whatever stream is passed and whoever describes them", () => {
+  const { device, log } = recordingDevice();
+  const stream = device.createStream();
+  const calls: string[] = [];
+  for (const group of Object.values(device.driver)) {
+    for (const [name, call] of Object.entries(group)) {
+      if (call === null) continue;
+      Object.defineProperty(group, name, {
+        value: (...args: never[]) => {
+          calls.push(name);
+          return (call as (...args: never[]) => unknown)(...args);
+        },
+      });
+    }
+  }
+  log.length = 0;
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
+  const sources = [
+    Float32Array.of(1),
+    view,
+    { __dlpack__: (options: object) => view.__dlpack__(options), __dlpack_device__: () => view.__dlpack_device__() },
+    { __array_interface__: view.__array_interface__ },
+  ];
+  for (const source of sources) {
+    using seen = StridedMemoryView.from(source, { stream });
+    seen.reshaped([seen.layout.volume]).sliced(0).toString();
+    assertEquals(seen.device, null);
+  }
+  assertEquals(calls, []);
+  device.synchronize();
+  assert(calls.includes("cuCtxSynchronize"), "the calls are counted");
+});
+
+test("without a stream a producer of device memory is asked for the legacy default one, and with null for none", () => {
+  const { device } = recordingDevice();
+  const asked: unknown[] = [];
+  const buffer = MemoryBuffer.fromPointer(4096n, 16, { device });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
+  const source = {
+    __dlpack_device__: () => view.__dlpack_device__(),
+    __dlpack__(options: { stream?: unknown }) {
+      asked.push("stream" in options ? options.stream : "default");
+      return view.toDlpack({ stream: null });
+    },
+  };
+  const stream = device.createStream();
+  for (const options of [{ device }, { device, stream: null }, { stream }]) {
+    StridedMemoryView.from(source, options).close();
+  }
+  assertEquals(asked, ["default", null, stream]);
+});

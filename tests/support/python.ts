@@ -12,9 +12,9 @@ import process from "node:process";
 import type { cpython } from "../../bindings/cpython.ts";
 import { Py_input } from "../../bindings/cpython.ts";
 import { DlpackTensor } from "../../src/exchange/dlpack.ts";
+import { Python } from "../../src/exchange/mod.ts";
 import { pythonLibrary } from "../../src/exchange/python/library.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { libc } from "../../src/ffi/libc.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { cString, readCString, readString } from "../../src/ffi/text.ts";
 import type { Functions } from "../../src/ffi/types.ts";
@@ -25,8 +25,6 @@ export interface PythonInstallation {
   readonly executable: string;
   /** Path of libpython. */
   readonly library: string;
-  /** `sys.base_prefix`: where the interpreter has its standard library. */
-  readonly home: string;
   /** `sys.path`. */
   readonly path: readonly string[];
   /** Version of each package that was asked for, by name. */
@@ -41,7 +39,7 @@ for name in sys.argv[1:]:
     except importlib.metadata.PackageNotFoundError: pass
 get = sysconfig.get_config_var
 library = os.path.join(get("LIBDIR") or "", get("INSTSONAME") or "")
-print(json.dumps({"executable": sys.executable, "library": library, "home": sys.base_prefix, "path": sys.path[1:], "packages": packages}))
+print(json.dumps({"executable": sys.executable, "library": library, "path": sys.path[1:], "packages": packages}))
 `;
 
 /**
@@ -130,22 +128,14 @@ export class TestPython {
   }
 
   /** Starts the interpreter, unless this process has it running already. */
-  static open({ library, home, path }: PythonInstallation): TestPython {
-    const { functions: api } = openLibrary({ ...pythonLibrary, sonames: [library], global: true });
-    if (api.opening.Py_IsInitialized() === 0) {
-      // The library would look for its home beside whatever python3 comes first on PATH.
-      libc().loading.setenv(cString("PYTHONHOME"), cString(home), 1);
-      api.opening.Py_InitializeEx(0); // 0: signals stay with the runtime
-      libc().loading.unsetenv(cString("PYTHONHOME"));
-      api.threads.PyEval_SaveThread();
-    }
+  static open({ executable }: PythonInstallation): TestPython {
+    const { library } = Python.open({ home: executable });
+    const { functions: api } = openLibrary({ ...pythonLibrary, path: library });
     const state = api.threads.PyGILState_Ensure();
     try {
       const globals = api.run.PyModule_GetDict(api.run.PyImport_AddModule(cString("__main__")));
       if (api.run.PyRun_SimpleString(cString(prelude)) !== 0) throw new PythonError("the prelude has failed");
-      const python = new TestPython(api, globals);
-      python.run(`sys.path[:] = json.loads(${JSON.stringify(JSON.stringify(path))})`);
-      return python;
+      return new TestPython(api, globals);
     } finally {
       api.threads.PyGILState_Release(state);
     }
