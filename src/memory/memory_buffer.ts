@@ -10,6 +10,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
+import { freeAfter } from "./deferred_free.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 
@@ -283,15 +284,20 @@ export class MemoryBuffer {
   }
 
   /**
-   * Copies all bytes of another buffer of the same size into this one.
+   * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
    *
    * Between host buffers the copy is done on return. With device memory it is enqueued on the stream: the host side
-   * must not change, or be read, before the stream has passed it.
+   * must not change, or be read, before the stream has passed it. A typed array is kept until then.
    *
    * @throws {RangeError} if the sizes differ
-   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given
+   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose memory
+   *   is shared between threads or can be resized
    */
-  copyFrom(source: MemoryBuffer, options: CopyOptions = {}): void {
+  copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
+    if (!(source instanceof MemoryBuffer)) {
+      this.copyFrom(overArray(source), options);
+      return keepUntilPassed(source, options.stream);
+    }
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
@@ -336,9 +342,11 @@ export class MemoryBuffer {
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
   }
 
-  /** Copies all bytes into another buffer of the same size. See {@linkcode MemoryBuffer.copyFrom}. */
-  copyTo(destination: MemoryBuffer, options: CopyOptions = {}): void {
-    destination.copyFrom(this, options);
+  /** Copies all bytes into another buffer of the same size, or a typed array. See {@linkcode MemoryBuffer.copyFrom}. */
+  copyTo(destination: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
+    if (destination instanceof MemoryBuffer) return destination.copyFrom(this, options);
+    overArray(destination).copyFrom(this, options);
+    keepUntilPassed(destination, options.stream);
   }
 
   /**
@@ -403,6 +411,23 @@ export class MemoryBuffer {
     const capture = captureOf(stream);
     if (capture !== null) capture.keep({ home: this.stream, release: this.pin() });
   }
+}
+
+/** The memory of a typed array, as long as somebody holds the array. */
+function overArray(array: ArrayBufferView): MemoryBuffer {
+  const { buffer, byteLength, byteOffset } = array;
+  if (!(buffer instanceof ArrayBuffer)) {
+    throw new TypeError("Cannot copy memory that threads share: copy it into an array of its own first, with slice()");
+  }
+  const ptr = byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
+  return MemoryBuffer.fromPointer(ptr, byteLength, { owner: array });
+}
+
+/** Keeps an array from being collected before the stream has used it; what a capture has recorded keeps it by itself. */
+function keepUntilPassed(array: ArrayBufferView, stream: CudaStream | undefined): void {
+  if (stream === undefined || captureOf(stream) !== null) return;
+  const kept = [array];
+  freeAfter(stream, () => void kept.pop());
 }
 
 function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {

@@ -76,6 +76,44 @@ export const cudaBehaviours: readonly Behaviour[] = [
   },
 
   {
+    name: "typed arrays are copied up and down, any part of them, and wherever the garbage collector is",
+    devices: 1,
+    run(root) {
+      using cuda = root.open();
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      const bytes = fc.uint8Array({ minLength: 0, maxLength: 3000 });
+      check(
+        fc.property(bytes, fc.nat(20), fc.boolean(), (content, at, plain) => {
+          const around = new Uint8Array(content.length + 40).fill(0xcc);
+          const up = new Uint8Array(content);
+          const part = [around.buffer, at, content.length] as const;
+          const down = plain ? new Uint8Array(...part) : new DataView(...part);
+          using there = device.memory.allocate(content.length, { stream });
+          there.copyFrom(up, { stream });
+          there.copyTo(down, { stream });
+          stream.synchronize();
+          assertEquals([...around.subarray(at, at + content.length)], [...content]);
+          assertEquals(around.fill(0xcc, at, at + content.length), new Uint8Array(around.length).fill(0xcc));
+        }),
+        100,
+      );
+      using eight = device.memory.allocate(8, { stream });
+      assertThrows(() => eight.copyFrom(new Uint8Array(7), { stream }), RangeError, "expected equal sizes");
+      assertThrows(() => eight.copyFrom(new Uint8Array(8)), TypeError, "without a stream");
+      const shared = new Uint8Array(new SharedArrayBuffer(8));
+      assertThrows(() => eight.copyFrom(shared, { stream }), TypeError, "that threads share");
+      const resizable = new Uint8Array(new ArrayBuffer(8, { maxByteLength: 16 }));
+      assertThrows(() => eight.copyTo(resizable, { stream }), TypeError, "resizable");
+      using host = new HostMemoryResource().allocate(8);
+      host.copyFrom(Float64Array.of(1.5));
+      const back = new Float64Array(1);
+      host.copyTo(back);
+      assertEquals(back[0], 1.5);
+    },
+  },
+
+  {
     name: "a stream waits for what another has enqueued",
     devices: 1,
     run(root) {
