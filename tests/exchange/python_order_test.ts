@@ -43,6 +43,7 @@ test(
         return name === failing ? 1 : 0;
       })
     );
+    interpreter.hasLent = true;
     const tensor = StridedMemoryView.fromTypedArray(new Float32Array(4)).toDlpack().take();
     const [array, numbers] = interpreter.locked(() => {
       const { integer, text, tuple, share } = bind(interpreter);
