@@ -21,6 +21,8 @@ export interface DriverCheck {
   mark(stream: bigint): () => void;
   /** Notes that a stream was made by somebody else. */
   adopted(stream: bigint): void;
+  /** Notes that a stream, a pool or memory is closed, though somebody still needs it: its user has done what he must. */
+  letGo(handle: bigint): void;
   /** Reports what is left. */
   close(): void;
 }
@@ -30,16 +32,10 @@ export type MakeCheck = (driver: CudaDriver, options: CheckOptions) => DriverChe
 
 let provided: MakeCheck | undefined;
 const checks = new WeakMap<CudaDriver, DriverCheck>();
-const beforeLeaks: (() => void)[] = [];
 
 /** Plugs the checker in. */
 export function provideCheck(make: MakeCheck): void {
   provided = make;
-}
-
-/** Registers something that gives back what is only waiting to be given back, before it is looked for what is left. */
-export function onLookForLeaks(giveBack: () => void): void {
-  beforeLeaks.push(giveBack);
 }
 
 /** Makes a checker known by its driver. */
@@ -54,22 +50,27 @@ export function checkOf(driver: CudaDriver): DriverCheck | null {
 
 /** Whether to check, and how. */
 export interface CheckedOptions {
-  /** Whether the driver is checked, and how. Default: whether the environment says `CAUSEWAY_CHECK=1`. */
+  /**
+   * Whether the driver is checked, and how. Default: as the environment says, `CAUSEWAY_CHECK=1` for everything,
+   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise it is not.
+   */
   readonly check?: boolean | CheckOptions;
 }
 
 /** The driver to use for what was chosen: the given one, or a checked one over it. */
 export function checkIfWanted(driver: CudaDriver, { check }: CheckedOptions): CudaDriver {
-  const wanted = check ?? ffiPort().env("CAUSEWAY_CHECK") === "1";
+  const wanted = check ?? fromEnvironment();
   if (wanted === false) return driver;
   if (provided === undefined) throw new TypeError("Cannot check CUDA: import the package, not one file of it");
   return provided(driver, wanted === true ? {} : wanted).driver;
 }
 
+function fromEnvironment(): boolean | CheckOptions {
+  const value = ffiPort().env("CAUSEWAY_CHECK");
+  return value === "order" ? { leaks: false } : value === "1";
+}
+
 /** Reports what is left of a checked driver; does nothing for another one. */
 export function reportLeaks(driver: CudaDriver): void {
-  const check = checkOf(driver);
-  if (check === null) return;
-  for (const giveBack of beforeLeaks) giveBack();
-  check.close();
+  checkOf(driver)?.close();
 }

@@ -281,6 +281,7 @@ export class CudaStream {
    */
   close(): void {
     this.#holders.close();
+    if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
   }
 
   /** Destroys the stream once its work is done. */

@@ -8,8 +8,8 @@ import { isCapturing } from "../cuda/captures.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { onLookForLeaks } from "../cuda/checking.ts";
-import { onReclaim, reclaim } from "./reclaim.ts";
+import { checkOf } from "../cuda/checking.ts";
+import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
   readonly passed: CudaEvent;
@@ -41,12 +41,6 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
   }
   if (errors.length > 0) throw errors[0];
 }
-
-// What is waiting to be freed is not forgotten.
-onLookForLeaks(() => {
-  reclaim();
-  drainFrees();
-});
 
 /**
  * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
@@ -81,8 +75,9 @@ function finish({ passed, release, free }: Pending): void {
 export function freeAfter(stream: CudaStream | null, free: () => void): void {
   if (stream === null || isOver(stream)) return free();
   const passed = mark(stream);
-  if (passed === null) free();
-  else pending.push({ passed, release: stream.device.keep(), free });
+  if (passed === null) return free();
+  checkOf(stream.device.driver)?.letGo(passed.handle);
+  pending.push({ passed, release: stream.device.keep(), free });
 }
 
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
+import { checkOf } from "../cuda/checking.ts";
 import type { CudaDriver } from "../cuda/driver.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -398,6 +399,8 @@ export class MemoryBuffer {
     this.#holding.closed = true;
     this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
     if (this.#holding.isWatched) forgotten.unregister(this);
+    const { driver, ptr } = this.#holding;
+    if (driver !== null) checkOf(driver)?.letGo(ptr); // an export may keep it, or work that is under way
     freeIfUnused(this.#holding);
   }
 

@@ -12,6 +12,7 @@ import {
 } from "../../bindings/cuda_types.ts";
 import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
+import { checkOf } from "../cuda/checking.ts";
 import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
@@ -214,6 +215,7 @@ export class MemoryPool {
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
   close(): void {
     this.#holders.close();
+    if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
   }
 
   /** The two attributes that are flags are 32 bits wide, all others 64; both fit the larger slot. */

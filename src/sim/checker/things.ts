@@ -36,6 +36,8 @@ export class Things {
     Map<bigint, { readonly call: string; readonly site: Site | null; readonly by: CausalityCall | null }>
   >();
   readonly #abandoned: Known[] = [];
+  /** What was closed by its user and lives on for somebody else, by handle or address. */
+  readonly #closed = new Set<bigint>();
 
   /** Something was made. */
   made(kind: ThingKind, handle: bigint, call: string): void {
@@ -43,8 +45,19 @@ export class Things {
     this.revive(kind, handle);
   }
 
+  /** Something was closed by its user, though somebody else still needs it. */
+  letGo(handle: bigint): void {
+    this.#closed.add(handle);
+  }
+
+  /** Memory begins or ends its life. */
+  forgetMemory(address: number): void {
+    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));
+  }
+
   /** Something was destroyed by a call. */
   destroyed(kind: ThingKind, handle: bigint, call: string): void {
+    this.#closed.delete(handle);
     of(this.#made, kind).delete(handle);
     this.#remember(kind, handle, { call, site: here(), by: null });
   }
@@ -92,7 +105,7 @@ export class Things {
         seq: 0,
       },
     }));
-    return [...blocks, ...things];
+    return [...blocks, ...things].filter(({ handle }) => !this.#closed.has(handle));
   }
 
   #remember(

@@ -319,6 +319,7 @@ export class Watch {
     const context = lane?.context ?? this.current();
     const known = new Known(start, bytes, kind, context, call, here());
     this.memory.allocate(known);
+    this.things.forgetMemory(start);
     if (lane === null) return;
     const seq = this.mark(lane, "work", call);
     const tick = this.order.step(lane);
@@ -357,6 +358,7 @@ export class Watch {
   free(known: Known, call: string, lane: string, site: Site, seq: number): void {
     // Freed memory of the host goes back to the system, where anyone may get it: using it again proves nothing.
     const { start, end } = known;
+    this.things.forgetMemory(start);
     if (known.kind === "registered") this.memory.forget(known);
     else this.memory.free({ start, end, known, call, lane, site, seq });
   }

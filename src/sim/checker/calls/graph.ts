@@ -59,6 +59,14 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
       things.made("executable graph", made, "cuGraphInstantiateWithFlags");
       return code;
     },
+    cuGraphExecUpdate(handle, graph, node, result) {
+      const code = inner.cuGraphExecUpdate(handle, graph, node, result);
+      const [exec, source] = [graphExecs.get(handle), graphs.get(graph)];
+      if (code === 0 && exec !== undefined && source !== undefined) {
+        graphExecs.set(handle, { ...source, last: exec.last, examined: false });
+      }
+      return code;
+    },
     cuGraphUpload(handle, stream) {
       const work = watch.work("cuGraphUpload", watch.lane(stream, "cuGraphUpload"));
       const code = inner.cuGraphUpload(handle, stream);

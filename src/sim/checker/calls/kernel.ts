@@ -90,8 +90,7 @@ export function kernelCalls(watch: Watch, inner: CudaDriver["kernel"]): Watched<
 
 /** Adds the memory that a launch is given: every argument of 8 bytes that is an address in known memory. */
 function addArguments(watch: Watch, work: Work, kernel: bigint, params: bigint, extra: bigint): void {
-  const known = watch.kernels.get(kernel);
-  if (known === undefined) return;
+  const known = watch.kernels.get(kernel) ?? ask(watch, kernel);
   const packed = params === 0n ? bufferOf(watch, extra) : 0n;
   known.forEach(({ offset, size, writes }, i) => {
     if (size !== 8) return;
@@ -100,6 +99,23 @@ function addArguments(watch: Watch, work: Work, kernel: bigint, params: bigint, 
     const value = Number(watch.peek.word(at));
     if (Number.isSafeInteger(value) && value > 0) work.usesInKernel(value, writes);
   });
+}
+
+/** More parameters than this are not asked for. */
+const mostParams = 256;
+
+/** The parameters of a kernel that did not come as PTX, if the driver can tell: what it does with them is not known. */
+function ask({ inner, peek, kernels }: Watch, kernel: bigint): readonly KernelParam[] {
+  const params: KernelParam[] = [];
+  const { cuFuncGetParamInfo } = inner.kernel;
+  const { address, view } = peek;
+  for (let i = 0; cuFuncGetParamInfo !== null && i < mostParams; i++) {
+    if (cuFuncGetParamInfo(kernel, BigInt(i), address, address + 8n) !== 0) break;
+    const [offset, size] = [Number(view.getBigUint64(0, true)), Number(view.getBigUint64(8, true))];
+    params.push({ offset, size, writes: null });
+  }
+  kernels.set(kernel, params);
+  return params;
 }
 
 /** The arguments as one buffer, from the list of keys and values that ends in a key of its own. */

@@ -5,7 +5,6 @@
  */
 import { CU_POINTER_ATTRIBUTE } from "../../../../bindings/cuda_types.ts";
 import type { CudaDriver } from "../../../cuda/driver.ts";
-import type { MemoryKind } from "../memory.ts";
 import { here } from "../site.ts";
 import type { Watch } from "../watch.ts";
 import type { Watched } from "./calls.ts";
@@ -25,26 +24,19 @@ export function memoryCalls(watch: Watch, inner: CudaDriver["memory"]): Watched<
       watch.allocate(watch.peek.word(out), bytes, "device", "cuMemAllocPitch_v2", null);
       return code;
     },
-    // Documented: memory of a pool must not be in use any more; for other memory the driver may wait, so that nothing is
-    // said against whoever relies on it, and nothing is concluded from it.
-    cuMemFree_v2: (address) => {
-      return freeNow(watch, address, "cuMemFree_v2", () => inner.cuMemFree_v2(address), ({ kind }) => kind === "pool");
-    },
+    cuMemFree_v2: (address) => freeNow(watch, address, "cuMemFree_v2", () => inner.cuMemFree_v2(address)),
   };
 }
 
-/** Frees memory at once: whoever uses it must have finished by what the host has waited for. */
-function freeNow(
-  watch: Watch,
-  address: bigint,
-  call: string,
-  perform: () => number,
-  mustBeOver: (known: { readonly kind: MemoryKind }) => boolean,
-): number {
+/**
+ * Frees memory at once. Documented: memory of a pool must not be in use any more. Other memory drivers take back when its
+ * uses are over, though they need not say so: nothing is said against whoever relies on it, and nothing follows from it.
+ */
+function freeNow(watch: Watch, address: bigint, call: string, perform: () => number): number {
   const known = watch.freeing(address, call);
   const code = perform();
   if (code !== 0 || known === null) return code;
-  if (mustBeOver(known)) watch.freeByHost(call, known);
+  if (known.kind === "pool") watch.freeByHost(call, known);
   else watch.free(known, call, "host", here(), 0);
   return code;
 }
@@ -59,15 +51,14 @@ export function hostMemoryCalls(watch: Watch, inner: CudaDriver["hostMemory"]): 
     cuMemHostAlloc: (out, size, flags) =>
       allocated(inner.cuMemHostAlloc(out, size, flags), out, size, "cuMemHostAlloc"),
     cuMemAllocHost_v2: (out, size) => allocated(inner.cuMemAllocHost_v2(out, size), out, size, "cuMemAllocHost_v2"),
-    cuMemFreeHost: (address) =>
-      freeNow(watch, address, "cuMemFreeHost", () => inner.cuMemFreeHost(address), () => true),
+    cuMemFreeHost: (address) => freeNow(watch, address, "cuMemFreeHost", () => inner.cuMemFreeHost(address)),
     cuMemHostRegister_v2(address, size, flags) {
       const code = inner.cuMemHostRegister_v2(address, size, flags);
       if (code === 0) watch.allocate(address, Number(size), "registered", "cuMemHostRegister_v2", null);
       return code;
     },
     cuMemHostUnregister: (address) =>
-      freeNow(watch, address, "cuMemHostUnregister", () => inner.cuMemHostUnregister(address), () => true),
+      freeNow(watch, address, "cuMemHostUnregister", () => inner.cuMemHostUnregister(address)),
   };
 }
 
