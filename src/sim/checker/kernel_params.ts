@@ -80,6 +80,8 @@ function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]
           for (const name of from(address)) written.add(name);
         }
       }
+      // What is loaded from an address is not that address, unless it is the parameter itself.
+      if (changing.has(opcode) || (opcode === "ld" && !modifiers.includes("param"))) continue;
       const found = inputs.flatMap(from);
       for (const register of namesIn(target)) {
         let known = sources.get(register);

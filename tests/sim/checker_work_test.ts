@@ -1,0 +1,170 @@
+/** What kernels, graphs and copies with a pitch mean for the checker. */
+import { assert, assertEquals } from "@std/assert";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import {
+  type CausalityReport,
+  type CheckOptions,
+  Cuda,
+  type CudaDevice,
+  type CudaStream,
+  DeviceMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+} from "../../mod.ts";
+import { paramsOf } from "../../src/sim/checker/kernel_params.ts";
+
+const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");
+
+interface Bench {
+  readonly cuda: Cuda;
+  readonly device: CudaDevice;
+  readonly one: CudaStream;
+  readonly other: CudaStream;
+}
+
+/** What is reported of some work on two streams. */
+function reportsOf(work: (bench: Bench) => void, options: CheckOptions = {}): readonly CausalityReport[] {
+  const cuda = Cuda.simulate({ schedule: "latest", check: { leaks: false, ...options, onReport: () => {} } });
+  const device = cuda.device(0);
+  using one = device.createStream();
+  using other = device.createStream();
+  work({ cuda, device, one, other });
+  cuda.close();
+  return cuda.reports;
+}
+
+/** The two calls of each report. */
+function pairs(reports: readonly CausalityReport[]): string[] {
+  return reports.map(({ kind, first, second }) =>
+    `${kind}: ${first?.call} ${first?.does}, ${second?.call} ${second?.does}`
+  );
+}
+
+/** A saxpy on one stream, and something on another one that does not wait for it. */
+function afterKernel(
+  then: (bench: Bench, x: MemoryBuffer, y: MemoryBuffer) => void,
+  options: CheckOptions = {},
+): string[] {
+  return pairs(reportsOf((bench) => {
+    const { device, one, other } = bench;
+    const resource = new DeviceMemoryResource(device);
+    const [x, y] = [resource.allocate(512, { stream: one }), resource.allocate(512, { stream: one })];
+    for (const buffer of [x, y]) buffer.fill(0, { stream: one });
+    other.wait(one);
+    const program = device.loadPtx(arrays);
+    program.kernel("saxpy").launch(one, 1, 128, [["float32", 1], x, y, ["int32", 128]]);
+    then(bench, x, y);
+    one.wait(other);
+    program.close();
+    for (const buffer of [x, y]) buffer.close();
+  }, options));
+}
+
+test("PTX says which parameters a kernel only reads", () => {
+  const saxpy = paramsOf(arrays).get("saxpy") ?? []; // saxpy(float a, const float *x, float *y, int n)
+  assertEquals(saxpy.map(({ size, writes }) => [size, writes]), [[4, false], [8, false], [8, true], [4, false]]);
+  assertEquals(paramsOf("this is no PTX").size, 0);
+});
+
+test("a kernel and whatever touches all of its memory are unordered without a wait", () => {
+  assertEquals(afterKernel(({ other }, _x, y) => y.fill(1, { stream: other })), [
+    "race: cuLaunchKernel writes, cuMemsetD8Async writes",
+  ]);
+  assertEquals(afterKernel(({ other }, x) => x.fill(1, { stream: other })), [
+    "race: cuLaunchKernel reads, cuMemsetD8Async writes",
+  ]);
+  const download = ({ device, other }: Bench, buffer: MemoryBuffer) => {
+    const host = new PinnedMemoryResource(device).allocate(512);
+    host.copyFrom(buffer, { stream: other });
+    other.synchronize();
+    host.close();
+  };
+  assertEquals(afterKernel((bench, _x, y) => download(bench, y)), [
+    "race: cuLaunchKernel writes, cuMemcpyDtoHAsync_v2 reads",
+  ]);
+  assertEquals(afterKernel((bench, x) => download(bench, x)), []); // both read
+});
+
+test("a kernel that shares memory with something else piece by piece is not reported, unless that is asked for", () => {
+  const half = ({ cuda, other }: Bench, _x: MemoryBuffer, y: MemoryBuffer) => {
+    cuda.driver.fill.cuMemsetD8Async(y.ptr, 1, 256n, other.handle);
+  };
+  assertEquals(afterKernel(half), []);
+  assertEquals(afterKernel(half, { kernels: "whole" }), ["race: cuLaunchKernel writes, cuMemsetD8Async writes"]);
+});
+
+test("a kernel that is given freed memory is reported, and so is a free that does not wait for a kernel", () => {
+  const reports = reportsOf(({ device, one, other }) => {
+    const resource = new DeviceMemoryResource(device);
+    const [x, y] = [resource.allocate(512, { stream: one }), resource.allocate(512, { stream: one })];
+    const { ptr } = x;
+    const program = device.loadPtx(arrays);
+    const saxpy = program.kernel("saxpy");
+    other.wait(one);
+    saxpy.launch(other, 1, 0 + 128, [["float32", 1], x, y, ["int32", 128]]);
+    x.close();
+    saxpy.launch(other, 1, 128, [["float32", 1], ptr, y, ["int32", 128]]);
+    one.wait(other);
+    y.close();
+  });
+  assertEquals(pairs(reports), [
+    "race: cuLaunchKernel reads, cuMemFreeAsync frees",
+    "use-after-free: cuMemFreeAsync frees, cuLaunchKernel uses",
+  ]);
+});
+
+test("branches of a graph that touch the same bytes are reported at the first launch, ordered ones are not", () => {
+  for (const joined of [true, false]) {
+    const reports = reportsOf(({ device, one, other }) => {
+      const buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });
+      const graph = one.capture(() => {
+        other.wait(one);
+        buffer.fill(1, { stream: one });
+        if (joined) other.wait(one);
+        buffer.fill(2, { stream: other });
+        one.wait(other);
+      });
+      const exec = graph.instantiate();
+      exec.launch(one);
+      exec.launch(one);
+      exec.close();
+      graph.close();
+      buffer.close();
+    });
+    const race = "race: cuMemsetD8Async writes, cuMemsetD8Async writes";
+    assertEquals(pairs(reports), joined ? [] : [race]);
+  }
+});
+
+test("a graph touches memory when it is launched, where it is launched", () => {
+  const reports = reportsOf(({ device, one, other }) => {
+    const buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });
+    const graph = one.capture(() => buffer.fill(1, { stream: one }));
+    const exec = graph.instantiate();
+    buffer.fill(2, { stream: one }); // the captured fill has not happened
+    other.wait(one);
+    exec.launch(other);
+    buffer.fill(3, { stream: one }); // unordered with the launch
+    one.wait(other);
+    exec.close();
+    graph.close();
+    buffer.close();
+  });
+  assertEquals(pairs(reports), ["race: cuGraphLaunch writes, cuMemsetD8Async writes"]);
+});
+
+test("a report of a race draws itself and names the bytes that both touch", () => {
+  const [report] = reportsOf(({ cuda, device, one, other }) => {
+    const buffer = new DeviceMemoryResource(device).allocate(256, { stream: one });
+    other.wait(one);
+    const { ptr } = buffer;
+    cuda.driver.fill.cuMemsetD8Async(ptr, 1, 96n, one.handle);
+    cuda.driver.fill.cuMemsetD8Async(ptr + 64n, 2, 64n, other.handle);
+    one.wait(other);
+    buffer.close();
+  });
+  assert(report !== undefined);
+  assertEquals([report.address, report.bytes], [0xd_0000_0020_0040n, 32]);
+  assert(report.toSvg().startsWith("<svg "));
+});
