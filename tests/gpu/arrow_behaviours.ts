@@ -151,6 +151,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
         using consumer = device.createStream();
         using taken = memory.allocate(size, { stream: consumer });
         const buffers = [slow, quick].map((stream) => memory.allocate(size, { stream }));
+        slow.wait(quick); // for the allocation there
         for (const buffer of buffers) buffer.fill(9, { stream: slow });
         device.synchronize();
         for (let i = 0; i < 10; i++) more.copyFrom(ballast, { stream: slow });
