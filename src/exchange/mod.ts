@@ -16,8 +16,10 @@ import { viewFromArrow, viewToArrow } from "./arrow_view.ts";
 import { dlpackDevice, isDlpackSource } from "./dlpack.ts";
 import { toDlpack } from "./dlpack_export.ts";
 import { fromDlpack } from "./dlpack_import.ts";
+import { Lease } from "./lease.ts";
 
 provideProtocols({
+  borrow: (view, stream) => new Lease(view, stream),
   toDlpack,
   fromDlpack,
   dlpackDevice,
@@ -73,3 +75,4 @@ export { type DlpackSource, DlpackTensor, type ImportOptions, type ToDlpackOptio
 export { ExchangeError } from "./error.ts";
 export { type LiveExport, liveExports } from "./live_exports.ts";
 export * from "./python/mod.ts";
+export { Lease };

@@ -6,11 +6,14 @@
  */
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /** What the exchange room provides. */
 export interface Protocols {
+  borrow(view: StridedMemoryView, stream: CudaStream): Lease;
   toDlpack(view: StridedMemoryView, options: ToDlpackOptions): DlpackTensor;
   fromDlpack(source: unknown, options: ImportOptions): StridedMemoryView;
   dlpackDevice(view: StridedMemoryView): [type: number, id: number];

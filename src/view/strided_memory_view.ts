@@ -7,6 +7,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
+import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
@@ -334,6 +335,35 @@ export class StridedMemoryView {
     await order.completed();
     bytes.set(staging.bytes());
     return copy;
+  }
+
+  /**
+   * Lends the array to a stream, until the lease is closed: after all that its home stream holds now, and before all that
+   * the home stream gets afterwards.
+   *
+   * @throws {TypeError} if the buffer or the stream is closed
+   *
+   * @example
+   * ```ts
+   * import { Cuda, StridedMemoryView } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate();
+   * const device = cuda.device(0);
+   * using home = device.createStream();
+   * using other = device.createStream();
+   * using buffer = device.memory.allocate(4, { stream: home });
+   * const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "uint8" });
+   * buffer.fill(1, { stream: home });
+   * {
+   *   using lease = view.borrow(other);
+   *   lease.view.buffer.fill(2, { stream: other }); // after the first fill
+   * }
+   * buffer.fill(3, { stream: home }); // after the second
+   * console.log(await view.toTypedArray()); // Uint8Array(4) [ 3, 3, 3, 3 ]
+   * ```
+   */
+  borrow(stream: CudaStream): Lease {
+    return protocols().borrow(this, stream);
   }
 
   /**
