@@ -4,11 +4,11 @@
  * @module
  */
 import { execFileSync } from "node:child_process";
-import process from "node:process";
 import { Cuda } from "../cuda/cuda.ts";
 import { decodeVersion, libcuda } from "../cuda/driver.ts";
 import { libcudart, libnvrtc } from "../cuda/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
+import { findInterpreters } from "../exchange/python/find.ts";
 import { pythonLibrary } from "../exchange/python/library.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
@@ -58,7 +58,7 @@ export interface DoctorReport {
   readonly cuda: { readonly available: boolean; readonly reason: string; readonly driverVersion: string | null };
   readonly gpus: readonly GpuReport[];
   readonly ucx: { readonly version: string; readonly transports: readonly string[]; readonly hasCuda: boolean } | null;
-  /** The interpreter that `python3` starts; null if there is none. */
+  /** The interpreter that `Python.open()` would be; null if there is none. */
   readonly python: PythonReport | null;
 }
 
@@ -80,6 +80,7 @@ interface Subject<T extends SymbolTable> {
 /** Examines the machine. Never throws for something that is missing. */
 export function examine(): DoctorReport {
   const { runtime, platform } = ffiPort();
+  const [interpreter] = findInterpreters();
   return {
     runtime: { ...runtime, ...platform },
     releaseCallbacks: releaseThunks().kind,
@@ -117,7 +118,7 @@ export function examine(): DoctorReport {
         version: ({ opening }) => ({ version: readCString(opening.ucp_get_version_string()) }),
       }),
       inspect({
-        library: pythonLibrary,
+        library: { ...pythonLibrary, sonames: interpreter?.libraries ?? pythonLibrary.sonames },
         cost: "no Python in the same process",
         fix: "apt-get install libpython3.11   (3.12 on Ubuntu 24.04)",
         version: ({ opening }) => ({ version: readCString(opening.Py_GetVersion()).split(" ")[0] ?? "" }),
@@ -125,12 +126,12 @@ export function examine(): DoctorReport {
     ],
     ...examineCuda(),
     ucx: examineUcx(),
-    python: examinePython(),
+    python: interpreter === undefined ? null : examinePython(interpreter.executable),
   };
 }
 
 /** Asks an interpreter in a process of its own: loading one here would change this process. */
-function examinePython(): PythonReport | null {
+function examinePython(python: string): PythonReport | null {
   const script = `
 import importlib.metadata, json, platform, sys
 def version(name):
@@ -140,7 +141,6 @@ names = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda
 print(json.dumps({"path": sys.executable, "version": platform.python_version(), "packages": {n: version(n) for n in names}}))
 `;
   try {
-    const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
     return JSON.parse(execFileSync(python, ["-c", script], { encoding: "utf8", timeout: 10_000, stdio: "pipe" }));
   } catch {
     return null; // no such program, or one that does not answer: either way no Python is found
