@@ -7,6 +7,7 @@
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
 import { NativeArena } from "./arena.ts";
+import { orAborted } from "./abort.ts";
 import { builtin } from "./builtin.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { libc } from "./libc.ts";
@@ -154,10 +155,10 @@ export class UnixSocket {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sent = promise;
     try {
-      await before;
+      await orAborted(before, options.signal);
       await this.#sendWhenReady(copy, descriptors, options.signal);
     } finally {
-      resolve();
+      before.then(() => resolve()); // who comes later waits for all that came before, whether this was sent or not
     }
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Cuda } from "../cuda/cuda.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { orAborted } from "../ffi/abort.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import {
   checkMessage,
@@ -127,7 +128,7 @@ export class MemoryChannel {
       if (next !== undefined) return this.#imports.open(next, options.stream);
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#ended) return undefined;
-      await untilNews(this.#news.promise, options.signal);
+      await orAborted(this.#news.promise, options.signal);
     }
   }
 
@@ -230,19 +231,5 @@ function decode(data: Uint8Array, descriptors: readonly FileDescriptor[]): Messa
   } catch (error) {
     for (const descriptor of descriptors) descriptor.close();
     throw error;
-  }
-}
-
-/** Waits for news, or for the signal. */
-async function untilNews(news: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  if (signal === undefined) return news;
-  const { promise, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    await Promise.race([news, promise]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

@@ -74,6 +74,30 @@ test("more than fits the socket waits until the other side reads, and the event 
   other.close();
 });
 
+test("a message that waits to be sent can be called back, and the others keep their order", async () => {
+  const [one, other] = UnixSocket.pair();
+  const stop = new AbortController();
+  const sending = Array.from({ length: 12 }, (_, i) => {
+    const options = i % 3 === 1 ? { signal: stop.signal } : {};
+    return one.send(new Uint8Array(65536).fill(i), [], options).then(() => i, (error: Error) => error.message);
+  });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  stop.abort(new Error("called back"));
+  const received: (number | undefined)[] = [];
+  const reading = (async () => {
+    for (let message = await other.receive(); message !== null; message = await other.receive()) {
+      received.push(message.data[0]);
+    }
+  })();
+  const outcomes = await Promise.all(sending);
+  one.close();
+  await reading;
+  other.close();
+  assertEquals(received, outcomes.filter((outcome) => typeof outcome === "number"));
+  assert(outcomes.includes("called back") && received.length >= 8);
+  await assertRejects(() => one.send(Uint8Array.of(1), [], { signal: AbortSignal.abort(new Error("never")) }), Error);
+});
+
 for (const runtime of runtimes) {
   for (const kind of ["path", "abstract"] as const) {
     test(

@@ -1,0 +1,23 @@
+/**
+ * Waiting for a promise, or for a signal that ends the wait.
+ *
+ * @module
+ */
+
+/**
+ * Waits for a promise, whose work goes on if the signal comes first.
+ *
+ * @throws the signal's reason, if it is aborted first
+ */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
