@@ -59,6 +59,7 @@ export {
 } from "./arrow_device.ts";
 export { formatOf as arrowFormat, parseArrowFormat } from "./arrow_format.ts";
 export { ArrowStream, type ArrowStreamPointer } from "./arrow_stream.ts";
+export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "./arrow_stream_export.ts";
 export type { ArrowValue } from "./arrow_reader.ts";
 export {
   type ArrowField,

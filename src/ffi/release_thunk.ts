@@ -9,12 +9,11 @@
  *
  * @module
  */
-import { ArrowArray, ArrowArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
+import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
-import { MAP, PROT } from "../../bindings/libc.ts";
-import { libc } from "./libc.ts";
+import { executable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "./port.ts";
-import { layoutOf, littleEndian, roundUp } from "./struct.ts";
+import { layoutOf, littleEndian } from "./struct.ts";
 
 /** Where a release callback finds things in the struct whose address is its only argument, in bytes. */
 export interface ThunkShape {
@@ -42,6 +41,7 @@ const shapes = {
   ArrowSchema: arrow(ArrowSchema),
   ArrowArray: arrow(ArrowArray),
   ArrowArrayStream: arrow(ArrowArrayStream),
+  ArrowDeviceArrayStream: arrow(ArrowDeviceArrayStream),
 } as const satisfies Record<string, ThunkShape>;
 
 function arrow<const D extends { readonly release: "ptr"; readonly private_data: "ptr" }>(description: D): ThunkShape {
@@ -57,34 +57,13 @@ export function releaseThunks(): ReleaseThunks {
   return made;
 }
 
-/**
- * Machine code for this processor in a page that is first writable and then executable, never both.
- *
- * On arm64 no cache maintenance of our own is needed: Linux synchronises the instruction cache when `mprotect` makes a
- * page executable.
- *
- * @returns null where the system refuses executable memory
- */
 function machineCode(port: FfiPort): ReleaseThunks | null {
-  const { mmap, mprotect, munmap } = libc().memory;
-  const pageBytes = 4096;
-  const page = mmap(0n, BigInt(pageBytes), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
-  if (page === MAP_FAILED) return null;
-  const memory = new Uint8Array(port.memory(page, pageBytes));
   const encode = port.platform.arch === "aarch64" ? aarch64Thunk : x8664Thunk;
-  let used = 0;
-  const address = each((shape) => {
-    const code = encode(shape);
-    memory.set(code, used);
-    const at = page + BigInt(used);
-    used += roundUp(code.length, 16); // processors fetch instructions in aligned blocks
-    return at;
-  });
-  if (mprotect(page, BigInt(pageBytes), PROT.READ | PROT.EXEC) !== 0) {
-    munmap(page, BigInt(pageBytes));
-    return null;
-  }
-  return { address, kind: "machine code" };
+  const names = Object.keys(shapes) as (keyof typeof shapes)[]; // its own keys
+  const addresses = executable(names.map((name) => encode(shapes[name])));
+  if (addresses === null) return null;
+  const byShape = new Map<ThunkShape, bigint>(names.map((name, i) => [shapes[name], addresses[i] ?? 0n]));
+  return { address: each((shape) => byShape.get(shape) ?? 0n), kind: "machine code" };
 }
 
 /** The same callbacks in JavaScript. Exported for its test: where machine code is allowed nothing uses it. */
@@ -107,11 +86,9 @@ function each(make: (shape: ThunkShape) => bigint): ReleaseThunks["address"] {
     ArrowSchema: make(shapes.ArrowSchema),
     ArrowArray: make(shapes.ArrowArray),
     ArrowArrayStream: make(shapes.ArrowArrayStream),
+    ArrowDeviceArrayStream: make(shapes.ArrowDeviceArrayStream),
   };
 }
-
-/** What `mmap` returns when it fails: (void *) -1. */
-const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
 /**
  * x86-64, System V: the struct's address arrives in rdi.

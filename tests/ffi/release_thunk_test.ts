@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ArrowArray, ArrowArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
+import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -34,6 +34,7 @@ const protocols: { readonly [Name in Protocol]: { size: number; context: number;
   ArrowSchema: { size: 72, context: 64, clear: 56 },
   ArrowArray: { size: 80, context: 72, clear: 64 },
   ArrowArrayStream: { size: 40, context: 32, clear: 24 },
+  ArrowDeviceArrayStream: { size: 48, context: 40, clear: 32 },
 };
 const names = Object.keys(protocols) as Protocol[];
 
@@ -48,7 +49,14 @@ const releases = fc.record({
 });
 
 test("the structs are those that the protocols' headers define", () => {
-  const structs = { DLManagedTensor, DLManagedTensorVersioned, ArrowSchema, ArrowArray, ArrowArrayStream };
+  const structs = {
+    DLManagedTensor,
+    DLManagedTensorVersioned,
+    ArrowSchema,
+    ArrowArray,
+    ArrowArrayStream,
+    ArrowDeviceArrayStream,
+  };
   for (const name of names) assertEquals(layoutOf(structs[name]).size, protocols[name].size, name);
 });
 

@@ -6,6 +6,7 @@ import {
   ArrowStream,
   type ArrowValue,
   ExchangeError,
+  exportArrowStream,
   liveExports,
   slice,
   StridedMemoryView,
@@ -283,15 +284,32 @@ pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), fail())._expor
   assertThrows(() => reader.next(), ExchangeError, "the disk is gone");
 });
 
-test(...needs(missing, "a stream of device arrays comes in"), () => {
+test(...needs(missing, "PyArrow reads a stream of ours, on a thread of its own while JavaScript stands still"), () => {
   const python = pyarrow();
-  using arena = new NativeArena();
-  const deviceStream = arena.bytes(48).address;
+  const batches = [1, 2, 3].map((count) => take(python, `pa.array([{"x": i, "s": str(i)} for i in range(${count})])`));
+  const exported = exportArrowStream(batches);
+  for (const batch of batches) batch.close();
   python.run(`
-reader = pa.RecordBatchReader.from_batches(pa.schema([("x", pa.int64())]), [pa.record_batch([pa.array([1, 2])], names=["x"])])
-reader._export_to_c_device(${deviceStream}) if hasattr(reader, "_export_to_c_device") else None
+import threading
+reader = pa.RecordBatchReader._import_from_c(${exported.take()})
+def read():
+    global table
+    table = reader.read_all()
+thread = threading.Thread(target=read)
+thread.start()
+thread.join()
+table.validate(full=True)
 `);
-  if (python.evaluate(`hasattr(reader, "_export_to_c_device")`) !== true) return;
-  using reader = ArrowStream.from({ deviceStream });
-  assertEquals([...reader].map((array) => array.toArray()), [[{ x: 1n }, { x: 2n }]]);
+  assertEquals(python.evaluate("table.to_pydict()"), { x: [0, 0, 1, 0, 1, 2], s: ["0", "0", "1", "0", "1", "2"] });
+  python.run("del table, reader");
+  assertEquals([exported.released, liveExports()], [true, 0]);
+});
+
+test(...needs(missing, "what PyArrow does not read of a stream is released with it"), () => {
+  const python = pyarrow();
+  const batches = [1, 2, 3].map(() => take(python, `pa.array([{"x": 1}])`));
+  const exported = exportArrowStream(batches);
+  for (const batch of batches) batch.close();
+  python.run(`reader = pa.RecordBatchReader._import_from_c(${exported.take()}); reader.read_next_batch(); del reader`);
+  assertEquals([exported.released, liveExports()], [true, 0]);
 });

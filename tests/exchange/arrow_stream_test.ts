@@ -1,0 +1,155 @@
+/** Arrow streams, out and in: every array once and in order, whoever takes how many, and nothing is left. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  ArrowArray,
+  ArrowStream,
+  type ArrowStreamPointer,
+  Cuda,
+  DeviceMemoryResource,
+  ExchangeError,
+  exportArrowStream,
+  liveExports,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { ArrowArrayStream } from "../../bindings/arrow.ts";
+import { readSchema } from "../../src/exchange/arrow_schema_import.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { struct } from "../../src/ffi/struct.ts";
+import { readCString } from "../../src/ffi/text.ts";
+import { check, fc } from "../support/property.ts";
+import { encode, models, quirks, type Value, valueOf } from "./arrow_model.ts";
+import { CountingRelease, type RawArray, RawWriter, readRawArray, readRawSchema, releaseRaw } from "./raw_arrow.ts";
+
+const batches = models.chain((model) =>
+  fc.record({
+    model: fc.constant(model),
+    chunks: fc.array(fc.tuple(fc.array(valueOf(model), { maxLength: 4 }), quirks), { maxLength: 5 }),
+    taken: fc.nat(6),
+    device: fc.boolean(),
+  })
+);
+
+test("a stream that goes out and comes in gives every array once and in order, and all of them are given back", () => {
+  using release = new CountingRelease();
+  check(
+    fc.property(batches, ({ model, chunks, taken, device }) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const arrays = chunks.map(([values, quirk]) => {
+        const array = writer.array(encode(model, values, quirk));
+        return {
+          array,
+          holds: holdsMemory(readRawArray(array)),
+          imported: ArrowArray.from({ schema: writer.schema(model), array }),
+        };
+      });
+      const field = readSchema(writer.schema(model));
+      release.calls.clear();
+      const exported = exportArrowStream(arrays.map(({ imported }) => imported), { device, field });
+      for (const { imported } of arrays) imported.close();
+      const address = exported.take();
+      const source: ArrowStreamPointer = device ? { deviceStream: address } : { stream: address };
+      const stream = ArrowStream.from(source);
+      assertThrows(() => ArrowStream.from(source), ExchangeError, "moved");
+      const read: ArrowArray[] = [];
+      for (let i = 0; i < taken; i++) {
+        const array = stream.next();
+        if (array !== null) read.push(array);
+      }
+      assertEquals(read.map((array) => array.toArray() as Value[]), chunks.slice(0, taken).map(([values]) => values));
+      stream.close();
+      assertEquals(exported.released, true);
+      liveExports(); // looks after what the stream has released: what was taken is out, what was not is back
+      const expected = arrays.map(({ holds }, i) => holds && i < taken ? 0 : 1);
+      assertEquals(arrays.map(({ array }) => release.calls.get(array) ?? 0), expected);
+      for (const array of read) array.close();
+      assertEquals(liveExports(), 0);
+      assertEquals(arrays.map(({ array }) => release.calls.get(array) ?? 0), chunks.map(() => 1));
+    }),
+    400,
+  );
+});
+
+/** Whether an array has buffers: one without is not needed any more once its lengths have been read. */
+function holdsMemory({ buffers, children, dictionary }: RawArray): boolean {
+  return buffers.some((pointer) => pointer !== 0n) || children.some(holdsMemory) ||
+    (dictionary !== null && holdsMemory(dictionary));
+}
+
+test("a consumer may ask for the schema several times, gets a copy of its own each time, and an error in words at last", () => {
+  using arena = new NativeArena();
+  const array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
+  const exported = exportArrowStream([array, array]);
+  array.close();
+  const stream = exported.take();
+  const { get_schema, get_last_error, release } = struct(ArrowArrayStream).at(stream);
+  const ask = ffiPort().functionAt(get_schema, { args: ["ptr", "ptr"], returns: "i32" });
+  const copies = Array.from({ length: 8 }, () => {
+    const { address } = arena.bytes(72);
+    assertEquals(ask(stream, address), 0);
+    return address;
+  });
+  assertEquals(ask(stream, arena.bytes(72).address), 12);
+  const words = ffiPort().functionAt(get_last_error, { args: ["ptr"], returns: "ptr" })(stream);
+  assertEquals(readCString(words), "this stream gives its schema 8 times at most");
+  ffiPort().functionAt(release, { args: ["ptr"], returns: "void" })(stream);
+  assertEquals(exported.released, true);
+  for (const copy of copies) {
+    assertEquals(readRawSchema(copy).format, "i");
+    releaseRaw(copy, "schema");
+  }
+  assertEquals(liveExports(), 0);
+});
+
+test("streams of unequal types, of nothing, and of device memory for the host are refused, and nothing is left", () => {
+  using cuda = Cuda.simulate({ devices: 1 });
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(4, { stream });
+  const there = StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype: "int32" });
+  const here = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
+  const other = ArrowArray.from(StridedMemoryView.fromTypedArray(Float32Array.of(1)));
+  const far = ArrowArray.from(there, { stream });
+  const before = liveExports();
+  assertThrows(() => exportArrowStream([]), ExchangeError, "{ field }");
+  assertThrows(() => exportArrowStream([here, other]), ExchangeError, "equal types");
+  assertThrows(() => exportArrowStream([here, far]), ExchangeError, "host memory");
+  assertThrows(() => exportArrowStream([here, far], { device: true }), ExchangeError, "types 1 and 2");
+  assertEquals(liveExports(), before);
+  for (const one of [here, other, far]) one.close();
+  assertEquals(liveExports(), 0);
+});
+
+test("device arrays cross by a stream, each with its event", () => {
+  using cuda = Cuda.simulate({ devices: 1 });
+  const device = cuda.device(0);
+  using home = device.createStream();
+  using consumer = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(4, { stream: home });
+  using array = ArrowArray.from(StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype: "int32" }), { stream: home });
+  using exported = exportArrowStream([array], { device: true });
+  using stream = ArrowStream.from({ deviceStream: exported.take() }, { stream: consumer });
+  const got = stream.next();
+  assert(got !== null);
+  assertEquals([got.buffers[1]?.ptr, got.device, got.buffers[1]?.stream], [buffer.ptr, device, consumer]);
+  got.close();
+});
+
+test("a stream that nobody took is released with its arrays, and one that is no stream is refused", () => {
+  const array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
+  const exported = exportArrowStream([array]);
+  array.close();
+  exported.close();
+  exported.close();
+  assertEquals([exported.released, liveExports()], [true, 0]);
+  assertThrows(() => exported.take(), ExchangeError, "already taken");
+  using arena = new NativeArena();
+  const { address } = arena.bytes(40);
+  assertThrows(() => ArrowStream.from({ stream: 0n }), ExchangeError, "NULL");
+  assertThrows(() => ArrowStream.from({ stream: address + 4n }), ExchangeError, "multiple of 8");
+  assertThrows(() => ArrowStream.from({ stream: address }), ExchangeError, "released or was moved");
+  const view = struct(ArrowArrayStream).at(address);
+  view.release = 1n;
+  assertThrows(() => ArrowStream.from({ stream: address }), ExchangeError, "get_schema");
+});
