@@ -142,7 +142,9 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * const batches = [[1, 2], [3]].map((values) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.from(values))));
  * using exported = exportArrowStream(batches);
  * using stream = ArrowStream.from({ stream: exported.take() }); // or any library in C
- * for (const array of stream) console.log(`${array}`); // [1, 2]
+ * for (const array of stream) {
+ *   console.log(`${array}`); // [1, 2] [3]
+ * }
  * ```
  */
 export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportStreamOptions = {}): ArrowStreamExport {
