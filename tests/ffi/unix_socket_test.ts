@@ -4,9 +4,11 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { AF, SOCK } from "../../bindings/libc.ts";
 import { FileDescriptor } from "../../src/ffi/file_descriptor.ts";
 import { SystemError } from "../../src/ffi/system_error.ts";
 import { UnixListener } from "../../src/ffi/unix_listener.ts";
+import { sendMessage } from "../../src/ffi/unix_message.ts";
 import { UnixSocket } from "../../src/ffi/unix_socket.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -160,6 +162,24 @@ test("more files than expected are refused and closed, and the next message arri
   for (const file of [...files, ...next?.descriptors ?? []]) file.close();
   one.close();
   other.close();
+});
+
+test("a message of somebody who sends more than fits is refused, and what came with it is closed", async () => {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(8);
+  assertEquals(libc().sockets.socketpair(AF.UNIX, SOCK.SEQPACKET | SOCK.NONBLOCK, 0, address), 0);
+  const [sender = -1, receiver = -1] = new Int32Array(bytes.buffer, bytes.byteOffset, 2);
+  using other = FileDescriptor.adopt(sender);
+  using socket = UnixSocket.over(FileDescriptor.adopt(receiver));
+  using file = fileWith(Uint8Array.of(1));
+  assertEquals(sendMessage(other.number, new Uint8Array(65537), [file.number]), 65537);
+  assertEquals(sendMessage(other.number, new Uint8Array(65536), [file.number]), 65536);
+  const before = openFiles();
+  await assertRejects(() => socket.receive(), RangeError, "more than 65536 bytes");
+  assertEquals(openFiles(), before);
+  const message = await socket.receive();
+  assertEquals([message?.data.length, message?.descriptors.length], [65536, 1]);
+  for (const one of message?.descriptors ?? []) one.close();
 });
 
 test("what does not fit into this process' table of files is an error, and what fitted is closed", async () => {

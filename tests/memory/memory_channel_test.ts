@@ -24,7 +24,9 @@ import {
 import { extract, restore } from "../../src/memory/channel_message.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { contentOf, fileWith, openFiles } from "../ffi/files.ts";
+import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
+import { runtimes, startIn } from "../support/runtimes.ts";
 
 function live(cuda: Cuda) {
   const simulated = SimulatedDriver.of(cuda.driver);
@@ -323,6 +325,35 @@ test("a channel connects to one who listens, and a wait for a value can be ended
   await owner.send(["still", "there"]);
   assertEquals(await user.receive(), ["still", "there"]);
 });
+
+for (const runtime of runtimes) {
+  test(
+    ...needs(runtime.missing, `a channel to ${runtime.name} carries values and files, and takes back what is refused`),
+    async () => {
+      const path = `@causeway-channel-${process.pid}-${runtime.name}`;
+      using here = Cuda.simulate();
+      using listener = UnixListener.listen(path);
+      const { printed } = startIn(runtime, new URL("./memory_channel_child.ts", import.meta.url), [path]);
+      using channel = new MemoryChannel(await listener.accept(), here);
+      await channel.send({ some: ["value", 1] });
+      assertEquals(await channel.receive(), { value: '{"some":["value",1]}' });
+      using file = fileWith(new TextEncoder().encode("what is in it"));
+      await channel.send(file);
+      const { file: read, back } = await channel.receive() as { file: string; back: FileDescriptor };
+      assertEquals([read, new TextDecoder().decode(contentOf(back))], ["what is in it", "what is in it"]);
+      back.close();
+      // A simulated pool is in this process alone, and the other one has to say so.
+      using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      using buffer = pool.allocate(64);
+      await channel.send({ buffer });
+      const refusal = await channel.receive() as { refused: string; call: string };
+      assertEquals(refusal, { refused: "CUDA_ERROR_INVALID_VALUE", call: "cuIpcOpenEventHandle" });
+      await until("the release", () => channel.shared === 0);
+      channel.close();
+      await printed;
+    },
+  );
+}
 
 test("what is no message of a channel ends it on both sides", async () => {
   using cuda = Cuda.simulate();
