@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
+import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda, checkRelease } from "../cuda/driver.ts";
+import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
@@ -50,6 +50,10 @@ const plain: DriverCalls = {
   release: free,
 };
 
+function isOutOfMemory(error: unknown): error is CudaError {
+  return error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /** Memory that the driver allocates at once: what its three kinds have in common. */
 export abstract class DriverMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
@@ -68,7 +72,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /**
    * Allocates memory. It may be used at once; it is freed when the home stream, if one is given, has passed its last use.
    *
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what the device uses and has free
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
@@ -100,8 +104,21 @@ export abstract class DriverMemoryResource extends MemoryResource {
   #allocate(bytes: number): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    this.device.within(() => this.#calls.acquire(this.device, out.$address, BigInt(bytes)));
+    try {
+      this.device.within(() => this.#calls.acquire(this.device, out.$address, BigInt(bytes)));
+    } catch (error) {
+      throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;
+    }
     return out.value;
+  }
+
+  #outOfMemory({ call, code, codeName }: CudaError, bytes: number): CudaError {
+    const { kind } = this.#calls;
+    const { ordinal } = this.device;
+    const { free, total } = this.device.memoryInfo();
+    const left = `device ${ordinal} uses ${total - free} and has ${free} of ${total} free`;
+    const explanation = `${bytes} bytes of ${kind} memory were asked for${kind === "pinned" ? "" : `; ${left}`}`;
+    return new CudaError(call, code, codeName, explanation);
   }
 }
 

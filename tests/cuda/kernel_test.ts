@@ -5,7 +5,7 @@ import { Cuda, type KernelArg, type PtxKernel, SimulatedDriver } from "../../mod
 import { check, fc } from "../support/property.ts";
 
 /** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */
-function setUp(count: number) {
+function setUp(count: number, devices = 1) {
   const seen: bigint[] = [];
   const entry: PtxKernel = {
     name: "stub",
@@ -21,7 +21,7 @@ function setUp(count: number) {
     entry: (name: string) => name === "stub" ? entry : null,
     globals: new Map(),
   });
-  const cuda = Cuda.simulate({ loadPtx });
+  const cuda = Cuda.simulate({ devices, loadPtx });
   return { cuda, seen, simulated: SimulatedDriver.of(cuda.driver) };
 }
 
@@ -87,4 +87,27 @@ test("a program is unloaded once, keeps its context until then, and gives out no
   program.close();
   assertEquals([simulated?.calls("cuModuleUnload"), simulated?.live.contexts], [1, 0]);
   assertThrows(() => program.kernel("stub"), TypeError, "Cannot use a closed Program");
+});
+
+test("a program stays loaded as long as a graph runs it", () => {
+  const { cuda, simulated } = setUp(1);
+  using stream = cuda.device(0).createStream();
+  const program = cuda.device(0).loadPtx("anything");
+  const graph = stream.capture(() => program.kernel("stub").launch(stream, 1, 1, [1n]));
+  const exec = graph.instantiate();
+  program.close();
+  graph.close();
+  assertEquals(simulated?.calls("cuModuleUnload"), 0);
+  exec.close();
+  assertEquals(simulated?.calls("cuModuleUnload"), 1);
+});
+
+test("a kernel is launched on streams of its own device only", () => {
+  const { cuda, simulated } = setUp(1, 2);
+  using program = cuda.device(0).loadPtx("anything");
+  for (const stream of [cuda.device(1).createStream(), cuda.device(1).defaultStream]) {
+    const launch = () => program.kernel("stub").launch(stream, 1, 1, [1n]);
+    assertThrows(launch, TypeError, "Cannot launch stub on a stream of another device: expected device 0");
+  }
+  assertEquals(simulated?.calls("cuLaunchKernel"), 0);
 });

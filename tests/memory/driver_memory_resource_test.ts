@@ -82,9 +82,24 @@ test("what cannot be had is an error, and keeps no device", () => {
   const calls = { cuMemHostAlloc: PinnedMemoryResource, cuMemAllocManaged: ManagedMemoryResource };
   for (const [call, Resource] of Object.entries(calls)) {
     simulated?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-    assertThrows(() => new Resource(device).allocate(64), CudaError, `${call} failed with CUDA_ERROR_OUT_OF_MEMORY`);
+    assertThrows(
+      () => new Resource(device).allocate(64),
+      CudaError,
+      `${call} failed with CUDA_ERROR_OUT_OF_MEMORY (2): 64`,
+    );
   }
-  assertThrows(() => new SynchronousMemoryResource(device).allocate(2 ** 25), CudaError, "CUDA_ERROR_OUT_OF_MEMORY");
+  const used = new SynchronousMemoryResource(device).allocate(2 ** 22);
+  const { free, total } = device.memoryInfo();
+  assertThrows(
+    () => new SynchronousMemoryResource(device).allocate(2 ** 25),
+    CudaError,
+    `cuMemAlloc_v2 failed with CUDA_ERROR_OUT_OF_MEMORY (2): ${
+      2 ** 25
+    } bytes of device memory were asked for; device 0 ` +
+      `uses ${total - free} and has ${free} of ${total} free`,
+  );
+  assertEquals([total, free <= total - 2 ** 22], [2 ** 24, true]);
+  used.close();
   cuda.close();
   assertEquals(simulated?.live.contexts, 0);
 });

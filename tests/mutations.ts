@@ -1,0 +1,27 @@
+/**
+ * The lines that protect somebody, each with what replaces it and the tests that must fail then. Data for
+ * `tools/mutate.ts`; `mutations_test.ts` checks that every entry still applies.
+ *
+ * A mutant that cannot be told from the original by any test is not listed: such a line is deleted, not protected.
+ *
+ * @module
+ */
+import { cudaMutations } from "./mutations/cuda.ts";
+import { exchangeMutations } from "./mutations/exchange.ts";
+import { graphMutations } from "./mutations/graphs.ts";
+import { layoutMutations } from "./mutations/layout.ts";
+import { memoryMutations } from "./mutations/memory.ts";
+import type { Mutation } from "./mutations/mutation.ts";
+import { resourceMutations } from "./mutations/resources.ts";
+import { sharingMutations } from "./mutations/sharing.ts";
+
+/** All of them, room by room. */
+export const mutations: readonly Mutation[] = [
+  ...cudaMutations,
+  ...graphMutations,
+  ...memoryMutations,
+  ...resourceMutations,
+  ...sharingMutations,
+  ...exchangeMutations,
+  ...layoutMutations,
+];

@@ -1,0 +1,280 @@
+/** The protective lines of devices, streams, events and programs. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const programs = "tests/memory/memory_programs_test.ts";
+const behaviours = "tests/sim/behaviours_test.ts";
+
+/** What can be broken there. */
+export const cudaMutations: readonly Mutation[] = [
+  ...inFile("src/cuda/holders.ts", ["tests/cuda/holders_test.ts"], [
+    ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
+    ["    this.#count--;\n", "", "What has been held once is never destroyed."],
+    ["      this.release();\n", "", "What has been held once is never destroyed."],
+    ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
+
+    ["      if (!holding) return;\n", "", "Letting go twice takes the hold of somebody else."],
+    ["      holding = false;\n", "", "Letting go twice takes the hold of somebody else."],
+    [
+      "    this.#count--;\n    this.#destroyIfUnused();\n",
+      "    this.#count--;\n",
+      "What is closed first is never destroyed.",
+    ],
+
+    ["    this.#closed = true;\n", "", "Nothing is ever destroyed."],
+    [
+      "    this.#closed = true;\n    this.#destroyIfUnused();",
+      "    this.#closed = true;",
+      "Closing what nobody holds leaks it.",
+    ],
+    ["!this.#closed || ", "", "The last user destroys what is still open."],
+    ["this.#count > 0 || ", "", "Closing destroys what others still use."],
+    [" || this.#destroyed) return;", ") return;", "Closing twice destroys twice."],
+    ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
+    ["    this.#destroy();\n", "", "Nothing is given back."],
+  ]),
+  ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts", programs], [
+    [
+      "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    if (this.#context",
+      "if (this.#context",
+      "A closed device takes its context up again and never gives it back.",
+    ],
+    ["    if (this.#context === 0n) {", "    {", "The context is retained at every use, and released once."],
+    [
+      'this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));',
+      "",
+      "Calls go to whatever context is current.",
+    ],
+    [
+      "      cuCtxPopCurrent_v2(this.#out.$address);\n",
+      "",
+      "The caller's context is not current any more after a call.",
+    ],
+    [
+      "if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    return",
+      "return",
+      "A stream or a buffer of a closed Cuda can be made.",
+    ],
+    ["    this.#holders.close();\n", "", "The primary context is never given back."],
+    [
+      "if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);",
+      "",
+      "The primary context is never given back.",
+    ],
+    [
+      "if (this.#context !== 0n) this.driver",
+      "this.driver",
+      "A context that was never retained is released: somebody else's.",
+    ],
+    [
+      '    this.within(() => this.#check("cuCtxSynchronize"',
+      '    (() => this.#check("cuCtxSynchronize"',
+      "The wait is for the context that happens to be current.",
+    ],
+    [
+      "options.nonBlocking ?? true ?",
+      "options.nonBlocking ?? false ?",
+      "Every stream waits for the legacy default stream.",
+    ],
+    ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
+    [
+      "    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    this.#holders.retain();",
+      "    this.#holders.retain();",
+      "A buffer of a closed Cuda can be made.",
+    ],
+    ["    this.#holders.retain();\n", "", "The context goes before what was allocated in it."],
+    ["    this.#holders.release();\n", "", "A device is never given back."],
+    ["    if (timing && interprocess) {\n", "    if (false) {\n", "An event that cannot be is a nameless error."],
+    [
+      "    if (priority !== undefined) this.#checkPriority(priority);\n",
+      "",
+      "A priority that cannot be is silently another one.",
+    ],
+  ]),
+  ...inFile("src/cuda/cuda.ts", ["tests/cuda/device_test.ts"], [
+    [
+      '    if (this.#closed) throw new TypeError("Cannot use a closed Cuda");\n',
+      "",
+      "A closed Cuda answers about addresses by memory that it has freed.",
+    ],
+
+    ["    for (const device of this.devices) device.close();\n", "", "The primary contexts are never given back."],
+    [
+      "    if (device === undefined) {",
+      "    if (false) {",
+      "A device that is not there is undefined instead of an error.",
+    ],
+    [
+      'checkCuda(driver, "cuInit", cuInit(0));',
+      "cuInit(0);",
+      "A driver that does not start is taken for one without devices.",
+    ],
+  ]),
+  ...inFile("src/cuda/driver.ts", ["tests/cuda/device_test.ts"], [
+    [
+      "if (code !== CUresult.CUDA_SUCCESS) throw cudaError",
+      "if (false) throw cudaError",
+      "No error of the driver is ever seen.",
+    ],
+  ]),
+  ...inFile("src/cuda/event.ts", ["tests/cuda/stream_test.ts"], [
+    ["    if (this.#closed) return;\n", "", "Closing twice destroys an event twice."],
+    ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
+
+    [
+      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.handle));\n',
+      "",
+      "The host does not wait.",
+    ],
+    ["    stream.wait(this);\n", "", "The promise of completed() settles before the event."],
+    ["    await stream.completed();\n", "", "The promise of completed() settles before the event."],
+    [
+      "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda",
+      "if (false) checkCuda",
+      "Work that has failed looks unfinished for ever.",
+    ],
+    ["return code === CUresult.CUDA_SUCCESS;", "return true;", "Work that is not done looks done."],
+  ]),
+  ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts", programs, behaviours], [
+    [
+      "const releaseDevice = owned ? device.hold() : null;",
+      "const releaseDevice = owned ? () => {} : null;",
+      "The context goes before its stream.",
+    ],
+    [
+      "if (releaseDevice === null) return; // a foreign",
+      "// a foreign",
+      "Closing a foreign stream destroys it under its owner.",
+    ],
+    ["        releaseDevice();\n", "", "A device whose streams are closed is never given back."],
+
+    ["device.within(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
+
+    [
+      '    if (this.#holders.isDestroyed) throw new TypeError("Cannot use a closed CudaStream");\n',
+      "",
+      "A destroyed handle is given to the driver.",
+    ],
+    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
+    [
+      "      if (code !== CUresult.CUDA_ERROR_INVALID_CONTEXT) return code;\n",
+      "      return code;\n",
+      "A driver that wants a current context refuses every call.",
+    ],
+    [
+      "other.handle === this.handle && other.device === this.device",
+      "other.handle === this.handle",
+      "The default streams of two devices are taken for one.",
+    ],
+    [
+      "      using event = other.record();\n      this.wait(event);",
+      "      void other;",
+      "A stream does not wait for another.",
+    ],
+    [
+      "this.enqueue(() => driver.stream.cuStreamWaitEvent(handle, other.handle, 0)),",
+      "0,",
+      "A stream does not wait for an event.",
+    ],
+    ["this.enqueue(() => driver.event.cuEventRecord(event.handle, handle))", "0", "An event marks nothing."],
+    ["      if (given === undefined) event.close();\n", "", "An event that could not be recorded leaks."],
+
+    ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
+    ["    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
+    [
+      "const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);",
+      "const watch = setInterval(() => {}, failureCheck);",
+      "A failed context, which calls nothing any more, is waited for for ever.",
+    ],
+    ["      await wakeup.said;\n", "", "The promise of completed() settles before the work is done."],
+    ["      clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
+    [
+      '    checkCuda(driver, "cuLaunchHostFunc", code);\n',
+      "",
+      "A callback that was refused looks like work that is done.",
+    ],
+    [
+      '    if (this.#hasFailed()) checkCuda(driver, "cuStreamQuery", this.#query());\n',
+      "",
+      "Work that has failed looks done.",
+    ],
+    [
+      "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(this.device.driver",
+      "if (false) checkCuda(this.device.driver",
+      "A stream that has failed looks busy for ever.",
+    ],
+    ["    return code === CUresult.CUDA_SUCCESS;\n", "    return true;\n", "Work that is not done looks done."],
+    [
+      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");\n',
+      "",
+      "A closed stream becomes the home of a buffer.",
+    ],
+    [
+      "    if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway\n",
+      "",
+      "The context of a default stream goes before what is freed on it.",
+    ],
+
+    ["    this.#holders.retain();\n", "", "A stream is destroyed before what is freed on it."],
+    ["    this.#holders.release();\n", "", "A stream that was once a home is never destroyed."],
+
+    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
+
+    ["  close(): void {\n    this.#holders.close();\n", "  close(): void {\n", "Streams pile up."],
+  ]),
+  ...inFile("src/cuda/program.ts", ["tests/sim/kernels_test.ts", "tests/cuda/kernel_test.ts", behaviours], [
+    ["    this.#holders.close();\n", "", "Code piles up."],
+
+    ["      release();\n", "", "A device is never given back once it had a program."],
+
+    [
+      "const release = device.hold();",
+      "const release = () => {};",
+      "The context goes before the code that is loaded into it.",
+    ],
+    ["() => this.#holders.hold()", "() => () => {}", "Code is unloaded while a graph still runs it."],
+
+    [
+      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed Program");\n',
+      "",
+      "A kernel of unloaded code is given out.",
+    ],
+
+    ["device.within(() => driver.module.cuModuleUnload(this.#handle))", "0", "Code piles up."],
+  ]),
+  ...inFile("src/cuda/kernel.ts", ["tests/cuda/kernel_test.ts"], [
+    [
+      "if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw",
+      "if (false) throw",
+      "An argument that does not fit loses its upper bits.",
+    ],
+    [
+      "    if (stream.device !== device) {\n",
+      "    if (false) {\n",
+      "A kernel is launched in the context of another device, which does not know it.",
+    ],
+    [
+      "if (parameters !== null && parameters.length !== args.length) {",
+      "if (false) {",
+      "A kernel reads arguments that are not there.",
+    ],
+
+    ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
+    [
+      "value >= 1 && value <= 0x7fff_ffff",
+      "value <= 0x7fff_ffff",
+      "An empty grid reaches the driver as a nameless error.",
+    ],
+    [
+      " || this.#scratch.capacity < args.length",
+      "",
+      "Many arguments are written beyond the memory that is there for them.",
+    ],
+  ]),
+  ...inFile("src/cuda/code_cache.ts", ["tests/cuda/compiler_test.ts"], [
+    [
+      'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',
+      "",
+      "A damaged file is run as code.",
+    ],
+  ]),
+];

@@ -1,0 +1,211 @@
+/** The protective lines of the room `exchange`. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const collection = "tests/memory/collection_test.ts";
+const behaviours = "tests/sim/behaviours_test.ts";
+
+/** What can be broken there. */
+export const exchangeMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts", "tests/exchange/dlpack_export_test.ts"], [
+    [
+      "  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);\n",
+      "",
+      "A consumer reads before the producer has written.",
+    ],
+
+    ["  after.wait(before);\n", "", "Two streams that share memory do not know of each other."],
+    [
+      "  if (stream === null) return;\n",
+      "  if (stream === null || buffer.device === null) return;\n",
+      "Pinned memory is freed under a consumer.",
+    ],
+    [
+      "  if (others.length === 0) return first.record();\n",
+      "",
+      "A stream is made for every export that has one home only.",
+    ],
+    [
+      "  for (const stream of [first, ...others]) joined.wait(stream);\n",
+      "",
+      "A consumer reads before the producers have written.",
+    ],
+    ["  using joined =", "  const joined =", "Streams pile up."],
+    ["  for (const buffer of byStream.values()) orderRelease(buffer);\n", "", "Memory is freed under a consumer."],
+
+    [
+      "  if (cuCtxRecordEvent === null) return device.synchronize();\n",
+      "  if (cuCtxRecordEvent === null) return;\n",
+      "On older drivers memory is freed under a consumer.",
+    ],
+    [
+      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
+      "",
+      "Memory is freed under a consumer.",
+    ],
+    ["  using event = device.createEvent();\n", "  const event = device.createEvent();\n", "Events pile up."],
+    ["  stream.wait(event);\n", "", "Memory is freed under a consumer."],
+  ]),
+  ...inFile("src/exchange/live_exports.ts", [
+    "tests/exchange/dlpack_export_test.ts",
+    "tests/exchange/dlpack_programs_test.ts",
+    "tests/exchange/dlpack_sweep_test.ts",
+    collection,
+  ], [
+    ["  live.add(one);\n", "", "What is out is collected under its consumer."],
+    ["  live.delete(one);\n", "", "What was released is looked at for ever."],
+    ["    for (const one of live) one.isReleased();\n", "", "Nobody looks whether a consumer has released."],
+    [
+      "  } while (live.size < before);",
+      "  } while (false);",
+      "The producer of an import that has just gone is not looked at.",
+    ],
+    ["onReclaim(look);\n", "", "Allocating does not give back what consumers have released."],
+    ["  if (live.size < enough) return;\n  look();\n", "", "Exports that nobody looks at pile up."],
+  ]),
+  ...inFile("src/exchange/dlpack_export.ts", [
+    "tests/exchange/dlpack_export_test.ts",
+    "tests/exchange/dlpack_programs_test.ts",
+    "tests/exchange/dlpack_sweep_test.ts",
+    behaviours,
+    collection,
+  ], [
+    ["    this.#unpin = buffer.pin();\n", "    this.#unpin = () => {};\n", "Memory is freed under a consumer."],
+    ["    addExport(this);\n", "", "What is out is collected under its consumer."],
+    ["!this.#finished && ", "", "What is released is given back again at every look."],
+    ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
+    ["      removeExport(this);\n", "", "What was released is looked at for ever."],
+    ["      libc().loading.free(this.#block);\n", "", "Each export leaks its struct."],
+    ["      orderRelease(this.#buffer);\n", "", "Memory is freed while the consumer's work still uses it."],
+    ["      this.#unpin();\n", "", "Memory that was exported is never freed."],
+    [
+      "  if (!versioned && view.dtype.dlpack.padded) {\n",
+      "  if (false) {\n",
+      "A consumer takes padded elements for packed ones.",
+    ],
+    ["  if (view.readonly && !versioned) {\n", "  if (false) {\n", "A consumer writes what is read-only."],
+    ["view.readonly ? DLPACK_FLAG_BITMASK.READ_ONLY : 0n", "0n", "A consumer writes what is read-only."],
+    [
+      "  orderForConsumer(view, options.stream);\n  return exportTensor",
+      "  return exportTensor",
+      "A consumer reads before the producer has written.",
+    ],
+    [
+      "  if (stream === 0n) throw",
+      "  if (false) throw",
+      "Stream 0, which DLPack forbids, is taken for the default stream.",
+    ],
+    [
+      "  if (stream === null || stream === -1n) return;\n",
+      "  if (stream === null) return;\n",
+      "A consumer that wants no order gets an error.",
+    ],
+    [
+      "    if (stream !== undefined && stream !== null && stream !== -1n) {\n",
+      "    if (false) {\n",
+      "Host memory is silently not ordered.",
+    ],
+    [
+      "stream ?? CU_STREAM_LEGACY",
+      "stream ?? 2n",
+      "A consumer on the default stream reads before the producer has written.",
+    ],
+    ["    buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
+    ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
+    ["tensor.shape = ndim === 0 ? 0n : shapeAt", "tensor.shape = shapeAt", "A scalar has a shape."],
+  ]),
+  ...inFile("src/exchange/dlpack_import.ts", [
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/dlpack_fuzz_test.ts",
+  ], [
+    ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
+    ["  if (tensor.ptr === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
+    [
+      "  if (version.major !== DLPACK_MAJOR_VERSION) {\n",
+      "  if (false) {\n",
+      "A struct of another version is read as if it were ours.",
+    ],
+    ["(flags & DLPACK_FLAG_BITMASK.READ_ONLY) !== 0n", "false", "What is read-only can be written."],
+    [
+      "    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done\n",
+      "",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    ["    callDeleter(tensor, versioned);\n", "", "Foreign memory is never freed."],
+    ["    owner: tensor,\n", "", "An import does not say what it comes from."],
+    [
+      "stream: device === null ? null : options.stream ?? null",
+      "stream: null",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
+    ["  if (ndim > 0 && tensor.shape === 0n) {\n", "  if (false) {\n", "A shape at NULL is read."],
+
+    [
+      "      if (device.ordinal !== device_id) {\n",
+      "      if (false) {\n",
+      "Memory is used on a device where it is not.",
+    ],
+    [
+      "      if (device === undefined) {\n",
+      "      if (false) {\n",
+      "Memory of a device that nobody named is a nameless error.",
+    ],
+  ]),
+  ...inFile("src/exchange/dlpack.ts", [
+    "tests/exchange/dlpack_export_test.ts",
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/dlpack_programs_test.ts",
+    collection,
+  ], [
+    [
+      "    untaken.register(this, { ptr, versioned: version !== null }, this);\n",
+      "",
+      "A tensor that nobody takes is never released.",
+    ],
+    ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
+    ["    this.#taken = true;\n", "", "Two consumers take one tensor, and release it twice."],
+    ["    untaken.unregister(this);\n", "", "The collector releases what a consumer has."],
+    ["    if (!this.#taken) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
+    [
+      "  if (deleter !== 0n) callRelease(deleter, ptr);",
+      "  callRelease(deleter, ptr);",
+      "A tensor without a deleter crashes.",
+    ],
+  ]),
+  ...inFile("src/exchange/extent.ts", [
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/array_interface_test.ts",
+    "tests/exchange/dlpack_fuzz_test.ts",
+  ], [
+    ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
+    ["ptr <= 0n || ", "", "Memory before the beginning of memory is believed."],
+    [" || ptr + BigInt(size) > 1n << 64n", "", "Memory beyond the end of memory is believed."],
+    [
+      "const before = 0 - Math.floor(min * layout.itemsize);",
+      "const before = 0;",
+      "Elements before the first one lie outside of the memory that is vouched for.",
+    ],
+  ]),
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts"], [
+    [
+      "  if (home !== null && producer !== null) orderStreams(producer, home);\n",
+      "",
+      "We read before the producer has written.",
+    ],
+    [
+      "    if (producer !== null && stream !== null) orderStreams(stream, producer);\n",
+      "",
+      "The producer overwrites what our work still reads.",
+    ],
+
+    [
+      "  if (handle === 0n) {\n",
+      "  if (false) {\n",
+      "Stream 0, which the protocol forbids, is taken for the default stream.",
+    ],
+    ["view.stream.handle || 1n", "view.stream.handle", "A consumer is told stream 0, which the protocol forbids."],
+    ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
+    ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
+    ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
+  ]),
+];

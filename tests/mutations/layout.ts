@@ -1,0 +1,50 @@
+/** The protective lines of the room `layout`. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const layoutMutations: readonly Mutation[] = [
+  ...inFile("src/layout/span.ts", [
+    "tests/layout/strided_layout_errors_test.ts",
+    "tests/layout/strided_layout_test.ts",
+    "tests/layout/strided_layout_oracle_test.ts",
+  ], [
+    [
+      "    if (distance > limit) isNear = false;\n",
+      "",
+      "An axis of one element has a stride that later arithmetic cannot hold.",
+    ],
+    [
+      "  if (!(isNear && total < limit)) throw spansTooFar(shape, steps, itemsize);\n",
+      "",
+      "Offsets are not exact any more.",
+    ],
+
+    ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are not exact any more."],
+    [
+      "  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {\n",
+      "  if (false) {\n",
+      "Sizes are not exact any more.",
+    ],
+    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
+    [
+      "  if (stride % unit === 0) return stride / unit;\n",
+      "  return stride / unit;\n",
+      "Strides in bytes point between elements.",
+    ],
+  ]),
+  ...inFile("src/layout/shape.ts", ["tests/layout/strided_layout_errors_test.ts"], [
+    [
+      "  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw",
+      "  if (false) throw",
+      "An extent that cannot be is believed.",
+    ],
+    ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "More axes than any consumer takes."],
+    [
+      "return product <= Number.MAX_SAFE_INTEGER ? product :",
+      "return product < Infinity ? product :",
+      "The number of elements is not exact any more.",
+    ],
+    ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
+    ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
+  ]),
+];

@@ -1,0 +1,214 @@
+/** The protective lines of buffers and of their frees. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const programs = "tests/memory/memory_programs_test.ts";
+const buffers = "tests/memory/memory_buffer_test.ts";
+const collection = "tests/memory/collection_test.ts";
+
+/** What can be broken there. */
+export const memoryMutations: readonly Mutation[] = [
+  ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts", programs], [
+    ["      passed = mayFree(one.passed);\n", "      passed = true;\n", "Memory is freed while work still uses it."],
+
+    ["      pending.push(one);\n", "", "What is not done when somebody looks is never freed."],
+
+    ["      errors.push(error);\n", "      throw error;\n", "What stands behind a free that fails is never freed."],
+    ["  if (errors.length > 0) throw errors[0];\n", "", "A free that fails goes unnoticed."],
+    ["    return isSticky(error);\n", "    throw error;\n", "A context that is lost makes every allocation fail."],
+
+    ["    return isSticky(error);\n", "    return false;\n", "Memory of a context that is lost is waited for."],
+    ["    return isSticky(error);\n", "    return true;\n", "A question that fails frees memory that work still uses."],
+
+    [
+      "  if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile\n",
+      "",
+      "Asking spoils a capture.",
+    ],
+    [
+      "    stream.synchronize(); // which says what is wrong, if it is something else\n",
+      "",
+      "Without an event, memory is freed while work still uses it.",
+    ],
+
+    ["    passed.close();\n", "", "Events pile up."],
+    ["    free();\n  } finally {", "  } finally {", "Memory is never freed."],
+    ["    release();\n", "", "A device is never given back."],
+    [
+      "if (stream === null || isOver(stream)) return free();",
+      "if (stream === null) return free();",
+      "What could be freed at once stays until the next allocation.",
+    ],
+
+    [
+      "if (stream === null || isOver(stream)) return free();",
+      "return free();",
+      "Memory is freed while work still uses it.",
+    ],
+
+    [
+      "release: stream.device.keep()",
+      "release: () => {}",
+      "The context goes before the event that tells when to free.",
+    ],
+    ["    if (!isOver(passed)) passed.synchronize();\n", "", "Draining frees memory while work still uses it."],
+  ]),
+  ...inFile("src/memory/memory_resource.ts", ["tests/memory/host_memory_resource_test.ts"], [
+    ["!Number.isSafeInteger(bytes) || ", "", "A size that is no whole number is allocated as another one."],
+    [" || bytes < 0", "", "A negative size is allocated as an enormous one."],
+  ]),
+  ...inFile("src/memory/reclaim.ts", ["tests/memory/deferred_free_test.ts"], [
+    ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
+    ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
+  ]),
+  ...inFile("src/memory/memory_buffer.ts", [
+    buffers,
+    "tests/memory/cuda_core_buffer_test.ts",
+    "tests/memory/device_memory_resource_test.ts",
+    "tests/memory/driver_memory_resource_test.ts",
+    programs,
+    "tests/sim/behaviours_test.ts",
+    collection,
+  ], [
+    ["    holding.stream?.release();\n", "", "A stream is never destroyed."],
+
+    [
+      "  if (!holding.closed || holding.pins > 0) return;\n",
+      "  if (!holding.closed) return;\n",
+      "Memory is freed under a consumer.",
+    ],
+    [
+      "  if (!holding.closed || holding.pins > 0) return;\n",
+      "  if (holding.pins > 0) return;\n",
+      "The end of an export frees a buffer that is open.",
+    ],
+    ["  holding.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
+    ["    holding.free(holding.ptr, holding.stream);\n", "", "Memory is never freed."],
+    ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
+
+    ["      forgotten.register(buffer, holding, buffer);\n", "", "A buffer that is only dropped is never freed."],
+    [
+      "    if (young.push(buffer) === 1) queueMicrotask(MemoryBuffer.#watchYoung);\n",
+      "    young.push(buffer);\n",
+      "The collector is not told of a buffer that is only dropped.",
+    ],
+    ["      if (holding.closed) continue;\n", "", "The collector frees what was closed a second time."],
+    [
+      "    young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there\n",
+      "",
+      "The list of young buffers keeps every buffer alive.",
+    ],
+
+    ["  try {\n    freeIfUnused(holding);\n", "  try {\n", "A buffer that is only dropped is never freed."],
+
+    ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],
+    [
+      'ffiPort().env("CAUSEWAY_LEAKS") === "1" && !holding.closed',
+      'ffiPort().env("CAUSEWAY_LEAKS") === "1" && holding.closed',
+      "A leak is not reported.",
+    ],
+    ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
+    ["ptr < 0n || ", "", "An address that cannot be is believed."],
+    [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
+    ["ptr + BigInt(size) > 1n << 64n", "false", "Bytes beyond the end of memory are believed."],
+    [
+      "  get ptr(): bigint {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "  get ptr(): bigint {\n",
+      "The address of freed memory is given out.",
+    ],
+    [
+      "  setHomeStream(stream: CudaStream): void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "  setHomeStream(stream: CudaStream): void {\n",
+      "A freed buffer holds a stream for ever.",
+    ],
+    [
+      "      if (before !== null) stream.wait(before);\n",
+      "",
+      "Memory is freed while work on the former home still uses it.",
+    ],
+    [
+      "      stream.release();\n      throw error;\n",
+      "      throw error;\n",
+      "A home that could not be taken is never destroyed.",
+    ],
+
+    ["    before?.release();\n", "", "The former home is never destroyed."],
+
+    ["    stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
+
+    ["    this.#holding.stream = stream;\n", "", "Memory is freed on the former home."],
+    ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
+    ["    if (source.size !== this.size) {\n", "    if (false) {\n", "A copy runs beyond the end of a buffer."],
+    [
+      "    const [to, from] = [this.ptr, source.ptr];\n    if (this.size === 0) return;\n",
+      "    const [to, from] = [this.ptr, source.ptr];\n",
+      "A copy of nothing is an error of the driver.",
+    ],
+    [
+      '    if (stream === undefined) throw new TypeError("Cannot copy device memory without',
+      '    if (false) throw new TypeError("Cannot copy device memory without',
+      "A copy without a stream is a nameless error.",
+    ],
+    [
+      "    stream.device.copy(to, from",
+      "    device.copy(to, from",
+      "A copy goes to the default stream of another device.",
+    ],
+
+    [
+      "!Number.isInteger(value) || value < 0 || value >= 256 ** width",
+      "false",
+      "A value that does not fit is filled in as another one.",
+    ],
+    ["    if (this.size % width !== 0) {\n", "    if (false) {\n", "The last bytes are not filled."],
+    [
+      "    const { ptr } = this;\n    if (this.size === 0) return;\n    if (stream",
+      "    const { ptr } = this;\n    if (stream",
+      "A fill of nothing is an error of the driver.",
+    ],
+    [
+      '    if (!this.isHostAccessible) throw new TypeError("Cannot fill',
+      '    if (false) throw new TypeError("Cannot fill',
+      "A fill without a stream is a misleading error.",
+    ],
+    [
+      "  pin(): () => void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "  pin(): () => void {\n",
+      "Freed memory is exported.",
+    ],
+    ["    holding.pins++;\n", "", "Memory is freed under a consumer."],
+    ["      if (!pinned) return;\n", "", "A release that comes twice frees memory under another consumer."],
+    ["      pinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
+    ["      holding.pins--;\n", "", "Memory that was exported is never freed."],
+    [
+      "      holding.pins--;\n      freeIfUnused(holding);\n",
+      "      holding.pins--;\n",
+      "Memory that is closed before its consumer releases is never freed.",
+    ],
+    ["    if (this.#holding.closed) return;\n", "", "Closing twice frees twice."],
+    [
+      "    if (stream !== undefined) this.setHomeStream(stream);\n",
+      "",
+      "Memory is freed on another stream than the one asked for.",
+    ],
+    ["    this.#holding.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
+    [
+      "    this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty\n",
+      "",
+      "An array reaches memory that is freed.",
+    ],
+    ["    if (this.#holding.isWatched) forgotten.unregister(this);\n", "", "The collector frees a second time."],
+    ["      holding.isWatched = true;\n", "", "The collector frees a second time."],
+
+    ["    freeIfUnused(this.#holding);\n", "", "Closing frees nothing."],
+    [
+      'kind === "host" || kind === "pinned";',
+      'kind === "host";',
+      "A copy to page-locked memory asks for device memory.",
+    ],
+    [
+      "  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(holding));\n  else giveBack(holding);\n",
+      "  giveBack(holding);\n",
+      "A free becomes part of a graph, or spoils its capture.",
+    ],
+  ]),
+];

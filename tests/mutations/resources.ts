@@ -1,0 +1,301 @@
+/** The protective lines of memory resources, pools and peer access. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const programs = "tests/memory/memory_programs_test.ts";
+
+/** What can be broken there. */
+export const resourceMutations: readonly Mutation[] = [
+  ...inFile("src/memory/device_memory_resource.ts", [
+    "tests/memory/device_memory_resource_test.ts",
+    "tests/memory/deferred_free_test.ts",
+    "tests/memory/memory_pool_test.ts",
+    "tests/memory/cuda_core_peer_access_test.ts",
+    programs,
+    "tests/sim/behaviours_test.ts",
+  ], [
+    ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
+    [
+      "    reclaim();\n    const { device, pool }",
+      "    const { device, pool }",
+      "What has been released meanwhile is never given back.",
+    ],
+
+    [
+      '    if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {',
+      "    if (false) {",
+      "A device without pools answers with a nameless error.",
+    ],
+    ["          if (at !== 0n) freeInOrder(at, home ?? device.defaultStream);\n", "", "Memory is never freed."],
+    ["if (at !== 0n) freeInOrder(at, home", "freeInOrder(at, home", "The driver is asked to free nothing."],
+    [
+      "home ?? device.defaultStream);\n        }",
+      "device.defaultStream);\n        }",
+      "Memory is freed on the wrong stream.",
+    ],
+    [
+      "        } finally {\n          pool.release();\n",
+      "        } finally {\n",
+      "A pool, and its device, is never given back.",
+    ],
+
+    [
+      "    stream.checkOpen(); // it may be closed and still there, but must not become the home of anything\n",
+      "",
+      "What was allocated for a stream that is closed leaks.",
+    ],
+    ["    refuseCapture(stream, bytes);\n", "", "An allocation spoils a capture."],
+
+    [
+      "      pool.release();\n      throw error;\n",
+      "      throw error;\n",
+      "A pool is never given back after a failed allocation.",
+    ],
+
+    ["    pool.retain();\n", "", "A pool is destroyed under its buffers."],
+
+    [
+      "    if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);\n",
+      "",
+      "Out of memory does not say how much was asked, used and free.",
+    ],
+    [
+      '    checkCuda(driver, "cuMemAllocFromPoolAsync", code);\n',
+      "",
+      "A failed allocation gives out the address of an earlier one.",
+    ],
+    ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
+    [
+      "stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle))",
+      "driver.pool.cuMemFreeAsync(ptr, handle)",
+      "Memory of a default stream is freed on that of another device.",
+    ],
+    [
+      "    const code = stream.enqueue(() =>\n",
+      "    const code = this.device.within(() =>\n",
+      "Memory of a default stream is allocated on that of another device.",
+    ],
+    ["  close(): void {\n    this.pool.close();\n", "  close(): void {\n", "Pools pile up."],
+    ["    this.#peers.replace(devices);\n", "", "Assigning peers changes nothing."],
+  ]),
+  ...inFile("src/memory/driver_memory_resource.ts", [
+    "tests/memory/driver_memory_resource_test.ts",
+    "tests/memory/device_memory_resource_test.ts",
+    "tests/memory/deferred_free_test.ts",
+    "tests/memory/cuda_core_memory_resource_test.ts",
+    programs,
+  ], [
+    ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
+    [
+      "    reclaim();\n    const { device }",
+      "    const { device }",
+      "What has been released meanwhile is never given back.",
+    ],
+
+    ["      options.stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
+
+    [
+      "    const releaseDevice = device.hold();\n",
+      "    const releaseDevice = () => {};\n",
+      "The context goes before the memory that was allocated in it.",
+    ],
+    [
+      "        freeAfter(home, () => {\n",
+      "        freeAfter(null, () => {\n",
+      "Memory is freed while work still uses it.",
+    ],
+    ["if (at !== 0n) device.within(() => release(device, at));", "", "Memory is never freed."],
+    [
+      "if (at !== 0n) device.within(() => release(device, at));",
+      "device.within(() => release(device, at));",
+      "The driver is asked to free nothing.",
+    ],
+    [
+      "if (at !== 0n) device.within(() => release(device, at));",
+      "if (at !== 0n) release(device, at);",
+      "Memory is freed in whatever context is current, or in none.",
+    ],
+    [
+      "          } finally {\n            releaseDevice();\n",
+      "          } finally {\n",
+      "A device is never given back.",
+    ],
+    [
+      "      releaseDevice();\n      throw error;\n",
+      "      throw error;\n",
+      "A device is never given back after a failed allocation.",
+    ],
+    [
+      "const ptr = bytes === 0 ? 0n : this.#allocate(bytes);",
+      "const ptr = this.#allocate(bytes);",
+      "No bytes are an error of the driver.",
+    ],
+    [
+      'if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", ',
+      'checkCuda(driver, "cuMemPrefetchAsync", ',
+      "Moving an empty buffer is an error of the driver.",
+    ],
+    [
+      'if (size > 0) checkCuda(driver, "cuMemAdvise", ',
+      'checkCuda(driver, "cuMemAdvise", ',
+      "Advising on an empty buffer is an error of the driver.",
+    ],
+    ["CU_MEMHOSTALLOC.PORTABLE", "0", "Other devices do not take the memory for page-locked."],
+    [
+      "options.stream.enqueue(prefetch)",
+      "this.device.within(prefetch)",
+      "A prefetch goes to the default stream of another device.",
+    ],
+    ["to?.ordinal ?? CU_DEVICE_CPU", "to?.ordinal ?? 0", "Memory moves to a device instead of the host."],
+    ["location?.ordinal ?? CU_DEVICE_CPU", "location?.ordinal ?? 0", "Advice about the host is given about a device."],
+    [
+      "throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;",
+      "throw error;",
+      "Out of memory does not say how much was asked, used and free.",
+    ],
+  ]),
+  ...inFile("src/memory/host_memory_resource.ts", [
+    "tests/memory/host_memory_resource_test.ts",
+    "tests/memory/deferred_free_test.ts",
+  ], [
+    ["    checkSize(bytes);\n", "", "A negative size reaches the C allocator as an enormous one."],
+    [
+      "if (!Number.isSafeInteger(alignment) || alignment < 8 || Math.log2(alignment) % 1 !== 0) {",
+      "if (false) {",
+      "An alignment that is none reaches the C allocator.",
+    ],
+    [
+      "if (ptr === 0n) throw new FfiError",
+      "if (false) throw new FfiError",
+      "A failed allocation is a buffer at address 0.",
+    ],
+
+    ["stream: null, free });", "stream: null, free: () => {} });", "Host memory is never freed."],
+    ["    reclaim();\n", "", "What consumers have released is never given back."],
+  ]),
+  ...inFile("src/memory/memory_pool.ts", ["tests/memory/memory_pool_test.ts", programs], [
+    [
+      "const releaseDevice = isOwned ? device.hold() : null;",
+      "const releaseDevice = isOwned ? () => {} : null;",
+      "The context goes before its pool.",
+    ],
+    [
+      "      if (releaseDevice === null) return; // the device's own pool is not ours to destroy\n",
+      "",
+      "The device's own pool is destroyed.",
+    ],
+    ["const code = driver.pool.cuMemPoolDestroy(handle);", "const code = 0;", "Pools pile up."],
+
+    [
+      "        releaseDevice();\n        checkRelease",
+      "        checkRelease",
+      "A device is never given back once it had a pool.",
+    ],
+    ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],
+
+    [
+      '    if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);\n',
+      "",
+      "The pool gives its memory back at every synchronisation.",
+    ],
+    [
+      "if (pool.releaseThreshold === 0) pool.#set",
+      "pool.#set",
+      "A threshold that somebody else has chosen is overwritten.",
+    ],
+    [
+      "      if (!Number.isSafeInteger(size) || size < 0) {\n",
+      "      if (false) {\n",
+      "A limit that cannot be is believed.",
+    ],
+    ["    properties.maxSize = maxSize;\n", "", "A pool has no limit."],
+    ["releaseThreshold === undefined ? never : BigInt(releaseThreshold)", "never", "A pool never gives memory back."],
+    [
+      "releaseThreshold === undefined ? never :",
+      "releaseThreshold === undefined ? 0n :",
+      "A pool gives its memory back at every synchronisation.",
+    ],
+    [
+      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed memory pool");\n',
+      "",
+      "Memory is taken from a pool that is destroyed.",
+    ],
+    ["    this.device.retain();\n", "", "The context goes before the memory of its pool."],
+
+    ["    this.#holders.retain();\n", "", "A pool is destroyed under its buffers."],
+
+    ["    this.#holders.release();\n", "", "A pool is never destroyed."],
+
+    ["    this.device.release();\n", "", "A device is never given back."],
+
+    ["    this.#holders.close();\n", "", "Pools pile up."],
+  ]),
+  ...inFile("src/memory/peer_access.ts", [
+    "tests/memory/peer_access_test.ts",
+    "tests/memory/peer_access_set_test.ts",
+    "tests/memory/cuda_core_peer_access_test.ts",
+  ], [
+    [
+      "ordinal !== owner && !others.has(ordinal)).sort",
+      "!others.has(ordinal)).sort",
+      "The owner's access is taken away, which the driver refuses.",
+    ],
+    [
+      "!others.has(ordinal)).sort((a, b) => a - b);",
+      "!others.has(ordinal));",
+      "Devices are told to the driver in no order.",
+    ],
+    ["ordinal !== owner && !others.has(ordinal)", "ordinal !== owner", "The driver is told what is so already."],
+    [
+      "    if (ordinal === null || !this.#isGranted(ordinal)) return false;\n",
+      "    if (ordinal === null) return false;\n",
+      "Removing a device that has no access calls the driver.",
+    ],
+    [
+      "flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE",
+      "flags.value !== 0",
+      "Access to read only is taken for access.",
+    ],
+    [
+      "      if (device === owner || device === owner.ordinal) return [];\n",
+      "",
+      "The owner is an error instead of being dropped.",
+    ],
+    [
+      "canAccessPeer(owner) !== true",
+      "canAccessPeer(owner) === undefined",
+      "A device without a path is only refused by the driver, by a code.",
+    ],
+    [
+      "owner.siblings[ordinal]?.canAccessPeer(owner)",
+      "owner.canAccessPeer(owner.siblings[ordinal] ?? owner)",
+      "The path is asked for in the wrong direction.",
+    ],
+    ["    if (count === 0) return;\n", "", "The driver is called for nothing."],
+    [
+      "    if (unreachable.length > 0) {\n",
+      "    if (unreachable.length > 1) {\n",
+      "One device without a path is only refused by the driver.",
+    ],
+    ['    checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
+    [
+      '    checkCuda(device.driver, "cuMemPoolGetAccess", code);\n',
+      "",
+      "A question that failed is answered by chance.",
+    ],
+    [
+      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal))",
+      "filter((ordinal) => this.#isGranted(ordinal))",
+      "The owner is its own peer.",
+    ],
+    [
+      "i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE",
+      "CU_MEM_ACCESS_FLAGS_PROT.READWRITE",
+      "Access is never taken away.",
+    ],
+    [
+      "ordinal !== undefined && ordinal !== owner && siblings",
+      "ordinal !== undefined && siblings",
+      "The owner has access that can be asked for, and taken.",
+    ],
+  ]),
+];

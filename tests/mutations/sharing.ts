@@ -1,0 +1,71 @@
+/** The protective lines of memory that processes share. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+/** What can be broken there. */
+export const sharingMutations: readonly Mutation[] = [
+  ...inFile("src/memory/shared_buffer.ts", [
+    "tests/memory/imported_memory_test.ts",
+    "tests/memory/sharing_test.ts",
+    "tests/memory/memory_channel_test.ts",
+  ], [
+    [
+      "  if (isSize(from.size) && isSize(from.offset)) return bytes;\n",
+      "  return bytes;\n",
+      "Sizes that another process has made up are believed.",
+    ],
+    ["    piece.buffers++;\n", "", "A piece that two buffers share is unmapped with the first."],
+    ["        if (piece.buffers === 1) pieces.delete(data);\n", "", "A piece that was unmapped is given out again."],
+    ["  piece.buffers--;\n", "", "A piece is never unmapped."],
+    ["    piece.closed.push(home.record());\n", "", "A piece is unmapped while another stream still uses it."],
+    ["    home.wait(event);\n", "", "A piece is unmapped while another stream still uses it."],
+    ["    event.close();\n", "", "Events pile up."],
+    ["        pool.release();\n", "", "An imported pool is never given back."],
+    ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
+    [
+      "      onRelease?.(home ?? device.defaultStream);\n    };\n    return importedBuffer({ ptr: piece.ptr",
+      "    };\n    return importedBuffer({ ptr: piece.ptr",
+      "The owner is never told, and keeps its memory for ever.",
+    ],
+    [
+      "  const release = device.hold();\n",
+      "  const release = () => {};\n",
+      "The context goes before memory that was opened in it.",
+    ],
+    ["        closeMemory(device, base, release);\n", "", "Memory of another process is never closed."],
+    [
+      "      freeAfter(home, () => {\n",
+      "      freeAfter(null, () => {\n",
+      "Memory of another process is unmapped while work still uses it.",
+    ],
+    ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
+    ["  if (isShareable) return", "  return", "Memory of a pool that cannot be shared is a nameless error."],
+  ]),
+  ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
+    ["    stream.record(event);\n", "", "The other process does not wait for our work."],
+    ["    stream.wait(event);\n", "", "We do not wait for the work of the other process."],
+    ["    for (const { event } of this.#ours.values()) event.close();\n", "", "Events pile up."],
+    ["    for (const event of this.#theirs.values()) event.close();\n", "", "Events of other processes pile up."],
+  ]),
+  ...inFile("src/memory/channel_exports.ts", ["tests/memory/memory_channel_test.ts"], [
+    ["    const unpin = buffer.pin();\n", "    const unpin = () => {};\n", "Memory is freed under another process."],
+    ["        unpin();\n", "", "Memory that was sent is never freed."],
+    [
+      "        if (mark !== null && buffer.stream !== null) this.#marks.wait(buffer.stream, mark);\n",
+      "",
+      "Memory is used again while the other process still works on it.",
+    ],
+    [
+      "    for (const end of [...this.#shares.values()]) end(null);\n",
+      "",
+      "What a process had that is gone is never freed.",
+    ],
+    ["    for (const one of undo) one();\n", "", "What could not be sent is kept for ever."],
+  ]),
+  ...inFile("src/memory/channel_imports.ts", ["tests/memory/memory_channel_test.ts"], [
+    [
+      "    if (part.mark !== null) this.#marks.wait(home, part.mark);\n",
+      "",
+      "We read before the other process has written.",
+    ],
+  ]),
+];
