@@ -76,6 +76,7 @@ export function nullDriver(devices = 1): NullDriver {
     cuMemAllocManaged: allocate,
     cuMemAllocAsync: allocate,
     cuMemAllocFromPoolAsync: allocate,
+    cuMemFreeAsync: (address: bigint) => Number((made.nextAddress = address) * 0n), // handed out next, as pools do
     cuMemGetAddressRange_v2: () => 1, // it knows no address
   };
   const groups = Object.entries<SymbolTable[string]>(cuda).map(([group, table]) => [

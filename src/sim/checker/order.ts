@@ -9,6 +9,7 @@
  */
 
 import type { CapturedPoint } from "./capture.ts";
+import { Sites } from "./site.ts";
 
 /** How much of each lane's work has happened before, by the lane's index. */
 export type Clock = number[];
@@ -64,6 +65,8 @@ export class Lane {
   version = 0;
   /** Its last work in the timeline. */
   last = 0;
+  /** Where work was enqueued on it. */
+  readonly sites: Sites = new Sites();
   /** The capture that it takes part in, if it does. */
   capture: CapturedPoint | null = null;
   /** Versions of clocks that have been taken over. */

@@ -23,6 +23,11 @@ export interface CausalityCall {
   readonly bytes: number;
   /** Where it was called: the frames outside this package, the innermost first. */
   readonly stack: readonly string[];
+  /**
+   * Whether `stack` is that of an earlier call of the same function on the same stream with the same bytes. Deno notes
+   * stacks so slowly that of calls which repeat again and again only some are noted.
+   */
+  readonly isEarlier?: boolean;
   /** Its number in the timeline; 0 if it is not there. */
   readonly seq: number;
 }

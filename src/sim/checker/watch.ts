@@ -222,8 +222,9 @@ export class Watch {
     if (lane.capture !== null) return this.#captureWork(lane, call, touches);
     const seq = this.mark(lane, "work", call);
     const tick = this.order.step(lane);
-    if (touches.length === 0) return;
-    const made = site ?? here();
+    const [first] = touches;
+    if (first === undefined) return;
+    const made = site ?? lane.sites.of(call, first.start, first.end - first.start);
     let found: { readonly access: Access; readonly conflict: Access } | null = null;
     for (const { start, end, kind, writes } of touches) {
       const access = { lane, tick, seq, kind, writes, call, site: made, start, end };
@@ -317,13 +318,14 @@ export class Watch {
     const start = Number(address);
     if (address === 0n || bytes === 0 || !Number.isSafeInteger(start + bytes)) return;
     const context = lane?.context ?? this.current();
-    const known = new Known(start, bytes, kind, context, call, here());
+    const site = lane === null ? here() : lane.sites.of(call, bytes, bytes);
+    const known = new Known(start, bytes, kind, context, call, site);
     this.memory.allocate(known);
     this.things.forgetMemory(start);
     if (lane === null) return;
     const seq = this.mark(lane, "work", call);
     const tick = this.order.step(lane);
-    const { site, end } = known;
+    const { end } = known;
     const access = { lane, tick, seq, kind: "allocation", writes: true, call, site, start, end } as const;
     known.touch(access, start, end, lane.clock, this.order);
   }
@@ -339,7 +341,7 @@ export class Watch {
   /** Memory is freed in the order of a stream. */
   freeInOrder(lane: Lane, call: string, known: Known): void {
     const { start, end } = known;
-    const site = here();
+    const site = lane.sites.of(call, end - start, end - start); // by size: addresses come and go
     try {
       this.enqueue(lane, call, [{ start, end, kind: "free", writes: true }], site);
     } finally {

@@ -17,6 +17,7 @@ export function callOf({ kind, writes, call, lane, start, end, site, seq }: Acce
     address: BigInt(start),
     bytes: end - start,
     stack: framesOf(site),
+    isEarlier: site.isEarlier === true,
     seq,
   };
 }
@@ -40,7 +41,8 @@ export function bytes(count: number): string {
 function sentence(one: CausalityCall): string {
   const where = one.address === null ? "" : ` ${bytes(one.bytes)} at ${hex(one.address)}`;
   const lines = one.stack.slice(0, 4).map((frame) => `\n      at ${frame}`).join("");
-  return `  ${one.call} on ${one.lane} ${one.does}${where}${lines}`;
+  const earlier = one.isEarlier === true ? ", here or where an earlier call like it was made" : "";
+  return `  ${one.call} on ${one.lane} ${one.does}${where}${earlier}${lines}`;
 }
 
 /** Two calls with no order between them. */

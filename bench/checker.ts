@@ -1,0 +1,203 @@
+/**
+ * What the causality checker costs per call, over a driver whose functions do nothing and over the simulator, and whether
+ * its memory stays flat over a million launches. Prints a table, and exits with 1 if a budget is exceeded.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import type { CudaDriver } from "../src/cuda/driver.ts";
+import { NativeArena } from "../src/ffi/arena.ts";
+import { checkDriver, simulateDriver } from "../src/sim/mod.ts";
+import { nullDriver } from "../tests/support/null_driver.ts";
+
+/** Microseconds that the checker may add to a call. */
+const budget = 3;
+/** Calls of a round, and rounds: the fastest counts, because others use the machine too. */
+const [calls, rounds] = [20_000, 15];
+
+/** What is called, on one driver. */
+class Subject {
+  readonly driver: CudaDriver;
+  readonly streams: readonly [bigint, bigint];
+  readonly event: bigint;
+  readonly buffers: readonly bigint[];
+  readonly kernel: bigint;
+  readonly #arena = new NativeArena();
+  readonly #out = this.#arena.out("ptr");
+  readonly #params: bigint;
+
+  constructor(driver: CudaDriver) {
+    this.driver = driver;
+    driver.opening.cuInit(0);
+    const context = this.#word((out) => driver.context.cuDevicePrimaryCtxRetain(out, 0));
+    driver.context.cuCtxSetCurrent(context);
+    const stream = () => this.#word((out) => driver.stream.cuStreamCreate(out, 1));
+    this.streams = [stream(), stream()];
+    this.event = this.#word((out) => driver.event.cuEventCreate(out, 2));
+    this.buffers = Array.from({ length: 3 }, () => this.#word((out) => driver.memory.cuMemAlloc_v2(out, 64n)));
+    const text = readFileSync(fileURLToPath(new URL("../tests/data/ptx/arrays.sm_90.ptx", import.meta.url)), "utf8");
+    const image = this.#arena.cString(text);
+    const module = this.#word((out) => driver.module.cuModuleLoadData(out, image));
+    const name = new TextEncoder().encode("saxpy\0");
+    this.kernel = this.#word((out) => driver.module.cuModuleGetFunction(out, module, name));
+    const values = this.#arena.bytes(32);
+    const pointers = this.#arena.bytes(32);
+    const [value, pointer] = [
+      new DataView(values.bytes.buffer, values.bytes.byteOffset),
+      new DataView(pointers.bytes.buffer, pointers.bytes.byteOffset),
+    ];
+    [0n, this.buffers[0] ?? 0n, this.buffers[1] ?? 0n, 0n].forEach((argument, i) => {
+      value.setBigUint64(8 * i, argument, true); // no elements: the simulator has nothing to interpret
+      pointer.setBigUint64(8 * i, values.address + BigInt(8 * i), true);
+    });
+    this.#params = pointers.address;
+  }
+
+  #word(call: (out: bigint) => number): bigint {
+    const code = call(this.#out.$address);
+    if (code !== 0) throw new Error(`CUresult ${code}`);
+    return this.#out.value;
+  }
+
+  /** The calls that are measured; each is right as often as one likes. */
+  get works(): ReadonlyMap<string, () => void> {
+    const { driver: { fill, copy, event, stream, pool, kernel, context }, streams: [one, other], event: mark } = this;
+    const [a = 0n, b = 0n] = this.buffers;
+    const out = this.#out;
+    return new Map<string, () => void>([
+      ["push + pop of a context", () => {
+        context.cuCtxPushCurrent_v2(0x1000n);
+        context.cuCtxPopCurrent_v2(out.$address);
+      }],
+      ["fill", () => void fill.cuMemsetD8Async(a, 1, 64n, one)],
+      ["copy", () => void copy.cuMemcpyDtoDAsync_v2(b, a, 64n, one)],
+      [
+        "launch of 4 arguments",
+        () => void kernel.cuLaunchKernel(this.kernel, 1, 1, 1, 32, 1, 1, 0, one, this.#params, 0n),
+      ],
+      ["record", () => void event.cuEventRecord(mark, one)],
+      ["wait", () => void stream.cuStreamWaitEvent(other, mark, 0)],
+      ["query", () => void event.cuEventQuery(mark)],
+      ["allocate + free (2 calls)", () => {
+        pool.cuMemAllocAsync(out.$address, 4096n, one);
+        pool.cuMemFreeAsync(out.value, one);
+      }],
+    ]);
+  }
+}
+
+/** Calls of the driver that a measured piece of work makes. */
+function callsOf(what: string): number {
+  return /2 calls|push/.test(what) ? 2 : 1;
+}
+
+function round(work: () => void, times: number): number {
+  const start = performance.now();
+  for (let i = 0; i < times; i++) work();
+  return (performance.now() - start) * 1000 / times;
+}
+
+/** Measures two functions in turns; microseconds of the fastest round of each. */
+function beside(
+  ours: () => void,
+  floor: () => void,
+  between: () => void,
+  times: number,
+): [ours: number, floor: number] {
+  let [best, bestFloor] = [Infinity, Infinity];
+  for (let turn = 0; turn < rounds; turn++) {
+    bestFloor = Math.min(bestFloor, round(floor, times));
+    best = Math.min(best, round(ours, times));
+    between();
+  }
+  return [best, bestFloor];
+}
+
+interface Row {
+  readonly what: string;
+  readonly bare: number;
+  readonly checked: number;
+  readonly added: number;
+}
+
+function measure(name: string, make: () => CudaDriver, times: number): Row[] {
+  const [bare, checked] = [new Subject(make()), new Subject(checkDriver(make()).driver)];
+  return [...checked.works].flatMap(([what, work]) => {
+    if (name === "simulator" && /push|query/.test(what)) return []; // its handles differ, and a query makes work run
+    const floor = bare.works.get(what);
+    if (floor === undefined) return [];
+    const [ours, theirs] = beside(work, floor, () => {
+      for (const { driver } of [bare, checked]) driver.context.cuCtxSynchronize();
+    }, times);
+    return [{ what: `${name}: ${what}`, bare: theirs, checked: ours, added: (ours - theirs) / callsOf(what) }];
+  });
+}
+
+/** Megabytes of live JavaScript objects. */
+function heap(): number {
+  const collect: unknown = Reflect.get(globalThis, "gc");
+  if (typeof collect === "function") { for (let i = 0; i < 2; i++) collect(); }
+  const bun: unknown = Reflect.get(globalThis, "Bun");
+  if (typeof bun === "object" && bun !== null && "gc" in bun && typeof bun.gc === "function") bun.gc(true);
+  return process.memoryUsage().heapUsed / 2 ** 20;
+}
+
+/** A program that goes on: two streams, events, kernels and copies, the host waiting now and then, or never. */
+function longRun(
+  launches: number,
+  waits: boolean,
+): { readonly early: number; readonly late: number; readonly seconds: number } {
+  const subject = new Subject(checkDriver(nullDriver().driver).driver);
+  const works = [...subject.works].filter(([what]) => waits || what !== "query").map(([, work]) => work);
+  const run = (count: number) => {
+    for (let i = 0; i < count; i++) works[i % works.length]?.();
+  };
+  const { driver, streams: [one, other], event } = subject;
+  const turn = () => { // the second stream writes, and the first one waits for it
+    run(works.length);
+    driver.event.cuEventRecord(event, one);
+    driver.stream.cuStreamWaitEvent(other, event, 0);
+    driver.fill.cuMemsetD8Async(subject.buffers[2] ?? 0n, 1, 64n, other);
+  };
+  const start = performance.now();
+  for (let i = 0; i < launches / 20; i++) turn();
+  const early = heap();
+  for (let i = 0; i < launches * 19 / 20; i++) turn();
+  return { early, late: heap(), seconds: (performance.now() - start) / 1000 };
+}
+
+const rows = [
+  ...measure("nothing", () => nullDriver().driver, calls),
+  ...measure("simulator", () => simulateDriver({ schedule: "round-robin" }).driver, 2000),
+];
+const { name, version } = process.versions["bun"] === undefined
+  ? { name: "Deno", version: process.versions["deno"] }
+  : { name: "Bun", version: process.versions["bun"] };
+console.log(
+  `${name} ${version}, ${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, ${
+    new Date().toISOString().slice(0, 10)
+  }\n`,
+);
+console.log("| call | bare, us | checked, us | added per call, us | of the budget of 3 us |");
+console.log("| --- | ---: | ---: | ---: | ---: |");
+for (const { what, bare, checked, added } of rows) {
+  console.log(
+    `| ${what} | ${bare.toFixed(3)} | ${checked.toFixed(3)} | ${added.toFixed(2)} | ${(added / budget).toFixed(2)} |`,
+  );
+}
+const launches = Number(process.argv[2] ?? 1_000_000);
+let isFlat = true;
+for (const waits of [true, false]) {
+  const { early, late, seconds } = longRun(launches, waits);
+  isFlat &&= late - early < 4;
+  console.log(
+    `\n${launches} launches among other calls, the host ${waits ? "waiting each time" : "never waiting"}: ` +
+      `${early.toFixed(1)} MB after a twentieth, ${late.toFixed(1)} MB at the end, ${seconds.toFixed(0)} s`,
+  );
+}
+const slow = rows.filter(({ added }) => added > budget);
+if (slow.length > 0) console.log(`\nover the budget: ${slow.map(({ what }) => what).join(", ")}`);
+if (slow.length > 0 || !isFlat) process.exitCode = 1;

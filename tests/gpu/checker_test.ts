@@ -1,0 +1,110 @@
+/** The checker over a real driver: what is wrong is reported, what is right is not, and a call costs little more. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import {
+  type CausalityReport,
+  Cuda,
+  type CudaStream,
+  DeviceMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+} from "../../mod.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+
+/** What is reported of a producer, a consumer on another stream, and the frees of both. */
+function reportsOf(order: (producer: CudaStream, consumer: CudaStream) => void): readonly CausalityReport[] {
+  const cuda = Cuda.open({ check: { onReport: () => {} } });
+  const device = cuda.device(0);
+  {
+    using producer = device.createStream();
+    using consumer = device.createStream();
+    using resource = new DeviceMemoryResource(device, {});
+    using data = resource.allocate(1 << 20, { stream: producer });
+    using copy = resource.allocate(1 << 20, { stream: consumer });
+    using host = new PinnedMemoryResource(device).allocate(1 << 20);
+    data.fill(7, { stream: producer });
+    order(producer, consumer);
+    copy.copyFrom(data, { stream: consumer });
+    copy.copyTo(host, { stream: consumer });
+    consumer.synchronize();
+    producer.wait(consumer);
+  }
+  cuda.close();
+  return cuda.reports;
+}
+
+test(...needs(missingGpus(), "a consumer that waits for its producer is not reported on a GPU"), () => {
+  const reports = reportsOf((producer, consumer) => consumer.wait(producer));
+  assertEquals(reports.map(({ message }) => message), []);
+});
+
+test(...needs(missingGpus(), "a consumer that does not wait for its producer is reported on a GPU"), () => {
+  const reports = reportsOf(() => {});
+  assertEquals(reports.map(({ kind }) => kind), ["race"], reports.map(({ message }) => message).join("\n\n"));
+  const [{ first, second } = { first: null, second: null }] = reports;
+  assertEquals([first?.call, second?.call], ["cuMemsetD8Async", "cuMemcpyDtoDAsync_v2"]);
+  assert(second?.stack[0]?.includes("checker_test.ts"), `the place is ${second?.stack[0]}`);
+});
+
+test(...needs(missingGpus(), "freed memory of a pool is reported when it is used or freed again on a GPU"), () => {
+  const cuda = Cuda.open({ check: { onReport: () => {} } });
+  const device = cuda.device(0);
+  const { driver } = cuda;
+  const codes: number[] = [];
+  {
+    using stream = device.createStream();
+    using resource = new DeviceMemoryResource(device, {});
+    const buffer = resource.allocate(4096, { stream });
+    const { ptr } = buffer;
+    buffer.close();
+    stream.synchronize();
+    device.within(() => {
+      codes.push(driver.fill.cuMemsetD8Async(ptr, 1, 64n, stream.handle));
+      codes.push(driver.pool.cuMemFreeAsync(ptr, stream.handle));
+    });
+  }
+  const seen = cuda.reports.map(({ kind }) => kind);
+  cuda.close();
+  assertEquals(seen, ["use-after-free", "double-free"], `the driver itself answers ${codes.join(", ")}`);
+});
+
+/** Microseconds of a call, of the fastest of some rounds. */
+function cost(call: () => void, settle: () => void): number {
+  let best = Infinity;
+  for (let round = 0; round < 20; round++) {
+    const start = performance.now();
+    for (let i = 0; i < 500; i++) call();
+    best = Math.min(best, (performance.now() - start) * 1000 / 500);
+    settle();
+  }
+  return best;
+}
+
+test(...needs(missingGpus(), "a checked call costs at most 3 us more than the driver's own on a GPU"), () => {
+  const works: Readonly<Record<string, (stream: CudaStream, buffer: MemoryBuffer) => () => void>> = {
+    "fill": (stream, buffer) => () => buffer.fill(1, { stream }),
+    "record and wait (2 calls and an event's life)": (stream) => () => stream.device.defaultStream.wait(stream),
+    "query": (stream) => () => void stream.isDone,
+  };
+  const measure = (check: boolean): ReadonlyMap<string, number> => {
+    using cuda = Cuda.open({ check });
+    const device = cuda.device(0);
+    using stream = device.createStream();
+    using resource = new DeviceMemoryResource(device, {});
+    using buffer = resource.allocate(4096, { stream });
+    return new Map(
+      Object.entries(works).map(([what, make]) => [what, cost(make(stream, buffer), () => device.synchronize())]),
+    );
+  };
+  const [bare, checked] = [measure(false), measure(true)];
+  for (const [what, floor] of bare) {
+    const ours = checked.get(what) ?? NaN;
+    const line = `${what}: ${floor.toFixed(2)} us, checked ${ours.toFixed(2)} us, added ${
+      (ours - floor).toFixed(2)
+    } us`;
+    console.log(line);
+    const calls = what.includes("record") ? 4 : 1; // create, record, wait, destroy
+    assert(ours - floor <= 3 * calls, line);
+  }
+});
