@@ -37,16 +37,21 @@ function live(cuda: Cuda) {
 interface Pair {
   readonly here: Cuda;
   readonly there: Cuda;
+  /** What is closed before them. */
+  readonly owned: Disposable[];
 }
 
 /** Two processes. */
 function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
   const here = Cuda.simulate({ devices: 2, schedule, seed });
   const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1 });
+  const owned: Disposable[] = [];
   return {
     here,
     there,
+    owned,
     [Symbol.dispose]() {
+      for (const one of owned) one[Symbol.dispose]();
       here.close();
       there.close();
     },
@@ -54,10 +59,12 @@ function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
 }
 
 /** A pool and the same pool on the other side. */
-function sharedPool({ here, there }: Pair, device = 0): [DeviceMemoryResource, DeviceMemoryResource] {
+function sharedPool({ here, there, owned }: Pair, device = 0): [DeviceMemoryResource, DeviceMemoryResource] {
   const pool = new DeviceMemoryResource(here.device(device), { shareable: true });
   using file = pool.exportPool();
-  return [pool, DeviceMemoryResource.importPool(there.device(device), file)];
+  const imported = DeviceMemoryResource.importPool(there.device(device), file);
+  owned.push(imported, pool);
+  return [pool, imported];
 }
 
 function read(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
