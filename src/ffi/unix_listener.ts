@@ -11,7 +11,7 @@ import { untilReady } from "./readiness.ts";
 import { attempt, SystemError } from "./system_error.ts";
 import { cString } from "./text.ts";
 import { checkAddress, isAbstract, writeAddress } from "./unix_address.ts";
-import { newSocket, type UnixPeer, UnixSocket, type WaitOptions } from "./unix_socket.ts";
+import { isSameUser, newSocket, type UnixPeer, UnixSocket, type WaitOptions } from "./unix_socket.ts";
 
 /** Options of {@linkcode UnixListener.listen}. */
 export interface UnixListenOptions {
@@ -54,7 +54,7 @@ export class UnixListener {
       if (bound < 0) throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? way : "");
       const listening = attempt(() => libc().sockets.listen(number, 64));
       if (listening < 0) throw new SystemError(`listen on ${path}`, "listen", -listening, "");
-      return new UnixListener(path, descriptor, options.allow ?? sameUser());
+      return new UnixListener(path, descriptor, options.allow ?? isSameUser);
     } catch (error) {
       descriptor.close();
       throw error;
@@ -89,9 +89,4 @@ export class UnixListener {
   [Symbol.dispose](): void {
     this.close();
   }
-}
-
-function sameUser(): (peer: UnixPeer) => boolean {
-  const own = libc().sockets.geteuid();
-  return ({ uid }) => uid === own;
 }

@@ -29,6 +29,8 @@ export interface WaitOptions {
 export interface UnixConnectOptions extends WaitOptions {
   /** Milliseconds to wait for someone to listen. Default 0: someone has to already. */
   readonly timeout?: number;
+  /** Who may be listening. Default: processes of this user. Anybody may have been first to take a name that is no file. */
+  readonly allow?: (peer: UnixPeer) => boolean;
 }
 
 /** Options of {@linkcode UnixSocket.receive}. */
@@ -90,17 +92,18 @@ export class UnixSocket {
    * Connects to a process that listens.
    *
    * @param path of the socket's file, or `@` and a name that is no file
-   * @throws {SystemError} ECONNREFUSED or ENOENT if nobody listens there, EACCES if this user may not
+   * @throws {SystemError} ECONNREFUSED or ENOENT if nobody listens there, EACCES if this user may not, or somebody listens
+   *   who may not
    */
   static async connect(path: string, options: UnixConnectOptions = {}): Promise<UnixSocket> {
-    const { signal, timeout = 0 } = options;
+    const { signal, timeout = 0, allow = isSameUser } = options;
     checkAddress(path);
     const deadline = performance.now() + timeout;
     for (;;) {
       signal?.throwIfAborted();
       const descriptor = newSocket(`connect to ${path}`);
       const code = connectOnce(descriptor, path);
-      if (code >= 0) return new UnixSocket(descriptor);
+      if (code >= 0) return new UnixSocket(descriptor).#allowed(path, allow);
       descriptor.close();
       // EAGAIN is a full queue of the listener's, which may empty; the other two are cured by someone who listens.
       const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
@@ -206,6 +209,14 @@ export class UnixSocket {
     this.close();
   }
 
+  #allowed(path: string, allow: (peer: UnixPeer) => boolean): this {
+    const { peer } = this;
+    if (allow(peer)) return this;
+    this.close();
+    const way = `User ${peer.uid} listens there, process ${peer.pid}: say in \`allow\` whom you trust`;
+    throw new SystemError(`connect to ${path}`, "connect", errno.EACCES, way);
+  }
+
   async #sendWhenReady(
     data: Uint8Array,
     descriptors: readonly FileDescriptor[],
@@ -241,6 +252,11 @@ export function checkMessage(data: Uint8Array, descriptors: readonly FileDescrip
   if (descriptors.length > mostDescriptors) {
     throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${mostDescriptors}`);
   }
+}
+
+/** Whether a process is of this one's user. */
+export function isSameUser({ uid }: UnixPeer): boolean {
+  return uid === libc().sockets.geteuid();
 }
 
 /** A socket of our kind, connected to nothing. */

@@ -244,6 +244,18 @@ test("who may not connect is disconnected", async () => {
   await assertRejects(() => accepting, Error, "nobody came");
 });
 
+test("who may not listen is not talked to", async () => {
+  const path = abstractName();
+  using listener = UnixListener.listen(path);
+  const before = openFiles();
+  const connecting = () => UnixSocket.connect(path, { allow: ({ pid }) => pid !== process.pid });
+  const error = await assertRejects(connecting, SystemError, `process ${process.pid}`);
+  assertEquals(error.code, "EACCES");
+  assertEquals(openFiles(), before);
+  using accepted = await listener.accept();
+  assertEquals(await accepted.receive(), null);
+});
+
 test("connecting waits as long as it is told to for someone who listens", async () => {
   const path = abstractName();
   const error = await assertRejects(() => UnixSocket.connect(path), SystemError, "listen there already?");
