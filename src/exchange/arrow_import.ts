@@ -27,9 +27,46 @@ import {
 } from "./arrow_device.ts";
 import { integerReader, type Location, readLocation, waitFor } from "./arrow_location.ts";
 import { readSchema } from "./arrow_schema_import.ts";
+import type { ArrowStreamPointer } from "./arrow_stream.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { Walk } from "./arrow_walk.ts";
 import { ExchangeError } from "./error.ts";
+
+/** Structs that a foreign object has handed over. */
+export interface OpenedArrow<Pointers> {
+  /** Where they are. */
+  readonly pointers: Pointers;
+  /** Lets go of what held them. */
+  readonly close: () => void;
+}
+
+/** A kind of foreign object that hands Arrow's structs over. Both methods return null for objects of another kind. */
+export interface ForeignArrow {
+  /** The structs of an array. */
+  openArray(source: object): OpenedArrow<ArrowPointers> | null;
+  /** The struct of a stream. */
+  openStream(source: object): OpenedArrow<ArrowStreamPointer> | null;
+}
+
+const kinds: ForeignArrow[] = [];
+
+/** Plugs a kind of foreign object in. */
+export function provideForeignArrow(kind: ForeignArrow): void {
+  kinds.push(kind);
+}
+
+/** What the first kind that knows an object makes of it; null if none does. */
+export function openForeign<Pointers>(
+  source: unknown,
+  open: (kind: ForeignArrow, source: object) => OpenedArrow<Pointers> | null,
+): OpenedArrow<Pointers> | null {
+  if ((typeof source !== "object" && typeof source !== "function") || source === null) return null;
+  for (const kind of kinds) {
+    const opened = open(kind, source);
+    if (opened !== null) return opened;
+  }
+  return null;
+}
 
 /** Looks at an array before it is taken, and throws if it is not wanted. */
 export type Accept = (array: ArrowArray) => void;
@@ -42,6 +79,14 @@ export type Accept = (array: ArrowArray) => void;
  */
 export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
   if (source instanceof ArrowDeviceArray) return takeExport(source, options, accept);
+  const opened = openForeign(source, (kind, object) => kind.openArray(object));
+  if (opened !== null) {
+    try {
+      return importArrow(opened.pointers, options, accept);
+    } finally {
+      opened.close();
+    }
+  }
   if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__(), options, accept);
   if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__(), options, accept);
   if (isPointers(source)) {
@@ -49,7 +94,7 @@ export function importArrow(source: unknown, options: FromArrowOptions, accept: 
     return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, accept);
   }
   throw new ExchangeError(
-    "Cannot import an Arrow array: expected an object with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
+    "Cannot import an Arrow array: expected an object of Python, or one with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
       "addresses { schema, array } or { schema, deviceArray }",
   );
 }

@@ -16,7 +16,7 @@ import { layoutOf, struct } from "../ffi/struct.ts";
 import { readCString } from "../ffi/text.ts";
 import type { ArrowArray } from "./arrow_array.ts";
 import { type FromArrowOptions, releaseArray, releaseSchema } from "./arrow_device.ts";
-import { takeArray } from "./arrow_import.ts";
+import { openForeign, takeArray } from "./arrow_import.ts";
 import { readSchema } from "./arrow_schema_import.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { Walk } from "./arrow_walk.ts";
@@ -70,10 +70,21 @@ export class ArrowStream implements Iterable<ArrowArray> {
   /**
    * Takes a stream over: its struct is moved.
    *
+   * @param source the address of a stream, or an object of Python that speaks Arrow: a table, a reader
    * @param options where the arrays will be used, as for `ArrowArray.from`
    * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
    */
-  static from(source: ArrowStreamPointer, options: FromArrowOptions = {}): ArrowStream {
+  static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
+    const opened = openForeign(source, (kind, object) => kind.openStream(object));
+    if (opened === null) return ArrowStream.#take(pointerOf(source), options);
+    try {
+      return ArrowStream.#take(opened.pointers, options);
+    } finally {
+      opened.close();
+    }
+  }
+
+  static #take(source: ArrowStreamPointer, options: FromArrowOptions): ArrowStream {
     const foreign: Source = "stream" in source
       ? { address: source.stream, description: ArrowArrayStream }
       : { address: source.deviceStream, description: ArrowDeviceArrayStream };
@@ -123,6 +134,18 @@ export class ArrowStream implements Iterable<ArrowArray> {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+function pointerOf(source: unknown): ArrowStreamPointer {
+  if (typeof source === "object" && source !== null) {
+    if ("stream" in source && typeof source.stream === "bigint") return { stream: source.stream };
+    if ("deviceStream" in source && typeof source.deviceStream === "bigint") {
+      return { deviceStream: source.deviceStream };
+    }
+  }
+  throw new ExchangeError(
+    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python",
+  );
 }
 
 /** Streams that were dropped without being closed are released all the same. */

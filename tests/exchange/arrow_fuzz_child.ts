@@ -239,7 +239,6 @@ const baseBreaks: Readonly<Record<string, (array: bigint) => void>> = {
   "an unknown device": (array) => setPointer(array, layout.deviceArray.deviceType, 99n),
   "no device": (array) => setPointer(array, layout.deviceArray.deviceType, 0n),
   "a device that nobody named": (array) => setPointer(array, layout.deviceArray.deviceType, 2n),
-  "reserved bytes": (array) => setPointer(array, layout.deviceArray.reserved + 16, 1n << 63n),
 };
 
 const cases = models.chain((model) =>

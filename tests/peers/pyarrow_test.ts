@@ -8,6 +8,7 @@ import {
   ExchangeError,
   exportArrowStream,
   liveExports,
+  Python,
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
@@ -313,3 +314,36 @@ test(...needs(missing, "what PyArrow does not read of a stream is released with 
   python.run(`reader = pa.RecordBatchReader._import_from_c(${exported.take()}); reader.read_next_batch(); del reader`);
   assertEquals([exported.released, liveExports()], [true, 0]);
 });
+
+test(
+  ...needs(missing, "objects of Python that speak Arrow are taken by name: arrays, batches, tables and nanoarrow's"),
+  () => {
+    pyarrow(); // has the interpreter running
+    const python = Python.open({ home: typeof installation === "string" ? "" : installation.executable });
+    python.run("import pyarrow as pa, nanoarrow as na");
+    const take = (expression: string) => {
+      using object = python.import("builtins").$get("eval").$call(
+        expression,
+        python.import("__main__").$get("__dict__"),
+      );
+      return ArrowArray.from(object);
+    };
+    for (
+      const [expression, values] of [
+        ["pa.array(['a', None, 'b'])", ["a", null, "b"]],
+        ["pa.record_batch([pa.array([1, None])], names=['x'])", [{ x: 1n }, { x: null }]],
+        ["na.c_array([1, 2, 3], na.int32())", [1, 2, 3]],
+      ] as const
+    ) {
+      using array = take(expression);
+      assertEquals(array.toArray() as unknown, values);
+    }
+    assertThrows(() => take("object()"), ExchangeError, "__arrow_c_array__()");
+    using table = python.import("pyarrow").$get("table").$call(new Map([["x", [1, 2]]]));
+    using stream = ArrowStream.from(table);
+    const batches = [...stream];
+    assertEquals(batches.map((batch) => batch.toArray()), [[{ x: 1n }, { x: 2n }]]);
+    for (const batch of batches) batch.close();
+    assertEquals(liveExports(), 0);
+  },
+);

@@ -4,9 +4,12 @@
  * @module
  */
 import { provideArraySource } from "../../view/protocols.ts";
+import { provideForeignArrow } from "../arrow_import.ts";
+import { pythonArrow } from "./arrow.ts";
 import { pythonArrays } from "./object.ts";
 
 provideArraySource(pythonArrays);
+provideForeignArrow(pythonArrow);
 
 export { PythonError } from "./error.ts";
 export { Keywords, kwargs, type PyObject } from "./object.ts";

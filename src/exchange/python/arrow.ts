@@ -1,0 +1,80 @@
+/**
+ * Arrow's structs in Python's capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others.
+ *
+ * @module
+ */
+import { cString } from "../../ffi/text.ts";
+import type { ForeignArrow, OpenedArrow } from "../arrow_import.ts";
+import { ExchangeError } from "../error.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { type Handle, handleOf } from "./object.ts";
+
+/** The protocols' methods, and the names of the capsules that each returns. */
+const methods = {
+  __arrow_c_device_array__: ["arrow_schema", "arrow_device_array"],
+  __arrow_c_array__: ["arrow_schema", "arrow_array"],
+  __arrow_c_device_stream__: ["arrow_device_array_stream"],
+  __arrow_c_stream__: ["arrow_array_stream"],
+} as const;
+
+/** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
+export const pythonArrow: ForeignArrow = {
+  openArray(source) {
+    return withCapsules(
+      source,
+      ["__arrow_c_device_array__", "__arrow_c_array__"],
+      (method, [schema = 0n, array = 0n]) =>
+        method === "__arrow_c_array__" ? { schema, array } : { schema, deviceArray: array },
+    );
+  },
+  openStream(source) {
+    return withCapsules(
+      source,
+      ["__arrow_c_device_stream__", "__arrow_c_stream__"],
+      (method, [stream = 0n]) => method === "__arrow_c_stream__" ? { stream } : { deviceStream: stream },
+    );
+  },
+};
+
+function withCapsules<Pointers>(
+  source: object,
+  spoken: readonly (keyof typeof methods)[],
+  pointersOf: (method: keyof typeof methods, addresses: readonly bigint[]) => Pointers,
+): OpenedArrow<Pointers> | null {
+  const handle = handleOf(source);
+  if (handle === undefined) return null;
+  const { python } = handle;
+  return python.locked(() => {
+    const method = spoken.find((name) => python.typeHas(handle.object, name));
+    if (method === undefined) {
+      throw new ExchangeError(`Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()`);
+    }
+    const returned = call(handle, method);
+    try {
+      const pointers = pointersOf(method, unpack(python, returned, methods[method]));
+      // Whatever was not moved out of the capsules by then is released by them.
+      return { pointers, close: () => python.locked(() => python.drop(returned)) };
+    } catch (error) {
+      python.drop(returned);
+      throw error;
+    }
+  });
+}
+
+function call({ python, object }: Handle, name: string): bigint {
+  const method = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  try {
+    return python.check(python.api.calls.PyObject_CallNoArgs(method));
+  } finally {
+    python.drop(method);
+  }
+}
+
+/** The addresses in one capsule, or in a tuple of several. */
+function unpack(python: Interpreter, returned: bigint, names: readonly string[]): bigint[] {
+  const { capsules, tuples } = python.api;
+  return names.map((name, i) => {
+    const capsule = names.length === 1 ? returned : python.check(tuples.PyTuple_GetItem(returned, BigInt(i)));
+    return python.check(capsules.PyCapsule_GetPointer(capsule, cString(name)));
+  });
+}
