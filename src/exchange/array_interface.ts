@@ -67,16 +67,29 @@ export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterfac
   return { ...toArrayInterface(view), stream };
 }
 
-/** Sees host memory that an object describes. */
-export function fromArrayInterface(source: unknown): StridedMemoryView {
+/**
+ * Sees host memory that an object describes.
+ *
+ * @param release lets go of the object, where more is to be done than to forget it
+ */
+export function fromArrayInterface(source: unknown, _?: ImportOptions, release?: () => void): StridedMemoryView {
   const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
   const { ptr, size, offset } = extentOf(layout, data, "an array");
-  const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+  if (release === undefined) {
+    const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
+    return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+  }
+  const free = giveBack(null, release);
+  const buffer = MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, owner: source, free });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
 }
 
-/** Sees device memory that an object describes, in order. */
-export function fromCudaArrayInterface(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+/** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
+export function fromCudaArrayInterface(
+  source: unknown,
+  options: ImportOptions,
+  release?: () => void,
+): StridedMemoryView {
   const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
   const device = options.stream?.device ?? options.device;
   if (device === undefined) {
@@ -96,15 +109,16 @@ export function fromCudaArrayInterface(source: unknown, options: ImportOptions =
     device,
     stream: home,
     owner: source,
-    free: giveBack(options.stream === null ? null : producer),
+    free: giveBack(options.stream === null ? null : producer, release),
   });
   return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
 }
 
 /** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */
-function giveBack(producer: CudaStream | null): Allocation["free"] {
+function giveBack(producer: CudaStream | null, release?: () => void): Allocation["free"] {
   return (_, stream) => {
     if (producer !== null && stream !== null) orderStreams(stream, producer);
+    release?.();
   };
 }
 

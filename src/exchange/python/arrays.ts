@@ -10,6 +10,7 @@ import { openLibrary } from "../../ffi/library.ts";
 import { cString, readCString } from "../../ffi/text.ts";
 import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
+import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
 import { PythonError } from "./error.ts";
@@ -38,7 +39,8 @@ export function lend(python: Interpreter, view: StridedMemoryView): bigint {
       numbers(view.shape),
       isDense ? python.share(none) : numbers(layout.stridesInBytes),
       dtype.typestr === null ? python.share(none) : python.text(dtype.typestr),
-      python.integer(view.ptr),
+      // NumPy makes memory of its own for NULL. Nobody reads an array without elements, wherever it says that it is.
+      python.integer(view.ptr === 0n && device === null ? tensor : view.ptr),
       python.share(view.readonly ? yes : no),
       numbers(dlpackDevice(view)),
       handle(device?.context),
@@ -132,19 +134,20 @@ function unpack({ api: { capsules } }: Interpreter, capsule: bigint): DlpackTens
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 
-/** Sees an array by its interface; the array itself is the owner of the view. */
+/** Sees an array by its interface; a reference to the array itself keeps the memory. */
 function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  const owner = new Handle(python, python.share(object));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  const owner = new Handle(python, python.share(object));
   try {
     const description = Object.fromEntries(copyOut(python, attribute, options) as Map<string, unknown>);
     if (!isReadable(description["typestr"])) description["typestr"] = typeName(python, object);
-    const source = { owner, [name]: description };
-    return isCuda
-      ? StridedMemoryView.fromCudaArrayInterface(source, options)
-      : StridedMemoryView.fromArrayInterface(source);
+    const take = isCuda ? fromCudaArrayInterface : fromArrayInterface;
+    return take({ owner, [name]: description }, options, () => owner.close());
+  } catch (error) {
+    owner.close();
+    throw error;
   } finally {
     python.drop(attribute);
   }
