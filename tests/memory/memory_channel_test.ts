@@ -261,8 +261,12 @@ test("a value that cannot be imported is given back, and the channel goes on", a
   const pool = new DeviceMemoryResource(device, { shareable: true });
   const good = new DeviceMemoryResource(all.here.device(0), { shareable: true });
   const [bad, fine] = [pool.allocate(8, { stream }), good.allocate(8)];
-  await all.owner.send({ fine, bad });
+  const before = openFiles();
+  using file = fileWith(new Uint8Array(1));
+  await all.owner.send({ fine, bad, file });
+  file.close();
   await assertRejects(() => all.user.receive(), RangeError, "which this process does not see");
+  assertEquals(openFiles(), before);
   await until("the release", () => all.owner.shared === 0);
   await all.owner.send("after");
   assertEquals(await all.user.receive(), "after");
