@@ -142,7 +142,7 @@ test(...needs(missing, "arrays of PyArrow's come in with their values and in pla
   const python = pyarrow();
   for (const [expression, values] of arrays) {
     for (const [suffix, start, end] of parts(values.length)) {
-      python.run(`a = (${expression})${suffix}; gc.collect(); before = pa.total_allocated_bytes()`);
+      python.run(`a = (${expression})${suffix}; before = pa.total_allocated_bytes()`);
       const array = take(python, "a");
       assertEquals(array.toArray(), values.slice(start, end), `${expression}${suffix}`);
       assertEquals(array.nullCount, python.evaluate("a.null_count"), expression);
