@@ -120,6 +120,9 @@ export class CudaDevice {
 
   /** A device attribute by its name in the header, without the prefix `CU_DEVICE_ATTRIBUTE_`. */
   attribute(name: DeviceAttribute): number {
+    if (!Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
+      throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_DEVICE_ATTRIBUTE`);
+    }
     const code = this.driver.device.cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.#handle);
     this.#check("cuDeviceGetAttribute", code);
     return this.#int.value;
@@ -127,6 +130,7 @@ export class CudaDevice {
 
   /** Whether this device can read and write the memory of another one directly. */
   canAccessPeer(peer: CudaDevice): boolean {
+    if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
     const { cuDeviceCanAccessPeer } = this.driver.device;
     this.#check("cuDeviceCanAccessPeer", cuDeviceCanAccessPeer(this.#int.$address, this.#handle, peer.#handle));
     return this.#int.value !== 0;

@@ -5,6 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { checkSameDevice } from "./belonging.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease } from "./driver.ts";
 import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
@@ -63,10 +64,12 @@ export class CudaEvent {
 
   /** Milliseconds between two events made with `timing: true`, both done. */
   millisecondsSince(start: CudaEvent): number {
+    const [from, to] = [start.handle, this.handle];
+    checkSameDevice(start, this.device, "Cannot measure time since an event");
     using arena = new NativeArena();
     const out = arena.out("f32");
     const { driver } = this.device;
-    const code = driver.event.cuEventElapsedTime(out.$address, start.handle, this.handle);
+    const code = driver.event.cuEventElapsedTime(out.$address, from, to);
     checkCuda(driver, "cuEventElapsedTime", code);
     return out.value;
   }

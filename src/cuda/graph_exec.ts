@@ -5,6 +5,7 @@
  */
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { checkSameCuda } from "./belonging.ts";
 import { afterCaptures, captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, CudaError, resultName } from "./driver.ts";
@@ -80,6 +81,7 @@ export class CudaGraphExec {
     const { device, handle } = this;
     const { driver } = device;
     const source = graph.handle;
+    checkSameCuda(graph, device, "Cannot update to a graph");
     const code = device.within(() => driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address));
     if (code === CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
       const reason = reasons.get(result.value) ?? String(result.value);
@@ -114,6 +116,7 @@ export class CudaGraphExec {
     const { device, handle } = this;
     const { driver } = device;
     const on = stream.handle;
+    checkSameCuda(stream, device, "Cannot launch a graph on a stream");
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
     }

@@ -6,6 +6,7 @@
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { DType } from "../layout/mod.ts";
+import { isSameDevice } from "./belonging.ts";
 import type { StreamCapture } from "./capture.ts";
 import { captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
@@ -100,12 +101,12 @@ export class Kernel {
     const [gx, gy, gz] = [extent("grid", grid, 0), extent("grid", grid, 1), extent("grid", grid, 2)];
     const [bx, by, bz] = [extent("block", block, 0), extent("block", block, 1), extent("block", block, 2)];
     checkShared(this.name, sharedBytes);
-    if (stream.device !== device) {
+    const on = stream.handle;
+    if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
         `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
       );
     }
-    const on = stream.handle;
     if (this.#scratch === undefined || this.#scratch.capacity < args.length) {
       this.#scratch?.arena.close();
       this.#scratch = makeScratch(Math.max(16, args.length));
@@ -133,6 +134,9 @@ export class Kernel {
 
   /** An attribute of the kernel. */
   attribute(name: KernelAttribute): number {
+    if (!Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
+      throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_FUNC_ATTRIBUTE`);
+    }
     using arena = new NativeArena();
     const out = arena.out("i32");
     const { driver } = this.device;

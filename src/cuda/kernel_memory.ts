@@ -10,6 +10,7 @@ import {
   CUmemLocation,
 } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { isSameDevice } from "./belonging.ts";
 import type { StreamCapture } from "./capture.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
@@ -41,7 +42,7 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
   if (!isDeviceAccessible) {
     throw new TypeError(`expected memory that kernels can use, got host memory. Copy it to the device first.`);
   }
-  if (owner === undefined || owner === null || owner === device) return;
+  if (owner === undefined || owner === null || isSameDevice(owner, device)) return;
   if (owner.driver !== device.driver) {
     throw new TypeError(`expected memory of the kernel's own Cuda, got memory of another one`);
   }

@@ -84,7 +84,8 @@ export class Program {
       using arena = new NativeArena();
       const out = arena.out("ptr");
       const { driver } = this.device;
-      const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, cString(name));
+      const text = cString(name);
+      const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, text);
       checkCuda(driver, `cuModuleGetFunction of ${name}`, this.device.within(find));
       kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
       this.#kernels.set(name, kernel);

@@ -7,6 +7,7 @@ import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } f
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
+import { checkSameCuda, checkSameDevice } from "./belonging.ts";
 import { type CaptureOptions, StreamCapture } from "./capture.ts";
 import { isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
@@ -18,6 +19,9 @@ import { Holders } from "./holders.ts";
 
 /** How often to look whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
+
+/** Handles are less. */
+const handleEnd = 1n << 64n;
 
 /** A CUDA stream. */
 export class CudaStream {
@@ -52,6 +56,9 @@ export class CudaStream {
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
+    if (handle < 0n || handle >= handleEnd) {
+      throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
+    }
     checkOf(device.driver)?.adopted(handle);
     return new CudaStream(device, handle, false, owner);
   }
@@ -90,6 +97,7 @@ export class CudaStream {
   record(given?: CudaEvent): CudaEvent {
     const { driver } = this.device;
     const { handle } = this;
+    if (given !== undefined && given.handle >= 0n) checkSameDevice(given, this.device, "Cannot record an event");
     const event = given ?? this.device.createEvent();
     const code = this.enqueue(() => driver.event.cuEventRecord(event.handle, handle));
     if (code !== CUresult.CUDA_SUCCESS) {
@@ -104,12 +112,14 @@ export class CudaStream {
   wait(other: CudaEvent | CudaStream): void {
     if (other instanceof CudaStream) {
       if (other.handle === this.handle && other.device === this.device) return;
+      checkSameCuda(other, this.device, "Cannot wait for a stream");
       using event = other.record();
       this.wait(event); // the driver keeps an event that is waited for until the wait is over
       return;
     }
     const { driver } = this.device;
     const { handle } = this;
+    if (other.handle >= 0n) checkSameCuda(other, this.device, "Cannot wait for an event");
     checkCuda(
       driver,
       "cuStreamWaitEvent",

@@ -4,6 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { checkStream } from "../cuda/belonging.ts";
 import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
@@ -11,7 +12,7 @@ import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
+import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { reclaim } from "./reclaim.ts";
@@ -51,6 +52,7 @@ export class DeviceMemoryResource extends MemoryResource {
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
+    if (options !== undefined && !(options instanceof MemoryPool)) checkPoolOptions(options);
     this.device = device;
     if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {
       const code = CUresult.CUDA_ERROR_NOT_SUPPORTED;
@@ -126,12 +128,13 @@ export class DeviceMemoryResource extends MemoryResource {
         "Cannot allocate from the pool of another process: only that one can, and shares its buffers",
       );
     }
-    reclaim();
     const { device, pool } = this;
+    const { handle } = pool; // a closed pool is an error before anything is held
     const stream = options.stream ?? device.defaultStream;
+    checkStream(stream, device, "Cannot allocate on a stream");
+    reclaim();
     stream.checkOpen(); // it may be closed and still there, but must not become the home of anything
     refuseCapture(stream, bytes);
-    const { handle } = pool; // a closed pool is an error before anything is held
     pool.retain();
     let ptr = 0n;
     try {

@@ -4,6 +4,7 @@
  * @module
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
+import { checkSameCuda, checkStream } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -76,8 +77,9 @@ export abstract class DriverMemoryResource extends MemoryResource {
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
-    reclaim();
     const { device } = this;
+    if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
+    reclaim();
     options.stream?.retain(); // a closed stream is an error before anything is allocated
     const releaseDevice = device.hold();
     try {
@@ -150,10 +152,21 @@ export class ManagedMemoryResource extends DriverMemoryResource {
    */
   prefetch(buffer: MemoryBuffer, to: CudaDevice | null, options: { readonly stream: CudaStream }): void {
     const { driver } = this.device;
-    const { ptr, size } = buffer;
+    const { stream } = options;
+    const { ptr, size } = this.#checkManaged(buffer, "Cannot prefetch");
+    checkStream(stream, this.device, "Cannot prefetch on a stream");
+    if (to !== null && to.driver !== driver) throw new TypeError("Cannot prefetch to a device of another Cuda");
     const target = to?.ordinal ?? CU_DEVICE_CPU;
-    const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, options.stream.handle);
-    if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", options.stream.enqueue(prefetch));
+    const prefetch = () => driver.managedMemory.cuMemPrefetchAsync(ptr, BigInt(size), target, stream.handle);
+    if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", stream.enqueue(prefetch));
+  }
+
+  /** A buffer of managed memory of the same Cuda. */
+  #checkManaged(buffer: MemoryBuffer, doing: string): { readonly ptr: bigint; readonly size: number } {
+    const { ptr, size, device, kind } = buffer;
+    if (kind !== "managed" || device === null) throw new TypeError(`${doing} ${kind} memory: expected managed memory`);
+    checkSameCuda({ device }, this.device, `${doing} a buffer`);
+    return { ptr, size };
   }
 
   /**
@@ -163,7 +176,13 @@ export class ManagedMemoryResource extends DriverMemoryResource {
    */
   advise(buffer: MemoryBuffer, advice: keyof typeof CU_MEM_ADVISE, location: CudaDevice | null): void {
     const { driver } = this.device;
-    const { ptr, size } = buffer;
+    const { ptr, size } = this.#checkManaged(buffer, "Cannot advise about");
+    if (!Object.hasOwn(CU_MEM_ADVISE, advice)) {
+      throw new TypeError(`Cannot give the advice ${advice}: expected a name of CU_MEM_ADVISE`);
+    }
+    if (location !== null && location.driver !== driver) {
+      throw new TypeError("Cannot advise about a device of another Cuda");
+    }
     const target = location?.ordinal ?? CU_DEVICE_CPU;
     const advise = () => driver.managedMemory.cuMemAdvise(ptr, BigInt(size), CU_MEM_ADVISE[advice], target);
     if (size > 0) checkCuda(driver, "cuMemAdvise", this.device.within(advise));

@@ -5,7 +5,8 @@
  */
 import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
-import type { CudaDriver } from "../cuda/driver.ts";
+import { type CudaDriver, isSticky } from "../cuda/driver.ts";
+import { checkStream } from "../cuda/belonging.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
@@ -250,6 +251,8 @@ export class MemoryBuffer {
     if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
     const { stream: before } = this.#holding;
     if (before === stream) return;
+    const device = this.#driven ?? before?.device;
+    if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
     stream.retain();
     try {
       if (before !== null) stream.wait(before);
@@ -311,6 +314,11 @@ export class MemoryBuffer {
       return;
     }
     if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
+    checkStream(stream, device, "Cannot copy on a stream");
+    const other = source.#driven;
+    if (other !== null && other.driver !== device.driver) {
+      throw new TypeError("Cannot copy a buffer of another Cuda: copy it to the host first");
+    }
     // The stream's own device: a default stream's handle means the one of whichever context is current.
     stream.device.copy(to, from, this.size, directionOf(source, this), stream);
     this.#keep(stream);
@@ -326,6 +334,9 @@ export class MemoryBuffer {
    */
   fill(value: number, options: FillOptions = {}): void {
     const { stream, width = 1 } = options;
+    if (width !== 1 && width !== 2 && width !== 4) {
+      throw new RangeError(`Cannot fill with values of ${width} bytes: expected 1, 2 or 4`);
+    }
     if (!Number.isInteger(value) || value < 0 || value >= 256 ** width) {
       throw new RangeError(`Cannot fill with ${value}: expected an integer from 0 to ${256 ** width - 1}`);
     }
@@ -334,7 +345,11 @@ export class MemoryBuffer {
     }
     const { ptr } = this;
     if (this.size === 0) return;
+    if (width > 1 && Number(ptr & 3n) % width !== 0) {
+      throw new RangeError(`Cannot fill from address ${ptr} with values of ${width} bytes: expected a multiple`);
+    }
     if (stream !== undefined && this.#driven !== null) {
+      checkStream(stream, this.#driven, "Cannot fill on a stream");
       stream.device.fill(ptr, value, width, this.size, stream);
       return this.#keep(stream);
     }
@@ -395,7 +410,7 @@ export class MemoryBuffer {
    */
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
-    if (stream !== undefined) this.setHomeStream(stream);
+    if (stream !== undefined) this.#moveLast(stream);
     this.#holding.closed = true;
     this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
     if (this.#holding.isWatched) forgotten.unregister(this);
@@ -407,6 +422,15 @@ export class MemoryBuffer {
   /** Gives the memory back. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Moves a buffer that is about to be closed to another home; in a lost context there is nothing left to wait for. */
+  #moveLast(stream: CudaStream): void {
+    try {
+      this.setHomeStream(stream);
+    } catch (error) {
+      if (!isSticky(error)) throw error;
+    }
   }
 
   /** If a stream is being captured, what was just enqueued there needs the memory as long as the graph is there. */

@@ -43,6 +43,15 @@ export interface MemoryPoolUse {
   readonly usedHigh: number;
 }
 
+/** Throws unless the sizes in a pool's options can be sizes. */
+export function checkPoolOptions({ maxSize = 0, releaseThreshold = 0 }: MemoryPoolOptions): void {
+  for (const size of [maxSize, releaseThreshold]) {
+    if (!Number.isSafeInteger(size) || size < 0) {
+      throw new RangeError(`Cannot limit a pool to ${size} bytes: expected a safe integer of at least 0`);
+    }
+  }
+}
+
 /** Every byte: a threshold that is never passed. */
 const never = 0xffff_ffff_ffff_ffffn;
 
@@ -97,12 +106,8 @@ export class MemoryPool {
    * @throws {CudaError} if the device has no such pools
    */
   static create(device: CudaDevice, options: MemoryPoolOptions): MemoryPool {
+    checkPoolOptions(options);
     const { maxSize = 0, releaseThreshold, shareable = false } = options;
-    for (const size of [maxSize, releaseThreshold ?? 0]) {
-      if (!Number.isSafeInteger(size) || size < 0) {
-        throw new RangeError(`Cannot limit a pool to ${size} bytes: expected a safe integer of at least 0`);
-      }
-    }
     using arena = new NativeArena();
     const properties = arena.struct(CUmemPoolProps);
     properties.allocType = CU_MEM_ALLOCATION_TYPE.PINNED;
@@ -196,6 +201,9 @@ export class MemoryPool {
 
   /** Gives memory that no buffer uses back to the system, until at most `keep` bytes are left. Default 0. */
   trim(keep = 0): void {
+    if (!Number.isSafeInteger(keep) || keep < 0) {
+      throw new RangeError(`Cannot trim a pool to ${keep} bytes: expected a safe integer of at least 0`);
+    }
     const { driver } = this.device;
     checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
   }

@@ -110,8 +110,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
    * @throws {RangeError} naming every device that does not exist or cannot reach the memory; nothing has changed then
    */
   addAll(devices: Iterable<DeviceLike>): this {
+    const wanted = this.#resolve(devices); // before the driver is asked
     const current = this.#current();
-    return this.#become(current, [...current, ...this.#resolve(devices)]);
+    return this.#become(current, [...current, ...wanted]);
   }
 
   /** Takes access away from all these devices. What has no access, or is no device, is passed over. */
@@ -130,14 +131,15 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   /** Gives access to those of these devices that have none, and takes it from those that have. */
   toggleAll(devices: Iterable<DeviceLike>): this {
-    const current = new Set(this.#current());
     const toggled = new Set(this.#resolve(devices));
+    const current = new Set(this.#current());
     return this.#become([...current], [...current.symmetricDifference(toggled)]);
   }
 
   /** Gives exactly these devices access. */
   replace(devices: Iterable<DeviceLike>): this {
-    return this.#become(this.#current(), this.#resolve(devices));
+    const wanted = this.#resolve(devices);
+    return this.#become(this.#current(), wanted);
   }
 
   /** The devices with access, as they are now, in ascending order. */
@@ -212,12 +214,13 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   /** Ordinals with access, ascending. */
   #current(): number[] {
-    const { siblings, ordinal: owner } = this.#pool.device;
-    return siblings.map(({ ordinal }) => ordinal).filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal));
+    const { device: { siblings, ordinal: owner }, handle } = this.#pool; // a closed pool has none
+    const ordinals = siblings.map(({ ordinal }) => ordinal);
+    return ordinals.filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle));
   }
 
-  #isGranted(ordinal: number): boolean {
-    const { device, handle } = this.#pool;
+  #isGranted(ordinal: number, handle: bigint = this.#pool.handle): boolean {
+    const { device } = this.#pool;
     using arena = new NativeArena();
     const location = arena.struct(CUmemLocation);
     const flags = arena.out("i32");

@@ -1,0 +1,41 @@
+/**
+ * Whether things belong together: nothing of one Cuda can be used with another one's, and some things only with those of
+ * their own device. Looked at before the driver is asked, which would say no more than that something is invalid.
+ *
+ * @module
+ */
+import type { CudaDevice } from "./device.ts";
+import type { CudaStream } from "./stream.ts";
+
+/** Something that belongs to a device. */
+export interface Belonging {
+  /** The device. */
+  readonly device: CudaDevice;
+}
+
+/** Whether two objects stand for the same device: every Cuda that was opened over a driver has objects of its own. */
+export function isSameDevice(one: CudaDevice, other: CudaDevice): boolean {
+  return one === other || (one.driver === other.driver && one.ordinal === other.ordinal);
+}
+
+/**
+ * Throws if something belongs to another Cuda than a device.
+ *
+ * @param doing what was to be done with which thing: `Cannot wait for an event`
+ */
+export function checkSameCuda(thing: Belonging, device: CudaDevice, doing: string): void {
+  if (thing.device.driver === device.driver) return;
+  throw new TypeError(`${doing} of another Cuda: expected one of the Cuda that device ${device.ordinal} belongs to`);
+}
+
+/** Throws if something belongs to another device, or another Cuda. See {@linkcode checkSameCuda}. */
+export function checkSameDevice(thing: Belonging, device: CudaDevice, doing: string): void {
+  checkSameCuda(thing, device, doing);
+  if (isSameDevice(thing.device, device)) return;
+  throw new TypeError(`${doing} of device ${thing.device.ordinal}: expected one of device ${device.ordinal}`);
+}
+
+/** Throws if a stream is closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
+export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
+  if (stream.handle >= 0n) checkSameCuda(stream, device, doing); // a stream that is gone has no handle to give
+}
