@@ -81,6 +81,8 @@ interface Holding {
   readonly free: Allocation["free"];
   /** The driver that knows the memory; null for ordinary host memory. */
   readonly driver: CudaDriver | null;
+  /** The device whose context the memory is of, retained: it is freed there. Null for memory that someone else frees. */
+  retained: CudaDevice | null;
   /** The home stream, retained: it must outlive the memory that is freed on it. */
   stream: CudaStream | null;
   /** What keeps foreign memory alive, until the end. */
@@ -129,6 +131,7 @@ function giveBack(holding: Holding): void {
     holding.free(holding.ptr, holding.stream);
   } finally {
     holding.stream?.release();
+    holding.retained?.release();
   }
 }
 
@@ -171,16 +174,30 @@ export class MemoryBuffer {
     this.#driven = device;
     stream?.retain();
     const driver = device?.driver ?? null;
-    this.#holding = { ptr, size, free, driver, stream, owner, pins: 0, closed: false, isWatched: false };
+    const state = { pins: 0, closed: false, isWatched: false };
+    this.#holding = { ptr, size, free, driver, retained: null, stream, owner, ...state };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
     const buffer = new MemoryBuffer(allocation);
+    buffer.#retainDevice();
     // The collector is told at the end of the turn: most buffers are closed by then, and telling costs as much as all else.
     if (young.push(buffer) === 1) queueMicrotask(MemoryBuffer.#watchYoung);
     if (young.length === enoughYoung) MemoryBuffer.#watchYoung();
     return buffer;
+  }
+
+  /** Whatever a resource does about it: the memory cannot be freed once its context is gone. */
+  #retainDevice(): void {
+    const holding = this.#holding;
+    try {
+      this.#driven?.retain();
+      holding.retained = this.#driven;
+    } catch (error) {
+      holding.stream?.release();
+      throw error;
+    }
   }
 
   static #watchYoung(): void {

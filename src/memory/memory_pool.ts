@@ -67,6 +67,7 @@ export class MemoryPool {
   readonly isImported: boolean;
   readonly #handle: bigint;
   readonly #holders: Holders;
+  #wasExported = false;
 
   private constructor(device: CudaDevice, handle: bigint, how: "current" | "own" | "shareable" | "imported") {
     const isOwned = how !== "current";
@@ -165,7 +166,13 @@ export class MemoryPool {
     const { cuMemPoolExportToShareableHandle } = driver.poolSharing;
     const code = this.device.within(() => cuMemPoolExportToShareableHandle(out.$address, handle, type, 0n));
     checkCuda(driver, "cuMemPoolExportToShareableHandle", code);
+    this.#wasExported = true;
     return FileDescriptor.adopt(out.value);
+  }
+
+  /** Exports the pool unless it was: before that the driver describes none of its memory. */
+  ensureExported(): void {
+    if (!this.#wasExported) this.export().close();
   }
 
   /**

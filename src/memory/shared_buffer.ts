@@ -232,8 +232,13 @@ function importedBuffer(allocation: Parameters<typeof MemoryBuffer.fromAllocatio
 }
 
 /** What describes memory of a pool of this process. */
-export function describerOf({ device, isShareable }: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
-  if (isShareable) return (ptr, size) => describePoolMemory(device, ptr, size);
+export function describerOf(pool: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
+  if (pool.isShareable) {
+    return (ptr, size) => {
+      pool.ensureExported();
+      return describePoolMemory(pool.device, ptr, size);
+    };
+  }
   return () => {
     throw new TypeError("Cannot export memory of this pool: allocate from a pool made with { shareable: true }");
   };

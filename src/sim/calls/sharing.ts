@@ -34,6 +34,8 @@ function show(machine: Machine, theirs: Allocation, kind: "pool" | "opened", poo
 export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
   /** What is shown, by what it shows: importing it again gives the same address, and freeing it once ends both. */
   const shown = new WeakMap<Allocation, Allocation>();
+  /** Pools that have been exported; libcuda describes memory of no others. */
+  const exported = new WeakSet<Pool>();
   const fileOnly = (type: number): void => {
     if (type === CU_MEM_HANDLE_TYPE.FABRIC) throw unsimulated("pools for other machines");
     if (type !== CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -45,6 +47,7 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
       if (!pool.isShareable || flags !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 4);
       writeInt(out, toFile(share({ machine, kind: "pool", pool })));
+      exported.add(pool);
     },
     cuMemPoolImportFromShareableHandle(out, handle, type, flags) {
       fileOnly(type);
@@ -59,7 +62,7 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
     },
     cuMemPoolExportPointer(out, address) {
       const allocation = machine.space.at(address);
-      if (allocation?.pool?.isShareable !== true) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (!allocation?.pool || !exported.has(allocation.pool)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeHandle(out, share({ machine, kind: "pool memory", allocation }));
     },
     cuMemPoolImportPointer(out, handle, data) {
