@@ -52,9 +52,14 @@ export interface WatchedGraph {
 /** More nodes than this are not compared with each other. */
 const mostNodes = 2048;
 
-/** Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them. */
+/**
+ * Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
+ *
+ * @param whole whether a kernel touches all memory that it is given; else its bytes are not known, and it is left out
+ */
 export function unorderedNodes(
   { nodes, opaque }: WatchedGraph,
+  whole: boolean,
 ): { readonly first: Node; readonly second: Node; readonly one: Touch; readonly other: Touch } | null {
   if (opaque || nodes.length > mostNodes) return null;
   const ancestors = new Map<Node, Set<Node>>();
@@ -66,7 +71,9 @@ export function unorderedNodes(
       if (before.has(first)) continue;
       for (const one of first.touches) {
         for (const other of second.touches) {
-          if (doCollide(one, other)) return { first, second, one, other };
+          if ((whole || (one.kind !== "kernel" && other.kind !== "kernel")) && doCollide(one, other)) {
+            return { first, second, one, other };
+          }
         }
       }
     }
@@ -75,8 +82,6 @@ export function unorderedNodes(
   return null;
 }
 
-/** Kernels are left out: which bytes they touch is not known. */
 function doCollide(one: Touch, other: Touch): boolean {
-  if (one.kind === "kernel" || other.kind === "kernel") return false;
-  return one.start < other.end && other.start < one.end && (one.writes === true || other.writes === true);
+  return one.start < other.end && other.start < one.end && (one.writes !== false || other.writes !== false);
 }

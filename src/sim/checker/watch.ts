@@ -97,7 +97,7 @@ export class Watch {
     if (lane !== undefined) return lane;
     const gone = this.things.gone("stream", handle);
     if (gone !== null) {
-      this.reporter.destroyed(gone.what, gone.by, this.#useOf(call, "host"));
+      this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
       return null;
     }
     return this.#adopt(handle);
@@ -145,7 +145,7 @@ export class Watch {
     const state = this.events.get(handle);
     if (state !== undefined) return this.#sharedEvents.has(handle) ? null : state;
     const gone = this.things.gone("event", handle);
-    if (gone !== null) this.reporter.destroyed(gone.what, gone.by, this.#useOf(call, "host"));
+    if (gone !== null) this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
     return null;
   }
 
@@ -199,13 +199,10 @@ export class Watch {
     return new Work(this, call, lane);
   }
 
-  /** A call of the driver as a report names it, here and now. */
-  useOf(call: string): CausalityCall {
-    return this.#useOf(call, "host");
-  }
-
-  #useOf(call: string, lane: string): CausalityCall {
-    return { does: "uses", call, lane, address: null, bytes: 0, stack: framesOf(here()), seq: 0 };
+  /** A call of the driver as a report names it, here and now: on a stream, or the host's. */
+  useOf(call: string, lane: Lane | null = null): CausalityCall {
+    const stack = framesOf(here());
+    return { does: "uses", call, lane: lane?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };
   }
 
   /** Puts work without bytes into a stream: a mark of the order. Returns its number in the timeline. */
@@ -267,7 +264,7 @@ export class Watch {
   /** Looks once for work inside a graph that is unordered with other work inside it. */
   #examine(lane: Lane, graph: WatchedGraph): void {
     graph.examined = true;
-    const found = unorderedNodes(graph);
+    const found = unorderedNodes(graph, this.options.kernels === "whole");
     if (found === null) return;
     const { first, second, one, other } = found;
     const side = ({ call, site }: Node, { start, end, kind, writes }: Touch): Access => (
@@ -366,38 +363,38 @@ export class Watch {
   }
 
   /** The memory that a call is about to free; reports what is freed already. */
-  freeing(address: bigint, call: string): Known | null {
+  freeing(lane: Lane | null, address: bigint, call: string): Known | null {
     const start = Number(address);
     if (address === 0n || !Number.isSafeInteger(start)) return null;
     const known = this.memory.find(start);
     if (known !== undefined) return known.start === start ? known : null;
     const freed = this.memory.freedAt(start);
     if (freed !== undefined && freed.start === start && !this.#isAnothers(freed)) {
-      this.#reportFreed(freed, call, "frees", start, 0);
+      this.#reportFreed(freed, { ...this.useOf(call, lane), does: "frees", address, bytes: freed.end - start });
     }
     return null;
   }
 
   /** Reports bytes that a call is about to use although they are freed. */
-  using(start: number, end: number, call: string, does: "reads" | "writes" | "uses"): void {
+  using(lane: Lane | null, start: number, end: number, call: string, does: "reads" | "writes" | "uses"): void {
     if (this.memory.find(start) !== undefined) return;
     const freed = this.memory.freedAt(start);
     if (freed === undefined || isOfHost(freed.known) || this.#isAnothers(freed)) return;
-    this.#reportFreed(freed, call, does, start, end - start);
+    this.#reportFreed(freed, { ...this.useOf(call, lane), does, address: BigInt(start), bytes: end - start });
   }
 
   /** Reports what a graph is about to use although it is freed. */
-  usingAll({ nodes }: WatchedGraph, call: string): void {
+  usingAll(lane: Lane | null, { nodes }: WatchedGraph, call: string): void {
     for (const { touches } of nodes) {
-      for (const { start, end, writes } of touches) this.using(start, end, call, writes === true ? "writes" : "reads");
+      for (const { start, end, writes } of touches) {
+        this.using(lane, start, end, call, writes === true ? "writes" : "reads");
+      }
     }
   }
 
-  #reportFreed(freed: Freed, call: string, does: CausalityCall["does"], start: number, bytes: number): void {
-    const { known, lane, site, seq } = freed;
-    const count = known.end - known.start;
-    const first = { does: "frees", call: freed.call, lane, address: BigInt(known.start), bytes: count, seq } as const;
-    const use = { ...this.useOf(call), does, address: BigInt(start), bytes };
+  #reportFreed({ known, call, lane, site, seq }: Freed, use: CausalityCall): void {
+    const bytes = known.end - known.start;
+    const first = { does: "frees", call, lane, address: BigInt(known.start), bytes, seq } as const;
     this.reporter.freed({ ...first, stack: framesOf(site) }, use, nameOf(known));
   }
 
@@ -423,7 +420,7 @@ function isOfHost({ kind }: Known): boolean {
 function nameOf(known: Known | undefined): string {
   if (known === undefined) return "memory that the driver did not allocate";
   const { kind, start, end, call } = known;
-  return `the ${end - start} bytes of ${kind} memory at 0x${start.toString(16)} (${call})`;
+  return `the ${end - start} of ${kind} memory at 0x${start.toString(16)} (${call})`;
 }
 
 function onDevice({ device, handle }: ContextOrder): string {

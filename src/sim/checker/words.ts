@@ -51,7 +51,7 @@ export function raceMessage(first: CausalityCall, second: CausalityCall, count: 
     ? `Let the host wait for ${first.lane} first, with synchronize() or completed().`
     : `Let ${second.lane} wait for ${first.lane} after the first: stream.wait(other).`;
   return `Race: nothing orders ${second.call} (${placeOf(second)}) after ${first.call} (${placeOf(first)}), ` +
-    `and both touch the same ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
+    `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
 }
 
 /** A call that uses memory which is gone. */
@@ -59,7 +59,9 @@ export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: s
   const again = use.does === "frees";
   const what = again ? "Double free" : "Use after free";
   const remedy = again ? "Free it once." : "Free it after its last use, or allocate it anew.";
-  return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${memory}, which ${freed.call} has freed before ` +
+  return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${
+    bytes(use.bytes)
+  } of ${memory}, which ${freed.call} has freed before ` +
     `(${placeOf(freed)}).\n${sentence(freed)}\n${sentence(use)}\n${remedy}`;
 }
 

@@ -72,7 +72,7 @@ export class Work {
 
   /** A kernel is given memory. */
   usesInKernel(start: number, writes: boolean | null): void {
-    this.#watch.using(start, start + 1, this.call, "uses");
+    this.#watch.using(this.lane, start, start + 1, this.call, "uses");
     const known = this.#watch.memory.find(start);
     if (known !== undefined) this.touches.push({ start: known.start, end: known.end, kind: "kernel", writes });
   }
@@ -85,7 +85,7 @@ export class Work {
   #touch(address: bigint, bytes: number, writes: boolean): this {
     const start = Number(address);
     if (bytes === 0 || address === 0n || !Number.isSafeInteger(start + bytes)) return this;
-    this.#watch.using(start, start + bytes, this.call, writes ? "writes" : "reads");
+    this.#watch.using(this.lane, start, start + bytes, this.call, writes ? "writes" : "reads");
     this.touches.push({ start, end: start + bytes, kind: writes ? "write" : "read", writes });
     return this;
   }

@@ -76,7 +76,7 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
     cuGraphLaunch(handle, stream) {
       const lane = watch.lane(stream, "cuGraphLaunch");
       const graph = graphExecs.get(handle);
-      if (graph !== undefined) watch.usingAll(graph, "cuGraphLaunch");
+      if (graph !== undefined) watch.usingAll(lane, graph, "cuGraphLaunch");
       const code = inner.cuGraphLaunch(handle, stream);
       if (code === 0 && lane !== null && graph !== undefined) watch.launchGraph(lane, "cuGraphLaunch", graph);
       return code;

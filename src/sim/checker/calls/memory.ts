@@ -33,7 +33,7 @@ export function memoryCalls(watch: Watch, inner: CudaDriver["memory"]): Watched<
  * uses are over, though they need not say so: nothing is said against whoever relies on it, and nothing follows from it.
  */
 function freeNow(watch: Watch, address: bigint, call: string, perform: () => number): number {
-  const known = watch.freeing(address, call);
+  const known = watch.freeing(null, address, call);
   const code = perform();
   if (code !== 0 || known === null) return code;
   if (known.kind === "pool") watch.freeByHost(call, known);

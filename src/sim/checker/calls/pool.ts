@@ -28,7 +28,7 @@ export function poolCalls(watch: Watch, inner: CudaDriver["pool"]): Watched<"poo
     cuMemFreeAsync(address, stream) {
       const call = "cuMemFreeAsync";
       const lane = watch.lane(stream, call);
-      const known = lane?.capture === null ? watch.freeing(address, call) : null;
+      const known = lane?.capture === null ? watch.freeing(lane, address, call) : null;
       const code = inner.cuMemFreeAsync(address, stream);
       if (code === 0 && known !== null && lane !== null) watch.freeInOrder(lane, call, known);
       return code;
@@ -72,7 +72,7 @@ export function ipcCalls(watch: Watch, inner: CudaDriver["ipc"]): Watched<"ipc">
       return code;
     },
     cuIpcCloseMemHandle(address) {
-      const known = watch.freeing(address, "cuIpcCloseMemHandle");
+      const known = watch.freeing(null, address, "cuIpcCloseMemHandle");
       const code = inner.cuIpcCloseMemHandle(address);
       if (code === 0 && known !== null) watch.memory.forget(known);
       return code;
