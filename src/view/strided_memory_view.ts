@@ -158,6 +158,19 @@ export class StridedMemoryView {
    * given stream does next, and when the view is closed, what was enqueued there comes before the producer's next work.
    * With a device alone the view is ordered on the producer's stream.
    *
+   * @example
+   * ```ts
+   * import { Cuda, DeviceMemoryResource, StridedMemoryView } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate(); // or Cuda.open(), where there is a GPU
+   * using stream = cuda.device(0).createStream();
+   * using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24, { stream });
+   * const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
+   * const theirs = { __cuda_array_interface__: view.toCudaArrayInterface() }; // as another library would have it
+   * using seen = StridedMemoryView.fromCudaArrayInterface(theirs, { stream });
+   * console.log(seen.ptr === view.ptr); // true
+   * ```
+   *
    * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
    * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
    */

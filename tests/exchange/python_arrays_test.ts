@@ -3,6 +3,7 @@
  * when both sides have let go.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   Cuda,
@@ -19,6 +20,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { shapes } from "../layout/oracle.ts";
+import { examplesOf, runExample } from "../support/examples.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -319,3 +321,11 @@ test(...needs(missingTypes, "a closed view gives its array back, also where the 
   tensor.close();
   assertEquals(liveExports() >= 0 && references(), before);
 });
+
+const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
+
+for (const example of examplesOf("docs/python.md", guide, "numpy")) {
+  test(...needs(missing, `${example.name}: runs with no permission but FFI, and prints what it says`), () => {
+    runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });
+  });
+}

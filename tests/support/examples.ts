@@ -42,14 +42,18 @@ function plain(text: string): string {
   return text.replace(/Array\(\d+\)/g, "Array").replace(/,(?=\s*[\]}])/g, "").replace(/\s+/g, " ").trim();
 }
 
-/** Runs an example, which must print what its comments say. */
-export function runExample({ code }: Example): void {
+/** Runs an example, which must print what its comments say. `env` is set besides what is inherited. */
+export function runExample({ code }: Example, env: Readonly<Record<string, string>> = {}): void {
   const folder = mkdtempSync(join(tmpdir(), "causeway-example-"));
   try {
     const file = join(folder, "example.ts");
     const main = pathToFileURL(join(root, "mod.ts")).href;
     writeFileSync(file, code.replace(/from "(@causeway\/causeway|causeway)"/g, `from "${main}"`));
-    const printed = execFileSync(process.execPath, [...run, file], { encoding: "utf8", timeout: 60_000 });
+    const printed = execFileSync(process.execPath, [...run, file], {
+      encoding: "utf8",
+      timeout: 60_000,
+      env: { ...process.env, ...env },
+    });
     assertEquals(plain(printed), plain(promised(code)));
   } finally {
     rmSync(folder, { recursive: true });

@@ -26,6 +26,14 @@ export interface OpenPythonOptions extends PythonOptions {
  * The interpreter's lock is held during calls only, so Python's own threads run while JavaScript does something else. A
  * call of Python blocks the event loop until it returns.
  *
+ * @example
+ * ```ts ignore
+ * const np = Python.open().import("numpy");
+ * np.sum(Float32Array.of(1, 2, 3)); // 6
+ * using sorted = np.sort(Float32Array.of(3, 1, 2)); // a view of NumPy's memory
+ * `${sorted}`; // "[1. 2. 3.]"
+ * ```
+ *
  * There is one interpreter in a process, for as long as the process lives: nothing ends it, because extension modules
  * do not survive that, and arrays of ours may still be in use there.
  */
