@@ -136,6 +136,21 @@ export class CudaDevice {
     return this.#int.value !== 0;
   }
 
+  /**
+   * Whether anybody in this process uses the primary context: we, or another library. Does not retain it. False once the
+   * `Cuda` is closed and nothing of it is left on the device.
+   */
+  get isActive(): boolean {
+    if (this.#holders.isDestroyed) return false;
+    if (this.#context !== 0n) return true;
+    using arena = new NativeArena();
+    const [flags, active] = [arena.out("u32"), arena.out("i32")];
+    const { cuDevicePrimaryCtxGetState } = this.driver.context;
+    const code = cuDevicePrimaryCtxGetState(this.#handle, flags.$address, active.$address);
+    this.#check("cuDevicePrimaryCtxGetState", code);
+    return active.value !== 0;
+  }
+
   /** Handle of the primary context, which is retained at the first use. */
   get context(): bigint {
     if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);

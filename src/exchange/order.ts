@@ -28,20 +28,47 @@ export function orderStreams(before: CudaStream, after: CudaStream): void {
 }
 
 /**
- * After a consumer on an unknown stream has released: makes the home stream wait for all the work that the device's
- * context holds at this moment, the consumer's included, so that whatever the home stream does next, freeing above all,
- * comes after it. The host does not wait, unless the driver is older than CUDA 12.4 and cannot do it.
+ * After a consumer on an unknown stream has released: makes the home stream wait for all the work that is enqueued at
+ * this moment in the contexts of all devices that can reach the memory, the consumer's included, so that whatever the
+ * home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is older than
+ * CUDA 12.5 and cannot do it.
  */
 export function orderRelease(buffer: MemoryBuffer): void {
-  const { stream } = buffer;
-  if (stream === null) return;
-  const device = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
+  orderReleases([buffer]);
+}
+
+/** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
+export function orderReleases(buffers: Iterable<MemoryBuffer>): void {
+  const users = new Map<CudaStream, Set<CudaDevice>>();
+  for (const buffer of buffers) {
+    const { stream } = buffer;
+    if (stream === null) continue;
+    const known = users.get(stream);
+    if (known === undefined) users.set(stream, new Set(devicesThatReach(buffer, stream)));
+    else for (const device of devicesThatReach(buffer, stream)) known.add(device);
+  }
+  for (const [stream, devices] of users) for (const device of devices) waitForContext(stream, device);
+}
+
+function waitForContext(stream: CudaStream, device: CudaDevice): void {
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
   if (cuCtxRecordEvent === null) return device.synchronize();
   using event = device.createEvent();
   checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
   stream.wait(event);
+}
+
+/** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */
+function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
+  const { pool, kind } = buffer;
+  const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
+  const reaches = (peer: CudaDevice): boolean => {
+    if (peer === owner || !peer.isActive) return false;
+    if (kind !== "device") return true;
+    return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
+  };
+  return [owner, ...owner.siblings.filter(reaches)];
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */
@@ -62,10 +89,4 @@ export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
   using joined = first.device.createStream(); // so that no home stream must wait for another
   for (const stream of [first, ...others]) joined.wait(stream);
   return joined.record();
-}
-
-/** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once. */
-export function orderReleases(buffers: Iterable<MemoryBuffer>): void {
-  const byStream = new Map([...buffers].map((buffer) => [buffer.stream, buffer]));
-  for (const buffer of byStream.values()) orderRelease(buffer);
 }

@@ -16,6 +16,7 @@ import { checkOf } from "../cuda/checking.ts";
 import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { isAccessGranted } from "./peer_access.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
@@ -213,6 +214,11 @@ export class MemoryPool {
     }
     const { driver } = this.device;
     checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
+  }
+
+  /** Whether a device can use the memory, also after `close`, as long as there are buffers. Asks the driver. */
+  isReachedBy(device: CudaDevice): boolean {
+    return device === this.device || isAccessGranted(this.device.driver, this.#handle, device.ordinal);
   }
 
   /** Keeps the pool and its device until `release` is called, which must be once. What a buffer does. */

@@ -13,7 +13,7 @@ import {
   CUmemLocation,
 } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkCuda, type CudaDriver } from "../cuda/driver.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 
@@ -39,6 +39,18 @@ export function planPeerAccess(owner: number, current: Iterable<number>, wanted:
   const ascending = (ordinals: Set<number>, others: Set<number>) =>
     [...ordinals].filter((ordinal) => ordinal !== owner && !others.has(ordinal)).sort((a, b) => a - b);
   return { grant: ascending(after, before), revoke: ascending(before, after) };
+}
+
+/** Asks the driver whether a device may read and write the memory of a pool. */
+export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
+  using arena = new NativeArena();
+  const location = arena.struct(CUmemLocation);
+  const flags = arena.out("i32");
+  location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+  location.id = ordinal;
+  const code = driver.pool.cuMemPoolGetAccess(flags.$address, handle, location.$address);
+  checkCuda(driver, "cuMemPoolGetAccess", code);
+  return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
 }
 
 /** What a peer access set needs of its pool. */
@@ -220,15 +232,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
   }
 
   #isGranted(ordinal: number, handle: bigint = this.#pool.handle): boolean {
-    const { device } = this.#pool;
-    using arena = new NativeArena();
-    const location = arena.struct(CUmemLocation);
-    const flags = arena.out("i32");
-    location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-    location.id = ordinal;
-    const code = device.driver.pool.cuMemPoolGetAccess(flags.$address, handle, location.$address);
-    checkCuda(device.driver, "cuMemPoolGetAccess", code);
-    return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
+    return isAccessGranted(this.#pool.device.driver, handle, ordinal);
   }
 
   /** The ordinal of another device of this driver, or null. */

@@ -61,6 +61,20 @@ test("a context is retained at the first use, once, and given back when the last
   );
 });
 
+test("a context is active while anybody uses it, and asking does not retain it", () => {
+  const { cuda, simulated, retain } = simulate(3);
+  const [ours, theirs, nobodys] = [cuda.device(0), cuda.device(1), cuda.device(2)];
+  retain(1);
+  assertEquals(ours.isActive, false);
+  assert(ours.context !== 0n);
+  assertEquals([ours.isActive, theirs.isActive, nobodys.isActive, simulated.live.contexts], [true, true, false, 2]);
+  const release = ours.hold();
+  cuda.close();
+  assertEquals([ours.isActive, theirs.isActive], [true, false]);
+  release();
+  assertEquals([ours.isActive, simulated.live.contexts], [false, 1]);
+});
+
 test("a device of a closed Cuda makes nothing new, and what somebody still holds works to its end", () => {
   const { cuda, simulated } = simulate(2);
   const [device, other] = [cuda.device(0), cuda.device(1)];

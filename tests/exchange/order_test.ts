@@ -1,7 +1,16 @@
 /** Who waits for whom when memory changes hands: seen by a byte that the one sets and the other must find. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, type MemoryBuffer, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
+import {
+  Cuda,
+  type CudaStream,
+  DeviceMemoryResource,
+  ManagedMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
 import { orderConsumer, orderRelease, orderReleases, orderStreams, recordReady } from "../../src/exchange/order.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -60,6 +69,57 @@ test("after a release the home stream comes after whatever any stream of the con
       assertEquals([...bytes], [0, 1, 1, 1], kind);
     }
   }
+});
+
+test("a release comes after the work of every device that can reach the memory, and of no other", () => {
+  const kinds = fc.constantFrom("pool", "closed pool", "synchronous", "pinned", "managed");
+  const devices = 4;
+  check(
+    fc.property(
+      kinds,
+      fc.subarray([1, 2, 3]),
+      fc.subarray([1, 2, 3]),
+      fc.boolean(),
+      fc.boolean(),
+      (kind, peers, active, isOld, isAlone) => {
+        const driverVersion = isOld ? 12040 : 13000;
+        const cuda = Cuda.simulate({ devices, schedule: "latest", driverVersion });
+        const simulated = SimulatedDriver.of(cuda.driver);
+        const owner = cuda.device(0);
+        const flags = new PinnedMemoryResource(owner).allocate(devices);
+        const bytes = flags.bytes().fill(0);
+        const home = owner.createStream();
+        const pool = new DeviceMemoryResource(owner, {});
+        pool.peerAccessibleBy = peers;
+        const resources = {
+          pool,
+          "closed pool": pool,
+          synchronous: new SynchronousMemoryResource(owner),
+          pinned: new PinnedMemoryResource(owner),
+          managed: new ManagedMemoryResource(owner),
+        };
+        const buffer = resources[kind].allocate(8, { stream: home });
+        if (kind === "closed pool") pool.close();
+        for (const ordinal of [0, ...active]) {
+          const consumer = cuda.device(ordinal).createStream();
+          assertEquals(cuda.driver.fill.cuMemsetD8Async(flags.ptr + BigInt(ordinal), 1, 1n, consumer.handle), 0);
+        }
+        const contexts = simulated?.live.contexts;
+        using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // which no peer can reach
+        if (isAlone) orderRelease(buffer);
+        else orderReleases([other, buffer]);
+        assertEquals([simulated?.live.contexts, simulated?.live.events], [contexts, 0]);
+        if (!isOld) assertEquals(simulated?.calls("cuCtxSynchronize"), 0);
+        home.synchronize();
+        const isPooled = kind.endsWith("pool");
+        const seen = (ordinal: number) => active.includes(ordinal) && (!isPooled || peers.includes(ordinal)) ? 1 : 0;
+        assertEquals([...bytes], [1, seen(1), seen(2), seen(3)]);
+        buffer.close();
+        cuda.close();
+      },
+    ),
+    200,
+  );
 });
 
 test("memory without a home needs no order when it is released", () => {

@@ -70,27 +70,32 @@ export const dlpackBehaviours: readonly Behaviour[] = [
  * Frees a buffer while a consumer still reads it, and lets the pool give the same memory to the next allocation, which
  * is overwritten at once. If the free does not come after the consumer's work, the consumer reads the new bytes.
  *
+ * @param on where the consumer works: a peer has its own context, with work of its own
  * @returns what the consumer has read, and whether the pool did reuse the memory
  */
 export function consumeWhileFreeing(
   root: Root,
   release: "ordered" | "unordered",
+  on: "the same device" | "a peer" = "the same device",
 ): { readonly right: boolean; readonly reused: boolean } {
   using cuda = root.open();
   const device = cuda.device(0);
+  const other = on === "a peer" ? cuda.device(1) : device;
   const size = root.bytes / 4;
-  const memory = new DeviceMemoryResource(device);
+  using memory = new DeviceMemoryResource(device, {});
+  memory.peerAccessibleBy = [other];
   using home = device.createStream();
-  using consumer = device.createStream();
-  using ballast = memory.allocate(root.bytes * 4, { stream: consumer });
-  using more = memory.allocate(root.bytes * 4, { stream: consumer });
-  using taken = memory.allocate(size, { stream: consumer });
+  using consumer = other.createStream();
+  using ballast = other.memory.allocate(root.bytes * 4, { stream: consumer });
+  using more = other.memory.allocate(root.bytes * 4, { stream: consumer });
+  using taken = other.memory.allocate(size, { stream: consumer });
   using old = new HostMemoryResource().allocate(size);
   using fresh = new HostMemoryResource().allocate(size);
   using seen = new HostMemoryResource().allocate(size);
   old.bytes().fill(1);
   fresh.bytes().fill(2);
   device.synchronize();
+  other.synchronize();
   const buffer = memory.allocate(size, { stream: home });
   buffer.copyFrom(old, { stream: home });
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [size], dtype: "uint8" });
@@ -99,7 +104,7 @@ export function consumeWhileFreeing(
   const address = buffer.ptr;
   // The consumer is slow: about 20 ms of copies stand before its read.
   for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
-  device.copy(taken.ptr, address, size, "DtoD", consumer);
+  other.copy(taken.ptr, address, size, "DtoD", consumer);
   if (tensor !== null) {
     tensor.close(); // the deleter is called while the consumer's work is still enqueued
     assert(tensor.released);

@@ -10,14 +10,18 @@ const missing = missingGpus();
 
 for (const { name, run } of dlpackBehaviours) test(...needs(missing, name), () => run(realRoot));
 
-test(...needs(missing, "memory that a consumer has released is freed after the consumer's work"), () => {
-  const { right, reused } = consumeWhileFreeing(realRoot, "ordered");
-  assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
-  assertEquals(right, true);
-});
+for (const on of ["the same device", "a peer"] as const) {
+  const missing = missingGpus(on === "a peer" ? 2 : 1);
 
-test(...needs(missing, "control: without that order the consumer reads what came after it"), () => {
-  const { right, reused } = consumeWhileFreeing(realRoot, "unordered");
-  assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
-  assertEquals(right, false, "the race was not seen: the test above shows nothing on this machine");
-});
+  test(...needs(missing, `memory that a consumer on ${on} has released is freed after the consumer's work`), () => {
+    const { right, reused } = consumeWhileFreeing(realRoot, "ordered", on);
+    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+    assertEquals(right, true);
+  });
+
+  test(...needs(missing, `control: without that order the consumer on ${on} reads what came after it`), () => {
+    const { right, reused } = consumeWhileFreeing(realRoot, "unordered", on);
+    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+    assertEquals(right, false, "the race was not seen: the test above shows nothing on this machine");
+  });
+}

@@ -89,6 +89,12 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "A priority that cannot be is silently another one.",
     ],
+    [
+      "    if (this.#holders.isDestroyed) return false;\n",
+      "",
+      "A device of a closed Cuda is asked for a context that it cannot give.",
+    ],
+    ["    return active.value !== 0;\n", "    return true;\n", "A context that nobody uses is taken for one in use."],
   ]),
   ...inFile("src/cuda/cuda.ts", ["tests/cuda/device_test.ts"], [
     [
@@ -248,10 +254,11 @@ export const cudaMutations: readonly Mutation[] = [
       "An argument that does not fit loses its upper bits.",
     ],
     [
-      "    if (stream.device !== device) {\n",
+      "    if (!isSameDevice(stream.device, device)) {\n",
       "    if (false) {\n",
       "A kernel is launched in the context of another device, which does not know it.",
     ],
+
     [
       "if (parameters !== null && parameters.length !== args.length) {",
       "if (false) {",

@@ -6,45 +6,6 @@ const behaviours = "tests/sim/behaviours_test.ts";
 
 /** What can be broken there. */
 export const exchangeMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts", "tests/exchange/dlpack_export_test.ts"], [
-    [
-      "  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);\n",
-      "",
-      "A consumer reads before the producer has written.",
-    ],
-
-    ["  after.wait(before);\n", "", "Two streams that share memory do not know of each other."],
-    [
-      "  if (stream === null) return;\n",
-      "  if (stream === null || buffer.device === null) return;\n",
-      "Pinned memory is freed under a consumer.",
-    ],
-    [
-      "  if (others.length === 0) return first.record();\n",
-      "",
-      "A stream is made for every export that has one home only.",
-    ],
-    [
-      "  for (const stream of [first, ...others]) joined.wait(stream);\n",
-      "",
-      "A consumer reads before the producers have written.",
-    ],
-    ["  using joined =", "  const joined =", "Streams pile up."],
-    ["  for (const buffer of byStream.values()) orderRelease(buffer);\n", "", "Memory is freed under a consumer."],
-
-    [
-      "  if (cuCtxRecordEvent === null) return device.synchronize();\n",
-      "  if (cuCtxRecordEvent === null) return;\n",
-      "On older drivers memory is freed under a consumer.",
-    ],
-    [
-      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
-      "",
-      "Memory is freed under a consumer.",
-    ],
-    ["  using event = device.createEvent();\n", "  const event = device.createEvent();\n", "Events pile up."],
-    ["  stream.wait(event);\n", "", "Memory is freed under a consumer."],
-  ]),
   ...inFile("src/exchange/live_exports.ts", [
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
@@ -207,5 +168,71 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
+  ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts", "tests/exchange/dlpack_export_test.ts"], [
+    [
+      "  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);\n",
+      "",
+      "A consumer reads before the producer has written.",
+    ],
+    ["  after.wait(before);\n", "", "Two streams that share memory do not know of each other."],
+    [
+      "    if (stream === null) continue;\n",
+      "    if (stream === null || buffer.device === null) continue;\n",
+      "Pinned memory is freed under a consumer.",
+    ],
+    [
+      "    else for (const device of devicesThatReach(buffer, stream)) known.add(device);\n",
+      "",
+      "Of two buffers with one home, the second is freed under a consumer on its peers.",
+    ],
+    [
+      "  for (const [stream, devices] of users) for (const device of devices) waitForContext(stream, device);\n",
+      "",
+      "Memory is freed under a consumer.",
+    ],
+    [
+      "  if (cuCtxRecordEvent === null) return device.synchronize();\n",
+      "  if (cuCtxRecordEvent === null) return;\n",
+      "On older drivers memory is freed under a consumer.",
+    ],
+    [
+      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
+      "",
+      "Memory is freed under a consumer.",
+    ],
+    ["  using event = device.createEvent();\n", "  const event = device.createEvent();\n", "Events pile up."],
+    ["  stream.wait(event);\n", "", "Memory is freed under a consumer."],
+    [
+      " || !peer.isActive) return false;",
+      ") return false;",
+      "A release takes up the contexts of devices that nobody uses.",
+    ],
+    [
+      '    if (kind !== "device") return true;\n',
+      "",
+      "Pinned and managed memory is freed under a consumer on another device.",
+    ],
+    [
+      "pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer)",
+      "false",
+      "Memory is freed under a consumer on a peer.",
+    ],
+    [
+      "  return [owner, ...owner.siblings.filter(reaches)];",
+      "  return [owner];",
+      "Memory is freed under a consumer on a peer.",
+    ],
+    [
+      "  if (others.length === 0) return first.record();\n",
+      "",
+      "A stream is made for every export that has one home only.",
+    ],
+    [
+      "  for (const stream of [first, ...others]) joined.wait(stream);\n",
+      "",
+      "A consumer reads before the producers have written.",
+    ],
+    ["  using joined =", "  const joined =", "Streams pile up."],
   ]),
 ];

@@ -69,7 +69,12 @@ export const memoryMutations: readonly Mutation[] = [
     "tests/sim/behaviours_test.ts",
     collection,
   ], [
-    ["    holding.stream?.release();\n", "", "A stream is never destroyed."],
+    [
+      "    holding.stream?.release();\n    holding.retained?.release();\n",
+      "    holding.retained?.release();\n",
+      "A stream is never destroyed.",
+    ],
+    ["    holding.retained?.release();\n", "", "A device is never given back."],
 
     [
       "  if (!holding.closed || holding.pins > 0) return;\n",
@@ -161,10 +166,16 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    if (this.size % width !== 0) {\n", "    if (false) {\n", "The last bytes are not filled."],
     [
-      "    const { ptr } = this;\n    if (this.size === 0) return;\n    if (stream",
-      "    const { ptr } = this;\n    if (stream",
+      "    const { ptr } = this;\n    if (this.size === 0) return;\n    if (width",
+      "    const { ptr } = this;\n    if (width",
       "A fill of nothing is an error of the driver.",
     ],
+    [
+      "    if (width > 1 && Number(ptr & 3n) % width !== 0) {\n",
+      "    if (false) {\n",
+      "A fill that is not aligned is a nameless error.",
+    ],
+
     [
       '    if (!this.isHostAccessible) throw new TypeError("Cannot fill',
       '    if (false) throw new TypeError("Cannot fill',
@@ -186,10 +197,11 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    if (this.#holding.closed) return;\n", "", "Closing twice frees twice."],
     [
-      "    if (stream !== undefined) this.setHomeStream(stream);\n",
+      "    if (stream !== undefined) this.#moveLast(stream);\n",
       "",
       "Memory is freed on another stream than the one asked for.",
     ],
+
     ["    this.#holding.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
     [
       "    this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty\n",

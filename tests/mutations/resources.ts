@@ -15,8 +15,8 @@ export const resourceMutations: readonly Mutation[] = [
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    const { device, pool }",
-      "    const { device, pool }",
+      "    reclaim();\n    stream.checkOpen();",
+      "    stream.checkOpen();",
       "What has been released meanwhile is never given back.",
     ],
 
@@ -86,8 +86,8 @@ export const resourceMutations: readonly Mutation[] = [
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    const { device }",
-      "    const { device }",
+      "    reclaim();\n    options.stream?.retain();",
+      "    options.stream?.retain();",
       "What has been released meanwhile is never given back.",
     ],
 
@@ -141,10 +141,11 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["CU_MEMHOSTALLOC.PORTABLE", "0", "Other devices do not take the memory for page-locked."],
     [
-      "options.stream.enqueue(prefetch)",
+      "stream.enqueue(prefetch)",
       "this.device.within(prefetch)",
       "A prefetch goes to the default stream of another device.",
     ],
+
     ["to?.ordinal ?? CU_DEVICE_CPU", "to?.ordinal ?? 0", "Memory moves to a device instead of the host."],
     ["location?.ordinal ?? CU_DEVICE_CPU", "location?.ordinal ?? 0", "Advice about the host is given about a device."],
     [
@@ -203,10 +204,16 @@ export const resourceMutations: readonly Mutation[] = [
       "A threshold that somebody else has chosen is overwritten.",
     ],
     [
-      "      if (!Number.isSafeInteger(size) || size < 0) {\n",
-      "      if (false) {\n",
+      "    if (!Number.isSafeInteger(size) || size < 0) {\n",
+      "    if (false) {\n",
       "A limit that cannot be is believed.",
     ],
+    [
+      "    if (!Number.isSafeInteger(keep) || keep < 0) {\n",
+      "    if (false) {\n",
+      "A size that cannot be trims to another one.",
+    ],
+
     ["    properties.maxSize = maxSize;\n", "", "A pool has no limit."],
     ["releaseThreshold === undefined ? never : BigInt(releaseThreshold)", "never", "A pool never gives memory back."],
     [
@@ -277,16 +284,14 @@ export const resourceMutations: readonly Mutation[] = [
       "One device without a path is only refused by the driver.",
     ],
     ['    checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
+    ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
+
     [
-      '    checkCuda(device.driver, "cuMemPoolGetAccess", code);\n',
-      "",
-      "A question that failed is answered by chance.",
-    ],
-    [
-      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal))",
-      "filter((ordinal) => this.#isGranted(ordinal))",
+      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle))",
+      "filter((ordinal) => this.#isGranted(ordinal, handle))",
       "The owner is its own peer.",
     ],
+
     [
       "i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE",
       "CU_MEM_ACCESS_FLAGS_PROT.READWRITE",

@@ -38,7 +38,7 @@ export const sharingMutations: readonly Mutation[] = [
       "Memory of another process is unmapped while work still uses it.",
     ],
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
-    ["  if (isShareable) return", "  return", "Memory of a pool that cannot be shared is a nameless error."],
+    ["  if (pool.isShareable) {\n", "  if (true) {\n", "Memory of a pool that cannot be shared is a nameless error."],
   ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
     ["    stream.record(event);\n", "", "The other process does not wait for our work."],

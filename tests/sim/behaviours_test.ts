@@ -17,18 +17,20 @@ for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...arrowBeh
   });
 }
 
-test("simulated: memory that a consumer has released is freed after the consumer's work", () => {
-  for (const one of [...simulatedRoots, ...seeds(64).map((seed) => simulatedRoot("random", seed))]) {
-    const { right, reused } = consumeWhileFreeing(one, "ordered");
-    assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
-    assertEquals(right, true);
-  }
-});
+for (const on of ["the same device", "a peer"] as const) {
+  test(`simulated: memory that a consumer on ${on} has released is freed after the consumer's work`, () => {
+    for (const one of [...simulatedRoots, ...seeds(64).map((seed) => simulatedRoot("random", seed))]) {
+      const { right, reused } = consumeWhileFreeing(one, "ordered", on);
+      assertEquals(reused, true, "the pool must give the same memory again, or this shows nothing");
+      assertEquals(right, true);
+    }
+  });
 
-test("simulated control: without that order the consumer reads what came after it, by some seed", () => {
-  const wrong = seeds(64).filter((seed) => !consumeWhileFreeing(simulatedRoot("random", seed), "unordered").right);
-  assert(wrong.length > 0, "no seed shows the race: the test above shows nothing");
-});
+  test(`simulated control: without that order the consumer on ${on} reads what came after it, by some seed`, () => {
+    const isWrong = (seed: number) => !consumeWhileFreeing(simulatedRoot("random", seed), "unordered", on).right;
+    assert(seeds(64).some(isWrong), "no seed shows the race: the test above shows nothing");
+  });
+}
 
 test("simulated: an Arrow consumer waits for the producer's event, and the memory is freed after its work", () => {
   for (const one of [...simulatedRoots, ...seeds(64).map((seed) => simulatedRoot("random", seed))]) {
