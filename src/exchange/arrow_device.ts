@@ -12,7 +12,7 @@ import {
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { libc } from "../ffi/libc.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
+import { struct } from "../ffi/struct.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -161,7 +161,7 @@ export class ArrowDeviceArray {
 }
 
 function moveStruct(to: bigint, from: bigint, description: StructDescription): void {
-  libc().memory.memcpy(to, from, BigInt(layoutOf(description).size));
+  libc().memory.memcpy(to, from, BigInt(struct(description).size));
 }
 
 /** Arrays that were dropped before anybody took them over are released all the same. */

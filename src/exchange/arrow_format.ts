@@ -50,12 +50,21 @@ function keyOf(type: ArrowType): string {
   return JSON.stringify(type, ["kind", "bits", "offsets", "unit"]);
 }
 
+/** Formats by type: types are values that never change, and mostly the same few. */
+const known = new WeakMap<ArrowType, string>();
+
 /**
  * The format of a type in the C data interface: of a dictionary, that of its indices.
  *
  * @throws {ExchangeError} if the type is none that Arrow has
  */
 export function formatOf(type: ArrowType): string {
+  let format = known.get(type);
+  if (format === undefined) known.set(type, format = nameFormat(type));
+  return format;
+}
+
+function nameFormat(type: ArrowType): string {
   const stored = storageOf(type);
   switch (stored.kind) {
     case "decimal":

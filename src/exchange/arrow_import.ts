@@ -11,7 +11,7 @@ import {
 import type { CudaStream } from "../cuda/stream.ts";
 import { allocate } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
+import { struct } from "../ffi/struct.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowArray } from "./arrow_array.ts";
@@ -172,7 +172,7 @@ const host: Location = { type: ARROW_DEVICE.CPU, kind: "host", device: null, str
 
 /** Moves a struct's content into memory of ours, as the specification says. */
 function moveOut(address: bigint): bigint {
-  const { size } = layoutOf(ArrowArrayStruct);
+  const { size } = struct(ArrowArrayStruct);
   const copy = allocate(size);
   libc().memory.memcpy(copy, address, BigInt(size));
   struct(ArrowArrayStruct).at(address).release = 0n;

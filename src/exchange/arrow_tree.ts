@@ -32,7 +32,7 @@ export class Block {
 
   /** Reserves a struct. */
   struct(description: StructDescription): number {
-    return this.reserve(layoutOf(description).size);
+    return this.reserve(struct(description).size);
   }
 
   /** Reserves bytes and says what will be in them. */
