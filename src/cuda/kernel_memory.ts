@@ -56,12 +56,14 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
 }
 
 /** Whether a device has access to the pool that an address is from. Memory of no pool is the owner's alone. */
-function hasAccess(ptr: bigint, { driver, ordinal }: CudaDevice): boolean {
+function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   if (ptr === 0n) return true; // an empty view
+  const { driver, ordinal } = device;
   using arena = new NativeArena();
   const pool = arena.out("ptr");
-  const asked = driver.pointer.cuPointerGetAttribute(pool.$address, CU_POINTER_ATTRIBUTE.MEMPOOL_HANDLE, ptr);
-  checkCuda(driver, "cuPointerGetAttribute", asked);
+  const { MEMPOOL_HANDLE } = CU_POINTER_ATTRIBUTE;
+  const ask = () => driver.pointer.cuPointerGetAttribute(pool.$address, MEMPOOL_HANDLE, ptr);
+  checkCuda(driver, "cuPointerGetAttribute", device.within(ask));
   if (pool.value === 0n) return false;
   const [location, flags] = [arena.struct(CUmemLocation), arena.out("i32")];
   location.type = CU_MEM_LOCATION_TYPE.DEVICE;

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { arrowBehaviours, consumeArrowWhileFreeing } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
+import { argumentBehaviours } from "../gpu/argument_behaviours.ts";
 import { graphBehaviours } from "../gpu/graph_behaviours.ts";
 import { simulatedRoot, simulatedRoots } from "./roots.ts";
 
@@ -11,7 +12,15 @@ function seeds(count: number): number[] {
   return Array.from({ length: count }, (_, seed) => seed);
 }
 
-for (const { name, run } of [...cudaBehaviours, ...dlpackBehaviours, ...arrowBehaviours, ...graphBehaviours]) {
+for (
+  const { name, run } of [
+    ...cudaBehaviours,
+    ...dlpackBehaviours,
+    ...arrowBehaviours,
+    ...graphBehaviours,
+    ...argumentBehaviours,
+  ]
+) {
   test(`simulated: ${name}`, async () => {
     for (const one of simulatedRoots) await run(one);
   });
