@@ -46,9 +46,12 @@ const kinds = [
   "synchronize context",
   "fill now",
   "upload now",
+  "upload",
+  "download",
   "download now",
   "allocate",
   "free",
+  "free now",
   "renew",
   "launch",
 ] as const;
@@ -369,7 +372,7 @@ export class Session {
     const buffer = this.#buffers[choice.buffer % this.#buffers.length];
     const second = this.#buffers[choice.second % this.#buffers.length];
     const event = this.#events[other] ?? 0n;
-    const { fill, fillPitched, copy, event: events, stream: streams, context, pool, graph } = this.#driver;
+    const { fill, fillPitched, copy, event: events, stream: streams, context, memory, pool, graph } = this.#driver;
     if (buffer === undefined || second === undefined) return;
     const from = choice.from * quarter;
     const to = Math.min(bufferBytes, from + choice.length * quarter);
@@ -449,6 +452,14 @@ export class Session {
         judge.enqueue(step, legacy, [touch(buffer, true)]);
         copy.cuMemcpyHtoD_v2(at(buffer), this.#host + BigInt(from), size);
         break;
+      case "upload": // whether the driver stages pageable memory is its own affair: nothing follows from it
+        judge.enqueue(step, lane, [{ life: 1, from, to, writes: false }, touch(buffer, true)]);
+        copy.cuMemcpyHtoDAsync_v2(at(buffer), this.#host + BigInt(from), size, stream);
+        break;
+      case "download":
+        judge.enqueue(step, lane, [touch(buffer, false), { life: 1, from, to, writes: true }]);
+        copy.cuMemcpyDtoHAsync_v2(this.#host + BigInt(from), at(buffer), size, stream);
+        break;
       case "download now":
         judge.hostWaits(judge.enqueue(step, legacy, [touch(buffer, false), { life: 1, from, to, writes: true }]));
         copy.cuMemcpyDtoH_v2(this.#host + BigInt(from), at(buffer), size);
@@ -467,6 +478,12 @@ export class Session {
         this.#freed.push({ address: buffer.address, lane });
         judge.enqueue(step, lane, [{ life: buffer.life, from: 0, to: bufferBytes, writes: true }]);
         pool.cuMemFreeAsync(buffer.address, stream);
+        break;
+      case "free now": // memory of a pool that is freed at once must not be in use any more
+        if (buffer.life === 0) break;
+        this.#buffers.splice(this.#buffers.indexOf(buffer), 1);
+        judge.byHost(step, [{ life: buffer.life, from: 0, to: bufferBytes, writes: true }]);
+        memory.cuMemFree_v2(buffer.address);
         break;
       case "renew": {
         const renewed = legacy + laneKinds.indexOf("renewed");
