@@ -16,11 +16,20 @@ import { ArrowArrayStream } from "../../bindings/arrow.ts";
 import { readSchema } from "../../src/exchange/arrow_schema_import.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
+import { StreamState } from "../../src/ffi/stream_thunk.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import { readCString } from "../../src/ffi/text.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, models, quirks, type Value, valueOf } from "./arrow_model.ts";
-import { CountingRelease, type RawArray, RawWriter, readRawArray, readRawSchema, releaseRaw } from "./raw_arrow.ts";
+import {
+  CountingRelease,
+  type RawArray,
+  RawWriter,
+  readRawArray,
+  readRawSchema,
+  releaseRaw,
+  setPointer,
+} from "./raw_arrow.ts";
 
 const batches = models.chain((model) =>
   fc.record({
@@ -152,4 +161,22 @@ test("a stream that nobody took is released with its arrays, and one that is no 
   const view = struct(ArrowArrayStream).at(address);
   view.release = 1n;
   assertThrows(() => ArrowStream.from({ stream: address }), ExchangeError, "get_schema");
+});
+
+test("an array of a stream that cannot be taken is released, and the next one comes", () => {
+  const arrays = [1, 2].map((value) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(value))));
+  const exported = exportArrowStream(arrays);
+  for (const array of arrays) array.close();
+  const address = exported.take();
+  const state = struct(ArrowArrayStream).at(address).private_data;
+  setPointer(struct(StreamState).at(state).next_array, 0, (1n << 64n) - 1n); // the length of the first: -1
+  using stream = ArrowStream.from({ stream: address });
+  const before = liveExports();
+  assertThrows(() => stream.next(), ExchangeError, "length");
+  assertEquals(liveExports(), before - 2); // the array, and the one whose memory it was
+  const second = stream.next();
+  assertEquals([second?.toArray(), stream.next()], [[2], null]);
+  second?.close();
+  stream.close();
+  assertEquals(liveExports(), 0);
 });
