@@ -5,6 +5,8 @@
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { unheard } from "../ffi/unheard.ts";
+import { allOf } from "./all_of.ts";
 import { beginCapture, endCapture } from "./captures.ts";
 import { checkCuda } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
@@ -130,11 +132,18 @@ export class StreamCapture {
     if (this.#ended) return;
     const { driver } = this.stream.device;
     const use = new GraphUse(this.stream.device, this.#used);
-    const release = use.hold();
-    const [, handle] = this.#finish();
-    if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
-    release();
-    endCapture(this);
+    try {
+      allOf([
+        () => {
+          const [, handle] = this.#finish();
+          if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
+        },
+        use.hold(),
+        () => endCapture(this),
+      ]);
+    } catch (error) {
+      unheard("throwing a capture away", error);
+    }
   }
 
   /** Throws away what was captured, unless it has ended. */

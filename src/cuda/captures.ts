@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { allOf } from "./all_of.ts";
 import type { CudaDriver } from "./driver.ts";
 import type { CudaEvent } from "./event.ts";
 import type { StreamCapture } from "./capture.ts";
@@ -42,7 +43,7 @@ export function endCapture(capture: StreamCapture): void {
   active.delete(capture);
   const due = waiting.filter(({ driver }) => !isCapturing(driver));
   waiting = waiting.filter(({ driver }) => isCapturing(driver));
-  for (const { work } of due) work();
+  allOf(due.map(({ work }) => work));
 }
 
 /** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */

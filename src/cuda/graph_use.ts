@@ -5,6 +5,7 @@
  * @module
  */
 import { unheard } from "../ffi/unheard.ts";
+import { allOf } from "./all_of.ts";
 import { afterCaptures, isCapturing } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { isSticky } from "./driver.ts";
@@ -12,8 +13,8 @@ import type { CudaStream } from "./stream.ts";
 
 /** Something that captured work uses. */
 export interface Used {
-  /** The stream on which it is given back, if it is given back in the order of one. */
-  readonly home: CudaStream | null;
+  /** The stream on which it is given back at present, if it is given back in the order of one. */
+  readonly home: () => CudaStream | null;
   /** Gives it back. */
   readonly release: () => void;
 }
@@ -67,7 +68,8 @@ export class GraphUse {
     const busy = [...this.#streams].filter(isBusy);
     const later: (() => void)[] = [];
     const now: (() => void)[] = [];
-    for (const { home, release } of this.#used) {
+    for (const { home: at, release } of this.#used) {
+      const home = at(); // it may have moved since the capture
       const isOrdered = busy.length === 0 || (home !== null && busy.every((stream) => follows(home, stream)));
       (isOrdered ? now : later).push(release);
     }
@@ -80,19 +82,6 @@ export class GraphUse {
     void over.then(() => allOf([...later, end])).catch((error) => unheard("giving back what a graph has used", error));
     allOf(now);
   }
-}
-
-/** Calls all functions, also when some of them throw. @throws what the first of these has thrown */
-function allOf(functions: readonly (() => void)[]): void {
-  const errors: unknown[] = [];
-  for (const one of functions) {
-    try {
-      one();
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  if (errors.length > 0) throw errors[0];
 }
 
 /** Whether work of a stream is under way. One whose context is lost does nothing any more; one that cannot say may. */

@@ -173,7 +173,7 @@ export class Kernel {
 
   /** What a graph of this launch needs stays until the graph is gone. */
   #keep(args: readonly KernelArg[], capture: StreamCapture): void {
-    capture.keep({ home: null, release: this.#hold() });
+    capture.keep({ home: () => null, release: this.#hold() });
     for (const arg of args) if (isMemory(arg)) keepMemory(arg, capture);
   }
 

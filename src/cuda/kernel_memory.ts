@@ -78,5 +78,5 @@ export function keepMemory(memory: KernelMemory, capture: StreamCapture): void {
   const owner = memory.buffer ?? memory;
   const release = owner.pin?.();
   if (release === undefined) return;
-  capture.keep({ home: owner.stream ?? null, release });
+  capture.keep({ home: () => owner.stream ?? null, release });
 }

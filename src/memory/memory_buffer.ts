@@ -453,7 +453,7 @@ export class MemoryBuffer {
   /** If a stream is being captured, what was just enqueued there needs the memory as long as the graph is there. */
   #keep(stream: CudaStream): void {
     const capture = captureOf(stream);
-    if (capture !== null) capture.keep({ home: this.stream, release: this.pin() });
+    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });
   }
 }
 
