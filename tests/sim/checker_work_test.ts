@@ -64,6 +64,8 @@ function afterKernel(
 test("PTX says which parameters a kernel only reads", () => {
   const saxpy = paramsOf(arrays).get("saxpy") ?? []; // saxpy(float a, const float *x, float *y, int n)
   assertEquals(saxpy.map(({ size, writes }) => [size, writes]), [[4, false], [8, false], [8, true], [4, false]]);
+  const histogram = paramsOf(arrays).get("histogram") ?? []; // (const unsigned char *in, unsigned *out, int n): out[in[i]]
+  assertEquals(histogram.map(({ writes }) => writes), [false, true, false]);
   assertEquals(paramsOf("this is no PTX").size, 0);
 });
 

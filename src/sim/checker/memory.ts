@@ -119,10 +119,9 @@ export class Memory {
     return this.#freed.find(address);
   }
 
-  /** Memory is allocated: whatever was there before is over. */
+  /** Memory is allocated: whatever was there before is over, also if somebody else has freed it. */
   allocate(known: Known): void {
     this.#known.removeOverlapping(known.start, known.end);
-    this.#freed.removeOverlapping(known.start, known.end);
     this.#foreign.forget(known.start, known.end);
     this.#known.add(known);
   }

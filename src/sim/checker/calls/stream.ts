@@ -6,7 +6,8 @@
 import { CU_EVENT_WAIT, CU_STREAM } from "../../../../bindings/cuda_types.ts";
 import type { CudaDriver } from "../../../cuda/driver.ts";
 import type { Lane } from "../order.ts";
-import type { EventState, Watch } from "../watch.ts";
+import type { EventState } from "../stream_watch.ts";
+import type { Watch } from "../watch.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls of the group. */
