@@ -117,6 +117,7 @@ async function closeUnderWay(root: Root, moves: boolean): Promise<void> {
   assertThrows(() => graph.nodes, TypeError, "closed");
   using next = memory.allocate(size, { stream: home });
   next.fill(9, { stream: home });
+  home.synchronize(); // without the order that would leave the launch behind
   stream.synchronize();
   using part = new PinnedMemoryResource(device).allocate(size);
   next.copyTo(part, { stream: home });
