@@ -138,13 +138,18 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * truth values as bits (`bool1_packed`), of a dictionary-encoded array its indices, and of fixed-size lists of any of
    * these with an axis for each. The slot of a null holds anything: see {@linkcode ArrowArray.validity}.
    *
-   * @throws {ExchangeError} for elements that are no numbers, and for lists with nulls among themselves
+   * @throws {ExchangeError} for elements that are no numbers, for lists with nulls inside, and for bits that begin inside a
+   *   byte
    */
   get values(): StridedMemoryView {
     return valuesView(this);
   }
 
-  /** Which elements are not null, as a view of bits (`bool1_packed`); null if no bitmap says so, because all are not. */
+  /**
+   * Which elements are not null, as a view of bits (`bool1_packed`); null if there is no bitmap, because none is null.
+   *
+   * @throws {ExchangeError} if the array's offset lies inside a byte of the bitmap, where no view can begin
+   */
   get validity(): StridedMemoryView | null {
     return validityView(this);
   }

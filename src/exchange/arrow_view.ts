@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { DType, slice, StridedLayout } from "../layout/mod.ts";
+import { DType, StridedLayout } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowArray } from "./arrow_array.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "./arrow_device.ts";
@@ -87,13 +87,17 @@ function slots(
     const none = StridedMemoryView.fromTypedArray(new Uint8Array(0)).buffer;
     return StridedMemoryView.fromBuffer(bytes?.buffer ?? none, { shape, dtype, readonly: true });
   }
-  const layout = StridedLayout.dense([offset + dense.volume], dtype.itemsize)
-    .sliced(slice(offset, offset + dense.volume)).reshaped(shape);
-  const { buffer } = bytes;
+  const start = offset * dtype.itemsize;
+  if (!Number.isInteger(start)) {
+    throw new ExchangeError(
+      `Cannot view ${dtype.name} from element ${offset} of a buffer on: a view begins at a whole byte. Read with get() or ` +
+        "isNull(), or see the bytes in buffers.",
+    );
+  }
   return StridedMemoryView.fromImport({
-    buffer,
-    offset: bytes.offset + bytes.layout.sliceOffset,
-    layout,
+    buffer: bytes.buffer,
+    offset: bytes.offset + bytes.layout.sliceOffset + start,
+    layout: dense,
     dtype,
     readonly: true,
   });
@@ -120,22 +124,17 @@ export function arrayOfView(view: StridedMemoryView): ArrowArray {
   const [length] = shape;
   if (length === undefined) return refuse("Arrow has no arrays without axes. Reshape to (1).");
   if (!layout.isContiguousC) return refuse("its elements are not in C order without gaps. Copy to such memory first.");
-  // Elements that are bits may begin inside a byte: the bits before them are the array's offset.
-  const start = view.offset + layout.sliceOffsetInBytes;
-  const base = Math.floor(start);
-  const skipped = Math.round((start - base) / dtype.itemsize);
-  const size = layout.volume === 0 ? 0 : Math.ceil((skipped + layout.volume) * dtype.itemsize);
+  const size = view.nbytes;
   const bytes = StridedMemoryView.fromBuffer(view.buffer, {
     shape: [size],
     dtype: "uint8",
-    offset: size === 0 ? 0 : base,
+    offset: size === 0 ? 0 : view.offset + layout.sliceOffsetInBytes, // a view begins at a whole byte
     readonly: true,
   });
   let field: ArrowField = arrowField(format, { nullable: false });
   let array = new ArrowArray({
     field,
     length: layout.volume,
-    offset: layout.volume === 0 ? 0 : skipped,
     nullCount: 0,
     buffers: [null, bytes],
   });
