@@ -69,3 +69,15 @@ test("an updated executable keeps what the new graph uses, and lets go of what t
   assertEquals(simulated.live.allocations, 0);
   stream.synchronize();
 });
+
+test("a graph that uses nothing of ours keeps its context all the same", () => {
+  const { cuda, simulated, stream } = setUp();
+  const graph = stream.capture(() => {});
+  const exec = graph.instantiate();
+  stream.close();
+  cuda.close();
+  assertEquals(simulated.live.contexts, 1);
+  exec.close();
+  graph.close();
+  assertEquals([simulated.live.contexts, simulated.live.graphs], [0, 0]);
+});

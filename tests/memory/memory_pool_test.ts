@@ -38,6 +38,9 @@ test("a pool of one's own has the limits that it was given, and none that cannot
     assertThrows(() => MemoryPool.create(device, { releaseThreshold: size }), RangeError, words);
   }
   using resource = new DeviceMemoryResource(device, { maxSize: 2 ** 22, releaseThreshold: 99 });
+  for (const keep of [-1, 0.5, NaN, 2 ** 53]) {
+    assertThrows(() => resource.pool.trim(keep), RangeError, `Cannot trim a pool to ${keep} bytes`);
+  }
   assertEquals([resource.pool.isOwned, resource.pool.releaseThreshold], [true, 99]);
   assertThrows(() => resource.allocate(2 ** 23), CudaError, "CUDA_ERROR_OUT_OF_MEMORY");
   resource.allocate(2 ** 21).close();

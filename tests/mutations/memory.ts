@@ -65,9 +65,9 @@ export const memoryMutations: readonly Mutation[] = [
     "tests/memory/cuda_core_buffer_test.ts",
     "tests/memory/device_memory_resource_test.ts",
     "tests/memory/driver_memory_resource_test.ts",
-    programs,
-    "tests/sim/behaviours_test.ts",
     collection,
+    "tests/sim/behaviours_test.ts",
+    programs,
   ], [
     [
       "    holding.stream?.release();\n    holding.retained?.release();\n",

@@ -26,11 +26,7 @@ export const sharingMutations: readonly Mutation[] = [
       "    };\n    return importedBuffer({ ptr: piece.ptr",
       "The owner is never told, and keeps its memory for ever.",
     ],
-    [
-      "  const release = device.hold();\n",
-      "  const release = () => {};\n",
-      "The context goes before memory that was opened in it.",
-    ],
+
     ["        closeMemory(device, base, release);\n", "", "Memory of another process is never closed."],
     [
       "      freeAfter(home, () => {\n",
@@ -38,7 +34,6 @@ export const sharingMutations: readonly Mutation[] = [
       "Memory of another process is unmapped while work still uses it.",
     ],
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
-    ["  if (pool.isShareable) {\n", "  if (true) {\n", "Memory of a pool that cannot be shared is a nameless error."],
   ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
     ["    stream.record(event);\n", "", "The other process does not wait for our work."],
