@@ -102,19 +102,15 @@ export const pythonArrays: ArraySource = {
   speaks: "an array of Python",
   accepts: (source) => handles.has(source),
   take(source, options) {
-    const { python, object } = openHandle(source);
+    const handle = handles.get(source);
+    if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
+    const { python, object } = handle;
     return python.locked(() => {
       if (isArray(python, object)) return takeArray(python, object, options);
       throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
     });
   },
 };
-
-function openHandle(value: object): Handle {
-  const handle = handleOf(value);
-  if (handle === undefined) throw new TypeError("Cannot use this as an object of Python: it is none");
-  return handle;
-}
 
 /** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
 const askedInPassing = new Set(["then", "toJSON", "constructor"]);
@@ -147,7 +143,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
 function membersOf(handle: Handle, options: ImportOptions) {
   const { python } = handle;
   return {
-    $call: (...args: unknown[]) => python.locked(() => wrap(python, rawCall(handle, args), options)),
+    $call: (...args: unknown[]) => python.locked(() => wrap(python, rawCall(handle, args), orderOf(args, options))),
     $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
     $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
     $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
@@ -199,12 +195,12 @@ function setItem({ python, object }: Handle, key: unknown, value: unknown): void
   });
 }
 
-/** The result of a call; a device array in it is ordered on the stream of the first device view among the arguments. */
 function call(handle: Handle, args: readonly unknown[], options: ImportOptions): unknown {
   const { python } = handle;
   return python.locked(() => fromPython(python, rawCall(handle, args), orderOf(args, options)));
 }
 
+/** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
 function orderOf(args: readonly unknown[], options: ImportOptions): ImportOptions {
   if (options.stream !== undefined) return options;
   const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
