@@ -1,5 +1,6 @@
 /** What is used after it is gone, freed twice, or never given back; and what other calls mean for the order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import process from "node:process";
 import { test } from "node:test";
 import {
   CausalityChecker,
@@ -232,8 +233,38 @@ test("a checked driver leaves the simulator behind it within reach, and counts i
 });
 
 test("CAUSEWAY_CHECK is what counts if nothing else is said, and what is said counts more", () => {
-  using cuda = Cuda.simulate({ check: false });
-  assertEquals(CausalityChecker.of(cuda.driver), null);
-  using checked = Cuda.simulate({ check: true });
-  assert(CausalityChecker.of(checked.driver) !== null);
+  const set = (value: string) => process.env["CAUSEWAY_CHECK"] = value;
+  const before = process.env["CAUSEWAY_CHECK"] ?? "";
+  try {
+    for (
+      const [value, isChecked, saysLeaks] of [["1", true, true], ["order", true, false], ["", false, false]] as const
+    ) {
+      set(value);
+      const cuda = Cuda.simulate();
+      assertEquals(CausalityChecker.of(cuda.driver) !== null, isChecked, value);
+      cuda.device(0).createEvent();
+      if (saysLeaks) assertThrows(() => cuda.close(), CausalityError);
+      else cuda.close();
+      for (const check of [true, false]) {
+        using other = Cuda.simulate({ check });
+        assertEquals(CausalityChecker.of(other.driver) !== null, check, value);
+      }
+    }
+  } finally {
+    set(before);
+  }
+});
+
+test("the place of a call that repeats is known however often it does", () => {
+  const [report] = reportsOf(({ device, one, other }) => {
+    const buffer = new DeviceMemoryResource(device).allocate(bytes, { stream: one });
+    for (let i = 0; i < 1000; i++) buffer.fill(i % 256, { stream: one });
+    other.wait(device.createStream()); // a wait that does not help
+    buffer.fill(1, { stream: other });
+    one.wait(other);
+    buffer.close();
+  });
+  for (const call of [report?.first, report?.second]) {
+    assert(call?.stack[0]?.includes("checker_lifetime_test.ts"), String(call?.stack));
+  }
 });
