@@ -72,6 +72,7 @@ export class CudaDevice {
   #memory: DeviceMemoryResource | undefined;
   readonly #holders = new Holders(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
+  readonly #freedOn = new Set<CudaDevice>();
 
   /** Use `Cuda.open().devices`. */
   constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[]) {
@@ -370,9 +371,24 @@ export class CudaDevice {
     );
   }
 
+  /**
+   * Remembers that memory of this device was freed on a stream of another one. Such a free is done when that stream comes to
+   * it, and needs this device's context: so the context is not released before.
+   */
+  freedOn(other: CudaDevice): void {
+    if (other !== this) this.#freedOn.add(other);
+  }
+
   #release(): void {
+    for (const other of this.#freedOn) other.#finish();
     if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
     this.#arena.close();
+  }
+
+  /** Waits for the context's work, if there is a context. What has failed there is over as well. */
+  #finish(): void {
+    if (this.#context === 0n || this.#holders.isDestroyed) return; // a context that is released has finished
+    this.within(() => this.driver.context.cuCtxSynchronize());
   }
 
   #check(call: string, code: number): void {

@@ -129,6 +129,7 @@ function giveBack(holding: Holding): void {
   holding.owner = undefined;
   try {
     holding.free(holding.ptr, holding.stream);
+    if (holding.stream !== null) holding.retained?.freedOn(holding.stream.device);
   } finally {
     holding.stream?.release();
     holding.retained?.release();
