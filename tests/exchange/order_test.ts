@@ -83,14 +83,16 @@ test("a release comes after the work of every device that can reach the memory, 
       fc.boolean(),
       (kind, peers, active, isOld, isAlone) => {
         const driverVersion = isOld ? 12040 : 13000;
-        const cuda = Cuda.simulate({ devices, schedule: "latest", driverVersion });
+        // Memory of the host is reached by devices that do not reach each other, too.
+        const canAccessPeer = () => kind !== "pinned" && kind !== "managed";
+        const cuda = Cuda.simulate({ devices, schedule: "latest", driverVersion, canAccessPeer });
         const simulated = SimulatedDriver.of(cuda.driver);
         const owner = cuda.device(0);
         const flags = new PinnedMemoryResource(owner).allocate(devices);
         const bytes = flags.bytes().fill(0);
         const home = owner.createStream();
         const pool = new DeviceMemoryResource(owner, {});
-        pool.peerAccessibleBy = peers;
+        if (canAccessPeer()) pool.peerAccessibleBy = peers;
         const resources = {
           pool,
           "closed pool": pool,

@@ -26,7 +26,8 @@ export const graphMutations: readonly Mutation[] = [
     ],
     ["  active.add(capture);\n", "", "Nobody knows that a capture has begun."],
     ["  active.delete(capture);\n", "", "Nothing is given back any more after a capture."],
-    ["  for (const { work } of due) work();\n", "", "What was to be given back during a capture never is."],
+    ["  allOf(due.map(({ work }) => work));\n", "", "What was to be given back during a capture never is."],
+
     [
       "  for (const capture of active) capture.recorded(event, capture.includes(stream));\n",
       "",
