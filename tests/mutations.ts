@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { checkerMutations } from "./mutations/checker.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
 import { exchangeMutations } from "./mutations/exchange.ts";
 import { graphMutations } from "./mutations/graphs.ts";
@@ -24,4 +25,5 @@ export const mutations: readonly Mutation[] = [
   ...sharingMutations,
   ...exchangeMutations,
   ...layoutMutations,
+  ...checkerMutations,
 ];

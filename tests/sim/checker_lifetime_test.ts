@@ -201,7 +201,7 @@ test("a stream that has only waited, and is destroyed, still hands on what it wa
 });
 
 test("a wait for completed() is a wait of the host, also if more was enqueued meanwhile", async () => {
-  const cuda = Cuda.simulate({ check: true, schedule: "round-robin" });
+  const cuda = Cuda.simulate({ check: true, schedule: "latest" });
   const device = cuda.device(0);
   {
     using one = device.createStream();

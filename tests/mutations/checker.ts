@@ -1,0 +1,108 @@
+/** The protective lines of the causality checker. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const laws = "tests/sim/checker_test.ts";
+const work = "tests/sim/checker_work_test.ts";
+const lifetime = "tests/sim/checker_lifetime_test.ts";
+const folder = "src/sim/checker";
+
+/** What can be broken there. */
+export const checkerMutations: readonly Mutation[] = [
+  ...inFile(`${folder}/order.ts`, [laws], [
+    ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
+    ["      join(clock, context.gate);\n", "", "What a whole context waits for is reported."],
+    ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
+    ["      join(clock, legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
+    ["clock.every((tick, lane) => this.isOver(lane, tick))", "true", "A new stream inherits what an old one did."],
+    ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
+    ["    context.gateVersion++;\n", "", "What a context waits for is not seen."],
+    ["    const tick = lane.tick + 1;", "    const tick = lane.tick;", "Work is taken for the work before it."],
+    [
+      "lane === context.legacy ? [...context.lanes].filter(({ isBlocking }) => isBlocking) : [lane]",
+      "[lane]",
+      "Waiting for the default stream is not waiting for the streams that it waits for.",
+    ],
+  ]),
+  ...inFile(`${folder}/access.ts`, [laws], [
+    [
+      "if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }",
+      "",
+      "A write over a read is missed.",
+    ],
+    [
+      "    if (this.write !== null && !isBefore(this.write, clock)) return this.write;\n",
+      "",
+      "Nothing follows a write.",
+    ],
+    ["      conflict ??= span.history.conflict(true, clock);\n", "", "Writes of a part are missed."],
+    ["      conflict ??= span.history.conflict(false, clock);\n", "", "Reads of a part are missed."],
+    [
+      "      if (span.end > end) pieces.push({ start: end, end: span.end, history: copyOf(span.history) });\n",
+      "",
+      "What is behind a written part is forgotten.",
+    ],
+    ["    gap(end);\n", "", "A read of what nobody has touched is forgotten."],
+    [
+      "if (this.write !== null && order.isOver(this.write.lane.index, this.write.tick)) this.write = null;",
+      "this.write = null;",
+      "A write is forgotten before the host has waited for it.",
+    ],
+  ]),
+  ...inFile(`${folder}/calls/stream.ts`, [laws], [
+    ["        order.wait(lane, clock);\n", "", "Waits for events are not seen."],
+    [
+      '      if (code === 0) waitedFor(lane, "cuStreamQuery");',
+      '      waitedFor(lane, "cuStreamQuery");',
+      "A stream that is asked too early counts as done.",
+    ],
+  ]),
+  ...inFile(`${folder}/calls/event.ts`, [laws], [
+    ["clock: [...lane.clock]", "clock: lane.clock", "An event stands for what comes after it, too."],
+    ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "What an event's answer says is not seen."],
+    [
+      '      if (code === 0) passed(state, "cuEventQuery");',
+      '      passed(state, "cuEventQuery");',
+      "An event that is asked too early counts as done.",
+    ],
+  ]),
+  ...inFile(`${folder}/calls/context.ts`, [laws], [
+    ["        join(clock, lane.clock);\n", "", "An event of a whole context stands for nothing."],
+  ]),
+  ...inFile(`${folder}/calls/transfer.ts`, [laws], [
+    ["watch.readByHost(call, start, end);", ";", "What the host reads during an upload is not seen."],
+    ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
+  ]),
+  ...inFile(`${folder}/watch.ts`, [laws, work], [
+    ["    this.order.wait(lane, graph.last);\n", "", "A launch does not wait for the last one."],
+    ["    graph.last = [...lane.clock];\n", "", "A launch does not wait for the last one."],
+    ["    if (!graph.examined) this.#examine(lane, graph);\n", "", "Branches of a graph are not compared."],
+    [
+      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", known.start, known.end, known);',
+      "",
+      "Memory of a pool that is freed at once may be in use.",
+    ],
+  ]),
+  ...inFile(`${folder}/work.ts`, [laws], [
+    ["const isSolid = pitch === width || height === 1;", "const isSolid = true;", "Columns that interleave collide."],
+  ]),
+  ...inFile(`${folder}/memory.ts`, [work], [
+    ["return conflict ?? kernel;", "return conflict;", "Kernels are unordered with nothing."],
+  ]),
+  ...inFile(`${folder}/kernel_params.ts`, [work], [
+    [
+      ' || (opcode === "ld" && !modifiers.includes("param"))',
+      "",
+      "Memory whose values are used as an index counts as written to.",
+    ],
+  ]),
+  ...inFile(`${folder}/checker.ts`, [lifetime], [
+    [
+      'return () => watch.hostWaits(clock, "completed()", [seq]);',
+      "return () => {};",
+      "Waiting for completed() is no wait.",
+    ],
+  ]),
+  ...inFile(`${folder}/things.ts`, [lifetime], [
+    [".filter(({ handle }) => !this.#closed.has(handle))", "", "What is closed and still needed counts as left."],
+  ]),
+];
