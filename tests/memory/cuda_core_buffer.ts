@@ -242,6 +242,12 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
         assertThrows(() => buffer.fill(value, { stream, width }), RangeError, words);
       }
       assertThrows(() => buffer.fill(1, { stream, width: 4 }), RangeError, "Cannot fill 6 bytes with values of 4");
+      using block = all.resources.pool.allocate(16, { stream });
+      for (const [offset, width] of [[1, 2], [1, 4], [2, 4]] as const) {
+        const shifted = MemoryBuffer.fromPointer(block.ptr + BigInt(offset), 8, { device: all.device });
+        assertThrows(() => shifted.fill(1, { stream, width }), RangeError, `Cannot fill from address ${shifted.ptr}`);
+        shifted.fill(1, { stream });
+      }
     },
   },
   {
