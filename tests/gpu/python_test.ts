@@ -256,6 +256,8 @@ test(...perTorch("functions of torch take views and return views, on the stream 
   const torch = python.import("torch");
   using cuda = Cuda.open();
   const { buffer } = upload(cuda.device(0), new Uint8Array(Float32Array.of(-1, 2, -3, 4, 5, -6).buffer));
+  using home = cuda.device(0).createStream();
+  buffer.setHomeStream(home);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
   {
     using y: StridedMemoryView = torch["nn"].functional.relu(view);

@@ -119,6 +119,7 @@ class Run {
   #orders = 0;
   #dropped = 0;
   #mustNotWait = false;
+  #isClosing = false;
 
   constructor(cuda: Cuda, { devices, steps, downloads }: Program, options: RunOptions) {
     this.#cuda = cuda;
@@ -215,7 +216,10 @@ class Run {
       () => this.#streams.forEach((one) => one.close()),
       () => resources.forEach((one) => one instanceof DeviceMemoryResource && one.close()),
       () => this.#closeBuffers(),
-      () => this.#cuda.close(),
+      () => {
+        this.#isClosing = true;
+        this.#cuda.close();
+      },
     ];
     for (const event of this.#events) event.close();
     for (let left = closers.length; left > 0; left--) {
@@ -319,7 +323,8 @@ class Run {
         cuEventSynchronize: (event) => (waits("cuEventSynchronize"), cuEventSynchronize(event)),
       })),
       intercept(driver, "context", ({ cuCtxSynchronize }) => ({
-        cuCtxSynchronize: () => (waits("cuCtxSynchronize"), cuCtxSynchronize()),
+        // Once the Cuda is closed contexts go with their last user, and frees on other devices' streams must be over then.
+        cuCtxSynchronize: () => (this.#isClosing || waits("cuCtxSynchronize"), cuCtxSynchronize()),
       })),
       () => arena.close(),
     );

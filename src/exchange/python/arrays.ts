@@ -116,12 +116,14 @@ function streamFor(python: Interpreter, { stream, device }: ImportOptions): bigi
   return device === undefined ? python.share(python.singletons.none) : python.integer(1n);
 }
 
-/** Names that capsules keep the address of; never freed. */
-const names = new NativeArena();
-const used = {
-  dltensor: names.cString("used_dltensor"),
-  dltensor_versioned: names.cString("used_dltensor_versioned"),
-};
+/** What capsules are called once their tensor is taken: they keep the address, so the names are never freed. */
+const used = new Map<string, bigint>();
+
+function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
+  let address = used.get(name);
+  if (address === undefined) used.set(name, address = new NativeArena().cString(`used_${name}`));
+  return address;
+}
 
 /** The tensor in a capsule, taken over as the protocol says. */
 function unpack({ api: { capsules } }: Interpreter, capsule: bigint): DlpackTensor {
@@ -130,7 +132,7 @@ function unpack({ api: { capsules } }: Interpreter, capsule: bigint): DlpackTens
     throw new ExchangeError(`Cannot import by DLPack: __dlpack__() returned a capsule named "${name}"`);
   }
   const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
-  capsules.PyCapsule_SetName(capsule, used[name]);
+  capsules.PyCapsule_SetName(capsule, usedName(name));
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 

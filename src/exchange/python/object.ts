@@ -205,7 +205,8 @@ function orderOf(args: readonly unknown[], options: ImportOptions): ImportOption
   if (options.stream !== undefined) return options;
   const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
   if (!(view instanceof StridedMemoryView) || view.device === null) return options;
-  return view.stream === null ? { device: view.device } : { stream: view.stream };
+  // A closed stream lives as long as buffers have it as their home, and takes no new ones.
+  return view.stream === null || view.stream.isClosed ? { device: view.device } : { stream: view.stream };
 }
 
 function rawCall({ python, object }: Handle, args: readonly unknown[]): bigint {
