@@ -275,8 +275,12 @@ export function encode(model: Model, values: readonly Value[], quirk: Quirks): E
   const head = { length: values.length, offset: quirk.offset };
   const { dictionary } = model;
   if (dictionary !== null) {
-    const indices = encode({ ...model, dictionary: null }, slots.map((_, i) => indexFor(model.format, i)), plain);
-    const entries = encode(dictionary, slots.slice(0, maxIndex), { ...quirk, offset: quirk.gap });
+    const places = new Map(slots.map((slot) => [keyOf(slot), slot])); // each value once, or nested lists would have too many
+    fc.pre(places.size <= maxIndex);
+    const keys = [...places.keys()];
+    const index = (slot: Value) => indexFor(model.format, keys.indexOf(keyOf(slot)));
+    const indices = encode({ ...model, dictionary: null }, slots.map(index), plain);
+    const entries = encode(dictionary, [...places.values()], { ...quirk, offset: quirk.gap });
     // Entries say themselves which are null, so no index is.
     return { ...indices, ...head, nullCount: 0, dictionary: entries };
   }
@@ -296,8 +300,17 @@ const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: fal
 /** How many entries an index of 8 bits can name. */
 const maxIndex = 100;
 
+/** The same text for equal values, and for no others. */
+function keyOf(value: Value): string {
+  return JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === "bigint") return { bigint: `${part}` };
+    if (typeof part === "number") return { number: Object.is(part, -0) ? "-0" : `${part}` };
+    return part instanceof Uint8Array ? { bytes: [...part].join() } : part;
+  });
+}
+
 function indexFor(format: string, at: number): Value {
-  return /l/i.test(format) ? BigInt(at % maxIndex) : at % maxIndex;
+  return /l/i.test(format) ? BigInt(at) : at;
 }
 
 interface Body {

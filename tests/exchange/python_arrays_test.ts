@@ -272,7 +272,7 @@ test(...needs(missing, "what is no array, or no array that can be handed over, i
   assert(liveExports() >= 0);
 });
 
-const core = findPython("numpy", "cuda-core");
+const core = findPython("numpy", "cuda-core", "cuda-bindings");
 
 test(...needs(typeof core === "string" ? core : null, "cuda.core sees host memory of ours where it is"), () => {
   const python = open();
