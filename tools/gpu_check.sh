@@ -27,6 +27,6 @@ if python3 -c "import numpy as np; np.save('$large', np.random.default_rng(7).no
   rm -f "$large"
 fi
 section "tests/gpu" "${tests[@]}" tests/gpu
-sed -i 's/\x1b\[[0-9;]*m//g' "$report"
+sed -i "s/\x1b\[[0-9;]*m//g; s#file://$PWD/##g; s#$PWD/##g" "$report"
 cat "$report"
 exit $status
