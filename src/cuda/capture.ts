@@ -162,7 +162,7 @@ export class StreamCapture {
     const out = arena.out("ptr");
     const { device, handle } = this.stream;
     const code = this.stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
-    for (const stream of this.#streams.values()) stream.release();
+    allOf([...this.#streams.values()].map((stream) => () => stream.release()));
     return [code, out.value];
   }
 }

@@ -73,13 +73,12 @@ export class GraphUse {
       const isOrdered = busy.length === 0 || (home !== null && busy.every((stream) => follows(home, stream)));
       (isOrdered ? now : later).push(release);
     }
-    const end = () => {
-      for (const stream of this.#streams) stream.release();
-      this.#releaseDevice();
-    };
-    if (later.length === 0) return allOf([...now, end]);
+    const end = [...[...this.#streams].map((stream) => () => stream.release()), this.#releaseDevice];
+    if (later.length === 0) return allOf([...now, ...end]);
     const over = Promise.allSettled(busy.map((stream) => stream.completed()));
-    void over.then(() => allOf([...later, end])).catch((error) => unheard("giving back what a graph has used", error));
+    void over.then(() => allOf([...later, ...end])).catch((error) =>
+      unheard("giving back what a graph has used", error)
+    );
     allOf(now);
   }
 }

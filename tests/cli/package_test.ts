@@ -1,5 +1,5 @@
 /** The scripts of package.json, as `bun run` calls them. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -8,11 +8,11 @@ import { findBun } from "../../tools/bun.ts";
 test("bun run uses the Bun that runs, not the package of that name, which Deno installs without its program", () => {
   // `deno task` puts node_modules/.bin/bun there; a script that says just "bun" finds that one first, and fails.
   const cwd = fileURLToPath(new URL("../..", import.meta.url));
-  const { status, stdout, stderr } = spawnSync(findBun(), ["run", "causeway", "doctor", "--json"], {
+  const { status, stdout, stderr } = spawnSync(findBun(), ["run", "causeway", "--help"], {
     cwd,
     encoding: "utf8",
     timeout: 60_000,
   });
   assertEquals(status, 0, stderr);
-  assertEquals(typeof JSON.parse(stdout), "object");
+  assert(stdout.includes("doctor"), stdout);
 });

@@ -106,7 +106,8 @@ test("what one process writes into memory of a shared pool the other reads, and 
     mine.synchronize();
     assertEquals([live(here).pools, live(there).pools, live(here).allocations], [0, 0, 0]);
   }
-  assertEquals(openFiles(), before);
+  // Files of other tests, which the collector closes meanwhile, may be gone as well.
+  assert(openFiles() <= before, `${openFiles()} files are open, and ${before} were`);
 });
 
 /** Writes here, reads there, with or without the event between. @returns whether the reader saw what was written */
