@@ -50,7 +50,7 @@ export const graphMutations: readonly Mutation[] = [
     ["    this.#ended = true;\n", "", "Ending twice gives back twice."],
     ["    stream.retain();\n", "", "A stream that is destroyed meanwhile spoils the capture."],
     [
-      "    for (const stream of this.#streams.values()) stream.release();\n",
+      "    allOf([...this.#streams.values()].map((stream) => () => stream.release()));\n",
       "",
       "The streams of a capture are never destroyed.",
     ],
@@ -72,11 +72,11 @@ export const graphMutations: readonly Mutation[] = [
     ],
     ["    stream.retain();\n    this.#streams.add(stream);\n", "", "Memory is freed under a launch."],
     [
-      "      for (const stream of this.#streams) stream.release();\n",
-      "",
+      "[...[...this.#streams].map((stream) => () => stream.release()), this.#releaseDevice];",
+      "[this.#releaseDevice];",
       "Streams that graphs were launched on are never destroyed.",
     ],
-    ["      this.#releaseDevice();\n", "", "A device is never given back once it had a graph."],
+    [", this.#releaseDevice];", "];", "A device is never given back once it had a graph."],
     ["    return !stream.isDone;\n", "    return false;\n", "Memory is freed under a launch."],
     ["    home.wait(stream);\n", "", "Memory is freed under a launch."],
   ]),
