@@ -1,6 +1,7 @@
 /** The scripts of package.json, as `bun run` calls them. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findBun } from "../../tools/bun.ts";
@@ -10,6 +11,7 @@ test("bun run uses the Bun that runs, not the package of that name, which Deno i
   const cwd = fileURLToPath(new URL("../..", import.meta.url));
   const { status, stdout, stderr } = spawnSync(findBun(), ["run", "causeway", "--help"], {
     cwd,
+    env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))), // npx leaves its own
     encoding: "utf8",
     timeout: 60_000,
   });
