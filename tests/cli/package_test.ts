@@ -1,7 +1,6 @@
 /** The scripts of package.json, as `bun run` calls them. */
 import { assert, assertEquals } from "@std/assert";
 import { spawnSync } from "node:child_process";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { findBun } from "../../tools/bun.ts";
@@ -9,9 +8,9 @@ import { findBun } from "../../tools/bun.ts";
 test("bun run uses the Bun that runs, not the package of that name, which Deno installs without its program", () => {
   // `deno task` puts node_modules/.bin/bun there; a script that says just "bun" finds that one first, and fails.
   const cwd = fileURLToPath(new URL("../..", import.meta.url));
-  const { status, stdout, stderr } = spawnSync(findBun(), ["run", "causeway", "--help"], {
+  // As a person calls it: npx, which may have started these tests, leaves a variable of its own.
+  const { status, stdout, stderr } = spawnSync("env", ["-u", "npm_execpath", findBun(), "run", "causeway", "--help"], {
     cwd,
-    env: Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))), // npx leaves its own
     encoding: "utf8",
     timeout: 60_000,
   });
