@@ -131,8 +131,12 @@ function giveBack(holding: Holding): void {
     holding.free(holding.ptr, holding.stream);
     if (holding.stream !== null) holding.retained?.freedOn(holding.stream.device);
   } finally {
-    holding.stream?.release();
-    holding.retained?.release();
+    // The memory's device first: its context must not go before the free is over, which the home's can still tell.
+    try {
+      holding.retained?.release();
+    } finally {
+      holding.stream?.release();
+    }
   }
 }
 

@@ -25,4 +25,5 @@ test("memory of a resource of one's own keeps its device's context, also with it
   buffer.close();
   assertEquals(released, [0], "no context is released before the free");
   assertEquals(simulated?.calls("cuDevicePrimaryCtxRelease_v2"), 2, "and both are after it");
+  assertEquals(simulated?.calls("cuCtxSynchronize"), 1, "once the free on the other device's stream is over");
 });

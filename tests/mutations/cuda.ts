@@ -32,6 +32,13 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
+  ...inFile("src/cuda/device.ts", ["tests/memory/context_test.ts"], [
+    [
+      "    for (const other of this.#freedOn) other.#finish();\n",
+      "",
+      "A context goes while another device's stream has yet to free its memory.",
+    ],
+  ]),
   ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts", programs], [
     [
       "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    if (this.#context",

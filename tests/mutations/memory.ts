@@ -70,11 +70,11 @@ export const memoryMutations: readonly Mutation[] = [
     programs,
   ], [
     [
-      "    holding.stream?.release();\n    holding.retained?.release();\n",
-      "    holding.retained?.release();\n",
+      "      holding.retained?.release();\n    } finally {\n      holding.stream?.release();\n",
+      "      holding.retained?.release();\n    } finally {\n",
       "A stream is never destroyed.",
     ],
-    ["    holding.retained?.release();\n", "", "A device is never given back."],
+    ["      holding.retained?.release();\n", "", "A device is never given back."],
 
     [
       "  if (!holding.closed || holding.pins > 0) return;\n",
