@@ -53,6 +53,11 @@ export class ArrowStreamExport {
     untaken.register(this, stream, this);
   }
 
+  /** Whether it is an ArrowDeviceArrayStream. */
+  get isDevice(): boolean {
+    return this.#stream.isDevice;
+  }
+
   /** Whether the consumer has released the stream. Arrays that it took from it may still be out. */
   get released(): boolean {
     return this.#stream.isReleased();
@@ -90,18 +95,20 @@ const untaken = new FinalizationRegistry<LiveStream>((stream) => stream.release(
 /** A stream that is out: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
 class LiveStream implements LiveExport {
   readonly address: bigint;
+  readonly isDevice: boolean;
   readonly #block: Block;
   readonly #state: number;
   readonly #callback: bigint;
   readonly #itemBytes: number;
   #finished = false;
 
-  constructor(block: Block, stream: number, state: number, callback: bigint, itemBytes: number) {
+  constructor(block: Block, stream: number, state: number, isDevice: boolean) {
     this.address = block.address(stream);
+    this.isDevice = isDevice;
     this.#block = block;
     this.#state = state;
-    this.#callback = callback;
-    this.#itemBytes = itemBytes;
+    this.#callback = releaseThunks().address[isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream"];
+    this.#itemBytes = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct).size;
     addExport(this);
   }
 
@@ -212,5 +219,5 @@ function writeStream(
     libc().memory.memcpy(block.address(schemas + i * schemaBytes), address, BigInt(schemaBytes));
     struct(ArrowSchema).at(address).release = 0n;
   }
-  return new LiveStream(block, stream, state, callback, size);
+  return new LiveStream(block, stream, state, isDevice);
 }

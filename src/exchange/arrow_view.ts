@@ -166,13 +166,20 @@ export function viewToArrow(
 
 /** Imports an array of numbers as a view. See `StridedMemoryView.fromArrowDevice`. */
 export function viewFromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView {
-  const array = importArrow(source, options, (candidate) => {
-    if (hasNulls(candidate)) throw nullsInView(candidate);
-    valuesView(candidate); // throws if there are none
-  });
+  const array = importArrow(source, options, viewOfArrow); // throws if there are no numbers
   const { buffer, offset, layout, dtype } = array.values;
   const onClose = () => array.close();
   return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: true, onClose });
+}
+
+/**
+ * The elements of an array as a view of the same memory.
+ *
+ * @throws {ExchangeError} if they are no numbers, or a null is among them
+ */
+export function viewOfArrow(array: ArrowArray): StridedMemoryView {
+  if (hasNulls(array)) throw nullsInView(array);
+  return valuesView(array);
 }
 
 function nullsInView({ knownNullCount }: ArrowArray): ExchangeError {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { CudaDevice } from "../../cuda/device.ts";
 import { libcuda } from "../../cuda/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
 import { libc } from "../../ffi/libc.ts";
@@ -21,14 +22,16 @@ import { copyOut } from "./values.ts";
 /**
  * A new reference to an `Array` of the prelude over a view. It keeps the memory allocated until Python has let go of it.
  *
+ * @param arrow makes a new reference to what it is in Arrow, if that is more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
-export function lend(python: Interpreter, view: StridedMemoryView): bigint {
+export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
   const { device, dtype, layout, stream } = view;
-  if (device !== null) bindCuda(python, view);
+  if (device !== null) bindCuda(python, device);
   const { none, true: yes, false: no } = python.singletons;
   const numbers = (values: readonly number[]) => python.tuple(values.map((value) => python.integer(BigInt(value))));
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
+  const text = (value: string | null) => value === null ? python.share(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders its consumers when they come
   python.hasLent = true;
@@ -36,9 +39,11 @@ export function lend(python: Interpreter, view: StridedMemoryView): bigint {
     return python.callHelper("Array", [
       python.integer(tensor),
       python.text(dtype.name),
+      text(layout.isContiguousC ? dtype.arrowFormat : null),
+      arrow?.() ?? python.share(none),
       numbers(view.shape),
       isDense ? python.share(none) : numbers(layout.stridesInBytes),
-      dtype.typestr === null ? python.share(none) : python.text(dtype.typestr),
+      text(dtype.typestr),
       // NumPy makes memory of its own for NULL. Nobody reads an array without elements, wherever it says that it is.
       python.integer(view.ptr === 0n && device === null ? tensor : view.ptr),
       python.share(view.readonly ? yes : no),
@@ -63,10 +68,14 @@ const cudaFunctions = [
 
 const cudaBound = new WeakSet<Interpreter>();
 
-/** Lets Python order its streams after ours: by the driver itself, because no JavaScript can run when Python asks. */
-function bindCuda(python: Interpreter, { device }: StridedMemoryView): void {
+/**
+ * Lets Python order its streams after ours: by the driver itself, because no JavaScript can run when Python asks.
+ *
+ * @throws {ExchangeError} for a simulated device
+ */
+export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const { functions, handle } = openLibrary(libcuda);
-  if (device?.driver !== functions) {
+  if (device.driver !== functions) {
     throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
   }
   if (cudaBound.has(python)) return;

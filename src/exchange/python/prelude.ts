@@ -9,6 +9,8 @@
  * @module
  */
 
+import { arrowPrelude } from "./prelude_arrow.ts";
+
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
 import ctypes, sys, threading, traceback
@@ -79,19 +81,20 @@ def look():
     "Takes back what was in capsules that went unused."
     with lock:
         for one, count in zip(list(offered), references(offered)):
-            if capsule_name(one).startswith(b"used_"): offered.remove(one)
+            name = capsule_name(one)
+            if name.startswith(b"used_"): offered.remove(one)
             elif count <= alone + 1: # the copy of the list
                 offered.remove(one)
-                give_back(capsule_pointer(one, capsule_name(one)))
+                take_back(name, capsule_pointer(one, name))
 
 lock = threading.RLock()
+${arrowPrelude}
+class Array(SpeaksArrow):
+    "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
+    __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home", "__weakref__"
 
-class Array:
-    "An array of another owner, for whoever speaks one of the protocols."
-    __slots__ = "tensor", "name", "interface", "device", "context", "home", "__weakref__"
-
-    def __init__(self, tensor, name, shape, strides, typestr, address, readonly, device, context, home):
-        self.tensor, self.name, self.device = tensor, name, device
+    def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
+        self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
         self.context, self.home = context, home
         self.interface = {
             "shape": shape, "strides": strides, "typestr": typestr, "data": (address, readonly), "version": 3,
@@ -99,6 +102,12 @@ class Array:
 
     def __del__(self):
         release(self.tensor)
+
+    def arrow_schema(self):
+        return field_of(self) if self.arrow is None else self.arrow.arrow_schema()
+
+    def arrow_array(self):
+        return elements_of(self) if self.arrow is None else self.arrow.arrow_array()
 
     def __dlpack_device__(self):
         return self.device

@@ -12,7 +12,10 @@ import { arraySourceOf } from "../../view/protocols.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import type { ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
+import { ArrowArray } from "../arrow_array.ts";
+import { ArrowStreamExport } from "../arrow_stream_export.ts";
 import { isArray, lend, takeArray } from "./arrays.ts";
+import { lendArrow, lendStream } from "./arrow_lend.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf, wrap } from "./object.ts";
@@ -56,6 +59,8 @@ function objectToPython(python: Interpreter, value: object, above: Path): bigint
   if (Array.isArray(value)) return list(python, value, inside);
   if (value instanceof Map) return dict(python, [...value], inside);
   if (value instanceof Slice) return python.callHelper("slice", all(python, [value.start, value.stop, value.step]));
+  if (value instanceof ArrowArray) return lendArrow(python, value);
+  if (value instanceof ArrowStreamExport) return lendStream(python, value);
   if (value instanceof ArrayBuffer) return lend(python, StridedMemoryView.from(new Uint8Array(value)));
   if (value instanceof StridedMemoryView || ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
     return lend(python, StridedMemoryView.from(value));

@@ -1,0 +1,210 @@
+/**
+ * The half of the exchange with Arrow that is written in Python: what a view, an Arrow array and an Arrow stream of ours
+ * are there.
+ *
+ * A consumer of Arrow takes structs over and gives each back by its release callback, on whatever thread. As with DLPack
+ * no JavaScript can run then: each time a library asks, the structs are copied or made here, and their callbacks are
+ * Python's. What is copied keeps the original alive, which is ours and is released when nothing holds it any more.
+ *
+ * @module
+ */
+
+/** Python source, a part of the prelude. */
+export const arrowPrelude = `
+import itertools
+
+def struct(name, *fields):
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+pointer, long = ctypes.c_void_p, ctypes.c_int64
+ArrowSchema = struct("ArrowSchema", ("format", pointer), ("name", pointer), ("metadata", pointer), ("flags", long),
+    ("n_children", long), ("children", pointer), ("dictionary", pointer), ("release", pointer), ("private_data", pointer))
+ArrowArray = struct("ArrowArray", ("length", long), ("null_count", long), ("offset", long), ("n_buffers", long),
+    ("n_children", long), ("buffers", pointer), ("children", pointer), ("dictionary", pointer), ("release", pointer),
+    ("private_data", pointer))
+ArrowDeviceArray = struct("ArrowDeviceArray", ("array", ArrowArray), ("device_id", long),
+    ("device_type", ctypes.c_int32), ("sync_event", pointer), ("reserved", long * 3))
+ArrowArrayStream = struct("ArrowArrayStream", ("get_schema", pointer), ("get_next", pointer),
+    ("get_last_error", pointer), ("release", pointer), ("private_data", pointer))
+ArrowDeviceArrayStream = struct("ArrowDeviceArrayStream", ("device_type", ctypes.c_int32), ("get_schema", pointer),
+    ("get_next", pointer), ("get_last_error", pointer), ("release", pointer), ("private_data", pointer))
+
+held = {} # structs that a consumer has, with what they keep alive, by the number in private_data: structs may be moved
+numbers = itertools.count(1)
+
+def ender(kind):
+    "The release callback of structs of a kind."
+    @deleter
+    def end(address):
+        one = kind.from_address(address)
+        inner = held.pop(one.private_data)[-1]
+        one.release = None
+        for part in inner:
+            if part.release: end(ctypes.addressof(part)) # unless it was moved out, and lives on
+    return end
+
+enders = {ArrowSchema: ender(ArrowSchema), ArrowArray: ender(ArrowArray)}
+
+def handed(one, owner, children, dictionary=None):
+    "A struct for a consumer, with those inside it: until it is released its owner is kept alive."
+    inner = list(children) if dictionary is None else [*children, dictionary]
+    table = (pointer * len(children))(*map(ctypes.addressof, children))
+    one.n_children, one.children = len(children), ctypes.addressof(table) if children else None
+    one.dictionary = None if dictionary is None else ctypes.addressof(dictionary)
+    one.release = ctypes.cast(enders[type(one)], pointer).value
+    one.private_data = number = next(numbers)
+    held[number] = owner, one, table, inner
+    return one
+
+def copied(kind, address, owner):
+    "A copy of a struct of ours, and of those inside it. The texts and buffers that they lead to are the original's."
+    one = kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(kind)))
+    children = (pointer * one.n_children).from_address(one.children) if one.n_children else ()
+    return handed(one, owner, [copied(kind, child, owner) for child in children],
+        copied(kind, one.dictionary, owner) if one.dictionary else None)
+
+offered_structs = {} # structs in capsules, by address
+
+def offer(one, name):
+    "A capsule that nobody need use: what is not moved out of it is released when it has gone."
+    address = ctypes.addressof(one)
+    offered_structs[address] = one
+    capsule = new_capsule(address, name, None)
+    look()
+    with lock: offered.append(capsule)
+    return capsule
+
+def take_back(name, address):
+    "Releases what is still in a capsule that has gone."
+    if name.startswith(b"dltensor"): return give_back(address)
+    one = offered_structs.pop(address)
+    if type(one) is ArrowDeviceArray: one = one.array
+    if one.release: deleter(one.release)(address)
+
+def only_known(options):
+    unknown = [name for name, value in options.items() if value is not None]
+    if unknown: raise NotImplementedError("cannot hand over with the option %s: it is not known" % unknown[0])
+
+class SpeaksArrow:
+    "The protocol's methods. A requested schema is left to the consumer, who can convert: the data goes out as it is."
+    __slots__ = ()
+
+    def __arrow_c_schema__(self):
+        return offer(self.arrow_schema(), b"arrow_schema")
+
+    def __arrow_c_array__(self, requested_schema=None):
+        one = self.arrow_array()
+        if one.device_type != 1:
+            enders[ArrowArray](ctypes.addressof(one))
+            raise BufferError("cannot hand over device memory as an array of the host: ask for __arrow_c_device_array__")
+        return self.__arrow_c_schema__(), offer(one.array, b"arrow_array")
+
+    def __arrow_c_device_array__(self, requested_schema=None, **options):
+        only_known(options)
+        one = self.arrow_array()
+        return self.__arrow_c_schema__(), offer(one, b"arrow_device_array")
+
+class Arrow(SpeaksArrow):
+    "An Arrow array of ours: the addresses of its two structs, which are released at the end."
+    __slots__ = "schema", "array", "__weakref__"
+
+    def __init__(self, schema, array):
+        self.schema, self.array = schema, array
+
+    def __del__(self):
+        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):
+            deleter(kind.from_address(address).release)(address)
+
+    def arrow_schema(self):
+        return copied(ArrowSchema, self.schema, self)
+
+    def arrow_array(self):
+        one = ArrowDeviceArray.from_buffer_copy(ctypes.string_at(self.array, ctypes.sizeof(ArrowDeviceArray)))
+        one.array = copied(ArrowArray, self.array, self)
+        return one
+
+    def __repr__(self):
+        return "<Arrow array of format %s>" % ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()
+
+class Recorded:
+    "An event after all that is enqueued on a home stream now."
+    def __init__(self, context, home):
+        push, pop, create, destroy, record, wait = cuda
+        self.context, self.event = context, pointer()
+        check(push(context))
+        try:
+            check(create(ctypes.byref(self.event), 2)) # without timing
+            check(record(self.event, home))
+        finally:
+            pop(ctypes.byref(pointer()))
+
+    def __del__(self):
+        push, pop, create, destroy, record, wait = cuda
+        if self.event and push(self.context) == 0:
+            destroy(self.event)
+            pop(ctypes.byref(pointer()))
+
+def described(array):
+    "What an Array is in Arrow's terms: its format, and its shape with the number of elements down to each axis."
+    shape, format = array.interface["shape"], array.format
+    if format is None:
+        raise BufferError("cannot hand over %s to Arrow: it has no such type, or none with gaps between elements" % array.name)
+    if len(shape) == 0: raise BufferError("cannot hand over an array without axes to Arrow: reshape it to (1,)")
+    return format.encode(), shape, list(itertools.accumulate(shape, lambda count, extent: count * extent))
+
+def field_of(array):
+    format, shape, counts = described(array)
+    inner = None
+    for axis in reversed(range(len(shape))):
+        last = axis == len(shape) - 1
+        texts = [ctypes.create_string_buffer(text) for text in (
+            format if last else b"+w:%d" % shape[axis + 1], b"item" if axis else b"")]
+        one = ArrowSchema(format=ctypes.addressof(texts[0]), name=ctypes.addressof(texts[1]))
+        inner = handed(one, texts, [] if last else [inner])
+    return inner
+
+def elements_of(array):
+    format, shape, counts = described(array)
+    event = None if array.home is None else Recorded(array.context, array.home)
+    address = array.interface["data"][0] if counts[-1] else None
+    inner = None
+    for axis in reversed(range(len(shape))):
+        last = axis == len(shape) - 1
+        buffers = (pointer * 2)(None, address)
+        one = ArrowArray(length=counts[axis], n_buffers=2 if last else 1, buffers=ctypes.addressof(buffers))
+        inner = handed(one, (array, buffers, event), [] if last else [inner])
+    kind, ordinal = array.device
+    return ArrowDeviceArray(array=inner, device_id=-1 if kind == 1 else ordinal, device_type=kind,
+        sync_event=None if event is None else ctypes.addressof(event.event))
+
+class ArrowStream:
+    "An Arrow stream of ours, which is read once: its struct is moved."
+    __slots__ = "stream", "__weakref__"
+
+    def __init__(self, address):
+        self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
+        self.kind.from_address(address).release = None
+
+    def __del__(self):
+        if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))
+
+    def give(self):
+        if self.stream is None: raise BufferError("cannot hand over an Arrow stream twice: it is read once")
+        stream, self.stream = self.stream, None
+        return offer(stream, self.name)
+
+class HostStream(ArrowStream):
+    __slots__ = ()
+    kind, name = ArrowArrayStream, b"arrow_array_stream"
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.give()
+
+class DeviceStream(ArrowStream):
+    __slots__ = ()
+    kind, name = ArrowDeviceArrayStream, b"arrow_device_array_stream"
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **options):
+        only_known(options)
+        return self.give()
+`;

@@ -1,0 +1,278 @@
+/** Arrow arrays, streams and views of ours in Python, as PyArrow and nanoarrow take them: in place, and given back. */
+import { assertEquals, assertThrows } from "@std/assert";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import {
+  ArrowArray,
+  arrowField,
+  ArrowStream,
+  DType,
+  exportArrowStream,
+  HostMemoryResource,
+  liveExports,
+  type PyObject,
+  Python,
+  PythonError,
+  slice,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { patiently } from "../support/child.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { examplesOf, runExample } from "../support/examples.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+import { pattern } from "../view/arrays.ts";
+import { encode, type Model, models, quirks, valueOf } from "./arrow_model.ts";
+import { CountingRelease, RawWriter } from "./raw_arrow.ts";
+
+const found = findPython("numpy", "pyarrow", "nanoarrow");
+const missing = typeof found === "string" ? found : null;
+
+const withPython = (name: string) => {
+  const [title, { skip }] = needs(missing, name);
+  return [title, { skip, ...patiently }] as const;
+};
+
+function open(): Python {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import gc
+import numpy as np
+import pyarrow as pa
+import nanoarrow as na
+def buffers(array):
+    return [str(buffer.address) if buffer is not None and buffer.size else "0" for buffer in array.buffers()]
+`);
+  return python;
+}
+
+async function stillLent(python: Python): Promise<number> {
+  for (let i = 0; i < 20 && liveExports() > 0; i++) {
+    await collectGarbage();
+    python.run("gc.collect()");
+  }
+  return liveExports();
+}
+
+/** Whether PyArrow has a type: no intervals of months, or of days and milliseconds, and it dies of maps whose keys are null. */
+function isKnown({ format, children, dictionary }: Model): boolean {
+  const keys = format === "+m" ? children.flatMap((entries) => entries.children.slice(0, 1)) : [];
+  return !/^(tiM|tiD)$/.test(format) && keys.every((key) => !key.nullable && key.format !== "n") &&
+    children.every(isKnown) && (dictionary === null || isKnown(dictionary));
+}
+
+test(
+  ...withPython("Arrow arrays of every type are PyArrow's in place, valid and equal, and are given back"),
+  async () => {
+    const python = open();
+    const take = python.evaluate("lambda array: [made := pa.array(array), made.validate()][0]");
+    const length = python.builtins["len"];
+    const cases = models.filter(isKnown).chain((model) =>
+      fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 9 }), quirk: quirks })
+    );
+    using release = new CountingRelease();
+    check(
+      fc.property(cases, ({ model, values, quirk }) => {
+        using arena = new NativeArena();
+        const writer = new RawWriter(arena, release);
+        const own = ArrowArray.from({
+          schema: writer.schema(model),
+          array: writer.array(encode(model, values, quirk)),
+        });
+        assertEquals(own.toArray() as unknown, values);
+        {
+          using theirs: PyObject = take.$call(own);
+          assertEquals(length(theirs), values.length);
+          using back = ArrowArray.from(theirs);
+          assertEquals(back.toArray() as unknown, values);
+          assertEquals(back.nullCount, own.nullCount);
+          if (values.length > 0 && own.offset === back.offset) {
+            const places = ({ buffers }: ArrowArray) => buffers.map((buffer) => buffer?.ptr ?? 0n);
+            const count = /^v/.test(model.format) ? 1 : 0; // the sizes of an array of views are the export's own
+            assertEquals(places(back).slice(0, -count || undefined), places(own).slice(0, -count || undefined));
+          }
+        }
+        own.close();
+        assertEquals(liveExports(), 0);
+      }),
+      500,
+    );
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
+test(
+  ...withPython("views are PyArrow's arrays in place: numbers of every type, fixed-size lists for axes"),
+  async () => {
+    const python = open();
+    const look = python.evaluate("lambda array: [str(array.type), array.to_pylist(), buffers(array)[-1]]");
+    const pa = python.import("pyarrow");
+    for (
+      const name of ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
+    ) {
+      const dtype = DType.from(name);
+      using buffer = new HostMemoryResource().allocate(24 * dtype.itemsize);
+      buffer.bytes().set(pattern(buffer.size, 5).map((byte) => byte & 0x3f));
+      const whole = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3, 4], dtype });
+      for (
+        const view of [whole, whole.sliced(1), whole.sliced(1, 2), whole.sliced(slice(1, 1)), whole.reshaped([24])]
+      ) {
+        using array: PyObject = pa["array"].$call(view);
+        using seen: PyObject = look.$call(array);
+        const [type, values, address] = seen.$value() as [string, unknown, string];
+        using numpy: PyObject = python.import("numpy")["asarray"].$call(view);
+        using listed: PyObject = numpy["tolist"].$call();
+        assertEquals(values, listed.$value(), `${name} (${view.shape.join(", ")})`);
+        if (view.layout.volume > 0) assertEquals(address, `${view.ptr}`);
+        assertEquals(type.startsWith("fixed_size_list"), view.layout.ndim > 1, type);
+        using back = StridedMemoryView.fromArrowDevice(array);
+        assertEquals([back.dtype.name, [...back.shape]], [name, [...view.shape]]);
+      }
+    }
+    const bad = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
+    const halves = StridedMemoryView.fromTypedArray(new Uint16Array(6)).view({ dtype: "bfloat16" });
+    for (const view of [bad.permuted([1, 0]), bad.sliced(1, 1), halves]) {
+      assertThrows(() => pa["array"](view), PythonError, "to Arrow");
+    }
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
+/** An array of text with a null in the middle. */
+function words(): ArrowArray {
+  const bytes = (array: Uint8Array | Int32Array) =>
+    StridedMemoryView.fromTypedArray(
+      new Uint8Array(array.buffer as ArrayBuffer, array.byteOffset, array.byteLength), // they were made here, with one
+    );
+  return new ArrowArray({
+    field: arrowField("u", { name: "word", metadata: { who: "us" } }),
+    length: 3,
+    buffers: [
+      bytes(Uint8Array.of(0b101)),
+      bytes(Int32Array.of(0, 3, 3, 8)),
+      bytes(new TextEncoder().encode("oneright")),
+    ],
+  });
+}
+
+function table(): ArrowArray {
+  const column = words();
+  const numbers = ArrowArray.from(StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3)));
+  const children = [column.field, { ...numbers.field, name: "number" }];
+  return new ArrowArray({
+    field: arrowField({ kind: "struct", children }, { nullable: false }),
+    length: 3,
+    buffers: [null],
+    children: [column, new ArrowArray({ ...numbers, field: children[1] ?? numbers.field, buffers: numbers.buffers })],
+  });
+}
+
+test(...withPython("a struct is a batch and a table, as often as one asks, on any thread of Python"), async () => {
+  const python = open();
+  python.run(`
+import threading
+def many(array):
+    seen = []
+    def work():
+        for _ in range(20):
+            seen.append(pa.record_batch(array)); seen.append(pa.table(array))
+            array.__arrow_c_array__(); array.__arrow_c_device_array__(); array.__arrow_c_schema__()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+    return [one.to_pydict() for one in seen], seen[0].schema.field(0).metadata
+`);
+  {
+    using seen: PyObject = python.evaluate("many").$call(table());
+    const [rows, metadata] = seen.$value() as [Map<string, unknown>[], Map<unknown, unknown>];
+    assertEquals(rows.length, 160);
+    for (const row of rows) {
+      assertEquals([...row], [["word", ["one", null, "right"]], ["number", [1, 2, 3]]]);
+    }
+    assertEquals(metadata.size, 1, "the field's metadata came along");
+  }
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...withPython("a child that is moved out of its parent lives on, and what fails is given back"), async () => {
+  const python = open();
+  python.run(`
+def first_child(array):
+    whole = na.c_array(array)
+    return whole.child(0)
+def fails(array):
+    capsules = array.__arrow_c_array__()
+    raise ValueError("taken nothing")
+`);
+  {
+    using child: PyObject = python.evaluate("first_child").$call(table());
+    python.run("gc.collect()");
+    assertEquals(liveExports() > 0, true);
+    using back = ArrowArray.from(child);
+    assertEquals(back.toArray(), ["one", null, "right"]);
+  }
+  assertThrows(() => python.evaluate("fails")(table()), PythonError, "taken nothing");
+  python.run("import sys; sys.last_value = sys.last_traceback = None");
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...withPython("a stream is read once, by its own protocol, and released if nobody reads it"), async () => {
+  const python = open();
+  const pa = python.import("pyarrow");
+  const stream = () => exportArrowStream([words(), words().sliced(1)]);
+  {
+    using chunks: PyObject = pa["chunked_array"].$call(stream());
+    using again = ArrowStream.from(chunks);
+    const arrays = [...again];
+    assertEquals(arrays.map((one) => one.toArray()), [["one", null, "right"], [null, "right"]]);
+    for (const one of arrays) one.close();
+  }
+  const ask = python.evaluate("lambda stream: [stream.__arrow_c_stream__(), stream.__arrow_c_stream__()]");
+  assertThrows(() => ask(stream()), PythonError, "read once");
+  python.builtins["repr"](stream());
+  const tables = exportArrowStream([table()]);
+  {
+    using reader: PyObject = python.evaluate("pa.RecordBatchReader.from_stream").$call(tables);
+    using all: PyObject = reader["read_all"].$call();
+    assertEquals(all["num_rows"], 3);
+  }
+  {
+    using onDevice: PyObject = python.evaluate("lambda stream: stream").$call(
+      exportArrowStream([words()], { device: true }),
+    );
+    assertThrows(() => pa["chunked_array"](onDevice), PythonError);
+    using back = ArrowStream.from(onDevice);
+    using one = back.next() ?? words();
+    assertEquals(one.toArray(), ["one", null, "right"]);
+    assertThrows(() => ArrowStream.from(onDevice), PythonError, "read once");
+  }
+  assertEquals(await stillLent(python), 0);
+  assertEquals(tables.released, true);
+});
+
+test(...withPython("an Arrow array of numbers is NumPy's too, and is still what it is to Arrow"), async () => {
+  const python = open();
+  const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(new BigInt64Array([1n, 2n, 3n]).buffer));
+  const times = new ArrowArray({ field: arrowField("tss:UTC"), length: 3, buffers: [null, bytes] });
+  assertEquals(python.import("numpy")["sum"](times), 6);
+  assertEquals(python.evaluate("lambda array: str(pa.array(array).type)")(times), "timestamp[s, tz=UTC]");
+  const refused = python.evaluate("lambda array: np.from_dlpack(array)");
+  assertThrows(() => refused(words()), PythonError);
+  const options = python.evaluate("lambda array, given: array.__arrow_c_device_array__(**given)");
+  assertThrows(() => options(times, { stream: 1 }), PythonError, "NotImplementedError");
+  options.$call(times, { stream: null, requested_schema: null }).$close();
+  const closed = ArrowArray.from(times);
+  closed.close();
+  assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
+  assertEquals(await stillLent(python), 0);
+});
+
+const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
+
+for (const example of examplesOf("docs/python.md", guide, "pyarrow")) {
+  test(...withPython(`${example.name}: prints what it says`), () => {
+    runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });
+  });
+}
