@@ -51,6 +51,11 @@ export const libc = {
     // int munmap(void *addr, size_t length);
     munmap: { args: ["ptr", "size"], returns: "i32" },
   },
+  // Functions that call one that they are given.
+  callers: {
+    // void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, int (*compar)(const void *, const void *));
+    bsearch: { args: ["ptr", "ptr", "size", "size", "ptr"], returns: "ptr" },
+  },
   files: {
     // int pipe2(int *pipefd, int flags);
     pipe2: { args: ["ptr", "i32"], returns: "i32" },

@@ -14,6 +14,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { deviceMemory } from "./device_memory.ts";
+import { checkOf } from "./checking.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
@@ -70,6 +71,7 @@ export class CudaDevice {
   #defaultStream: CudaStream | undefined;
   #perThreadStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
+  #orderEvent: CudaEvent | undefined;
   readonly #holders = new Holders(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
   readonly #freedOn = new Set<CudaDevice>();
@@ -261,6 +263,18 @@ export class CudaDevice {
     });
   }
 
+  /**
+   * An event to order streams by: whoever records it waits for it before anybody else can record it anew. Destroyed with the
+   * device.
+   */
+  get orderEvent(): CudaEvent {
+    if (this.#orderEvent === undefined) {
+      this.#orderEvent = this.createEvent();
+      checkOf(this.driver)?.letGo(this.#orderEvent.handle);
+    }
+    return this.#orderEvent;
+  }
+
   /** Blocks until everything enqueued in the primary context is done. */
   synchronize(): void {
     this.within(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
@@ -381,8 +395,12 @@ export class CudaDevice {
 
   #release(): void {
     for (const other of this.#freedOn) other.#finish();
-    if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
-    this.#arena.close();
+    try {
+      this.#orderEvent?.close();
+    } finally {
+      if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
+      this.#arena.close();
+    }
   }
 
   /** Waits for the context's work, if there is a context. What has failed there is over as well. */

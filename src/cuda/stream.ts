@@ -113,8 +113,8 @@ export class CudaStream {
     if (other instanceof CudaStream) {
       if (other.handle === this.handle && other.device === this.device) return;
       checkSameCuda(other, this.device, "Cannot wait for a stream");
-      using event = other.record();
-      this.wait(event); // the driver keeps an event that is waited for until the wait is over
+      // A wait is for what was recorded when it was made: the device's one event does for all of them.
+      this.wait(other.record(other.device.orderEvent));
       return;
     }
     const { driver } = this.device;

@@ -7,7 +7,9 @@
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { struct } from "../ffi/struct.ts";
+import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
+import { peek } from "../ffi/peek.ts";
+import { layoutOf, littleEndian } from "../ffi/struct.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -61,22 +63,22 @@ export interface TensorHolder {
 export class DlpackTensor {
   /** Version of the struct, `null` for the old struct that has none. */
   readonly version: [major: number, minor: number] | null;
-  readonly #ptr: bigint;
   readonly #holder: TensorHolder;
-  #taken = false;
+  readonly #held: Untaken;
 
   /** Wraps a tensor that a producer has made. `holder` knows when it has been released. */
   constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: TensorHolder) {
-    this.#ptr = ptr;
     this.version = version;
     this.#holder = holder;
-    untaken.register(this, { ptr, versioned: version !== null }, this);
+    this.#held = { ptr, versioned: version !== null, closed: false, isWatched: false };
+    untaken.watch(this, this.#held);
   }
 
   /** Address of the struct, to look at. To pass it on to a consumer use {@linkcode DlpackTensor.take}. */
   get ptr(): bigint {
-    if (this.#taken) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
-    return this.#ptr;
+    const { ptr, closed } = this.#held;
+    if (closed) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
+    return ptr;
   }
 
   /** Whether the consumer has called the deleter; the memory is then the producer's again. */
@@ -92,14 +94,14 @@ export class DlpackTensor {
    */
   take(): bigint {
     const { ptr } = this;
-    this.#taken = true;
-    untaken.unregister(this);
+    this.#held.closed = true;
+    untaken.unwatch(this, this.#held);
     return ptr;
   }
 
   /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
   close(): void {
-    if (!this.#taken) callDeleter(this.take(), this.version !== null);
+    if (!this.#held.closed) callDeleter(this.take(), this.version !== null);
   }
 
   /** Releases the tensor if no consumer has taken it over. */
@@ -108,14 +110,24 @@ export class DlpackTensor {
   }
 }
 
+/** A tensor on its way; it is closed when a consumer has taken it over. */
+interface Untaken extends Watched {
+  readonly ptr: bigint;
+  readonly versioned: boolean;
+}
+
 /** Tensors that were dropped before anybody took them over are released all the same. */
-const untaken = new FinalizationRegistry<{ readonly ptr: bigint; readonly versioned: boolean }>(
-  ({ ptr, versioned }) => callDeleter(ptr, versioned),
-);
+const untaken = new LateRegistry<Untaken>(({ ptr, versioned }) => callDeleter(ptr, versioned));
+
+const deleterAt = {
+  versioned: layoutOf(DLManagedTensorVersioned).offsets.deleter,
+  legacy: layoutOf(DLManagedTensor).offsets.deleter,
+};
 
 /** Calls the deleter in a tensor's struct, if it has one. */
 export function callDeleter(ptr: bigint, versioned: boolean): void {
-  const { deleter } = versioned ? struct(DLManagedTensorVersioned).at(ptr) : struct(DLManagedTensor).at(ptr);
+  const at = versioned ? deleterAt.versioned : deleterAt.legacy;
+  const deleter = peek(ptr + BigInt(at), 8).getBigUint64(0, littleEndian);
   if (deleter !== 0n) callRelease(deleter, ptr);
 }
 

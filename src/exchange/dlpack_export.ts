@@ -4,57 +4,47 @@
  * @module
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
-import {
-  DLManagedTensor,
-  DLManagedTensorVersioned,
-  DLPACK_FLAG_BITMASK,
-  DLPACK_MAJOR_VERSION,
-  DLPACK_MINOR_VERSION,
-  type DLTensor,
-} from "../../bindings/dlpack.ts";
-import { allocate } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { releaseThunks } from "../ffi/release_thunk.ts";
-import { layoutOf, struct, type StructView } from "../ffi/struct.ts";
+import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } from "./dlpack.ts";
+import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { addExport, lookIfMany, removeExport } from "./live_exports.ts";
 import { consumerStream, orderConsumer, orderRelease } from "./order.ts";
 
-/** A tensor that is out. It lies in one block of C memory: the struct, a release counter, the shape, the strides. */
+/** A tensor that is out. */
 class Export implements TensorHolder {
-  readonly #block: bigint;
-  readonly #counter: DataView;
   readonly #buffer: MemoryBuffer;
   readonly #unpin: () => void;
+  readonly #tensor: LentTensor;
   #finished = false;
 
-  constructor(block: bigint, counter: DataView, buffer: MemoryBuffer) {
-    this.#block = block;
-    this.#counter = counter;
+  constructor(buffer: MemoryBuffer, content: TensorContent) {
     this.#buffer = buffer;
+    this.#tensor = new LentTensor(content);
     this.#unpin = buffer.pin();
     addExport(this);
   }
 
+  /** Address of the struct. */
+  get address(): bigint {
+    return this.#tensor.address;
+  }
+
   /** Looks whether the consumer has released, and if so gives the memory back: in order, once. */
   isReleased(): boolean {
-    if (!this.#finished && this.#counter.getInt32(0, true) > 0) {
+    if (!this.#finished && this.#tensor.isReleased) {
       this.#finished = true;
       removeExport(this);
-      libc().loading.free(this.#block);
+      this.#tensor.free();
       orderRelease(this.#buffer);
       this.#unpin();
     }
     return this.#finished;
   }
 }
-
-const counterBytes = 8;
 
 /**
  * Exports a view.
@@ -112,59 +102,17 @@ function orderForConsumer(view: StridedMemoryView, stream: ToDlpackOptions["stre
   orderConsumer(view.buffer, consumerStream(device, stream ?? CU_STREAM_LEGACY));
 }
 
-function exportTensor(view: StridedMemoryView, versioned: boolean, flags: bigint): DlpackTensor {
-  const description = versioned ? DLManagedTensorVersioned : DLManagedTensor;
-  const head = layoutOf(description).size;
-  const { ndim } = view.layout;
-  const data = view.ptr; // before anything is allocated: a closed buffer has none to give
-  const block = allocate(head + counterBytes + 2 * 8 * ndim);
-  const memory = ffiPort().memory(block, head + counterBytes + 2 * 8 * ndim);
-  const counter = block + BigInt(head);
-  const { address } = releaseThunks();
-  if (versioned) {
-    const managed = struct(DLManagedTensorVersioned).over(memory, block);
-    managed.version.major = DLPACK_MAJOR_VERSION;
-    managed.version.minor = DLPACK_MINOR_VERSION;
-    managed.flags = flags |
-      (view.dtype.dlpack.padded ? DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED : 0n);
-    managed.manager_ctx = counter;
-    managed.deleter = address.DLManagedTensorVersioned;
-    writeTensor(managed.dl_tensor, view, data, memory, counter);
-  } else {
-    const managed = struct(DLManagedTensor).over(memory, block);
-    managed.manager_ctx = counter;
-    managed.deleter = address.DLManagedTensor;
-    writeTensor(managed.dl_tensor, view, data, memory, counter);
-  }
-  const holder = new Export(block, new DataView(memory, head, counterBytes), view.buffer);
-  return new DlpackTensor(block, versioned ? [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] : null, holder);
-}
-
-function writeTensor(
-  tensor: StructView<typeof DLTensor>,
-  view: StridedMemoryView,
-  data: bigint,
-  memory: ArrayBuffer,
-  counter: bigint,
-): void {
-  const { dtype, shape, strides } = view;
-  const { ndim } = view.layout;
-  const shapeAt = counter + BigInt(counterBytes);
-  const numbers = new DataView(memory, memory.byteLength - 2 * 8 * ndim);
-  for (let axis = 0; axis < ndim; axis++) {
-    numbers.setBigInt64(axis * 8, BigInt(shape[axis] ?? 0), true);
-    numbers.setBigInt64((ndim + axis) * 8, BigInt(strides[axis] ?? 0), true);
-  }
-  const [type, id] = dlpackDevice(view);
-  tensor.data = data;
-  tensor.device.device_type = type;
-  tensor.device.device_id = id;
-  tensor.ndim = ndim;
-  tensor.dtype.code = dtype.dlpack.code;
-  tensor.dtype.bits = dtype.dlpack.bits;
-  tensor.dtype.lanes = dtype.dlpack.lanes;
-  // Always explicit strides: NULL has been illegal since DLPack 1.2. A scalar has neither shape nor strides.
-  tensor.shape = ndim === 0 ? 0n : shapeAt;
-  tensor.strides = ndim === 0 ? 0n : shapeAt + BigInt(8 * ndim);
-  tensor.byte_offset = 0n;
+function exportTensor(view: StridedMemoryView, isVersioned: boolean, flags: bigint): DlpackTensor {
+  const { dtype, shape, strides, ptr: data } = view;
+  const padded = dtype.dlpack.padded ? DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED : 0n;
+  const holder = new Export(view.buffer, {
+    isVersioned,
+    flags: Number(flags | padded),
+    data,
+    device: dlpackDevice(view),
+    dtype: dtype.dlpack,
+    shape,
+    strides,
+  });
+  return new DlpackTensor(holder.address, isVersioned ? [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] : null, holder);
 }

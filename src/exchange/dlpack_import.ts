@@ -5,16 +5,11 @@
  */
 import {
   DLDeviceType,
-  DLManagedTensor,
-  DLManagedTensorVersioned,
   DLPACK_FLAG_BITMASK,
   DLPACK_MAJOR_VERSION,
   DLPACK_MINOR_VERSION,
-  type DLTensor,
 } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { struct, type StructView } from "../ffi/struct.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
@@ -26,6 +21,7 @@ import {
   isDlpackSource,
   type ToDlpackOptions,
 } from "./dlpack.ts";
+import { readInt64s, readTensor, type TensorFields } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
 
@@ -63,11 +59,11 @@ function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOpt
 function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
   if (tensor.ptr === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
   const versioned = tensor.version !== null;
-  const { dl_tensor, flags } = versioned ? readVersioned(tensor.ptr) : readLegacy(tensor.ptr);
-  const dtype = readDtype(dl_tensor, flags);
-  const device = readDevice(dl_tensor, options);
-  const layout = readLayout(dl_tensor, dtype);
-  const data = dl_tensor.data === 0n ? 0n : dl_tensor.data + dl_tensor.byte_offset;
+  const fields = readTensor(tensor.ptr, versioned);
+  const dtype = readDtype(fields);
+  const device = readDevice(fields, options);
+  const layout = readLayout(fields, dtype);
+  const data = fields.data === 0n ? 0n : fields.data + fields.byteOffset;
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
   const buffer = MemoryBuffer.fromAllocation({
     ptr,
@@ -82,7 +78,7 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
     offset,
     layout,
     dtype,
-    readonly: (flags & DLPACK_FLAG_BITMASK.READ_ONLY) !== 0n,
+    readonly: (fields.flags & readOnly) !== 0,
     onClose: () => buffer.close(),
   });
 }
@@ -95,27 +91,11 @@ function giveBack(tensor: bigint, versioned: boolean): Allocation["free"] {
   };
 }
 
-interface Read {
-  readonly dl_tensor: StructView<typeof DLTensor>;
-  readonly flags: bigint;
-}
+const readOnly = Number(DLPACK_FLAG_BITMASK.READ_ONLY);
+const isPadded = Number(DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED);
 
-function readVersioned(ptr: bigint): Read {
-  const { version, flags, dl_tensor } = struct(DLManagedTensorVersioned).at(ptr);
-  if (version.major !== DLPACK_MAJOR_VERSION) {
-    throw new ExchangeError(
-      `Cannot import a tensor of DLPack ${version.major}.${version.minor}: expected ${DLPACK_MAJOR_VERSION}.x`,
-    );
-  }
-  return { dl_tensor, flags };
-}
-
-function readLegacy(ptr: bigint): Read {
-  return { dl_tensor: struct(DLManagedTensor).at(ptr).dl_tensor, flags: 0n };
-}
-
-function readDtype({ dtype: { code, bits, lanes } }: StructView<typeof DLTensor>, flags: bigint): DType {
-  const padded = (flags & DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED) !== 0n;
+function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
+  const padded = (flags & isPadded) !== 0;
   try {
     return DType.from({ code, bits, lanes, padded });
   } catch (error) {
@@ -124,16 +104,16 @@ function readDtype({ dtype: { code, bits, lanes } }: StructView<typeof DLTensor>
   }
 }
 
-function readLayout(tensor: StructView<typeof DLTensor>, dtype: DType): StridedLayout {
-  const { ndim } = tensor;
+function readLayout(fields: TensorFields, dtype: DType): StridedLayout {
+  const { ndim } = fields;
   if (ndim < 0 || ndim > MAX_NDIM) {
     throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: expected 0 to ${MAX_NDIM}`);
   }
-  if (ndim > 0 && tensor.shape === 0n) {
+  if (ndim > 0 && fields.shape === 0n) {
     throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: its shape pointer is NULL`);
   }
-  const shape = readNumbers(tensor.shape, ndim, "extent");
-  const strides = ndim > 0 && tensor.strides === 0n ? null : readNumbers(tensor.strides, ndim, "stride");
+  const shape = readInt64s(fields.shape, ndim, "extent");
+  const strides = ndim > 0 && fields.strides === 0n ? null : readInt64s(fields.strides, ndim, "stride");
   try {
     return new StridedLayout(shape, strides, dtype.itemsize);
   } catch (error) {
@@ -142,19 +122,9 @@ function readLayout(tensor: StructView<typeof DLTensor>, dtype: DType): StridedL
   }
 }
 
-function readNumbers(address: bigint, count: number, what: string): number[] {
-  if (count === 0) return [];
-  const values = new DataView(ffiPort().memory(address, count * 8));
-  return Array.from({ length: count }, (_, i) => {
-    const value = Number(values.getBigInt64(i * 8, true));
-    if (Number.isSafeInteger(value)) return value;
-    throw new ExchangeError(`Cannot import a DLPack tensor: its ${what} ${i} is ${value}, beyond 2^53`);
-  });
-}
-
-function readDevice(tensor: StructView<typeof DLTensor>, options: ImportOptions): CudaDevice | null {
-  const { device_type, device_id } = tensor.device;
-  switch (device_type) {
+function readDevice(fields: TensorFields, options: ImportOptions): CudaDevice | null {
+  const { deviceType, deviceId } = fields;
+  switch (deviceType) {
     case DLDeviceType.kDLCPU:
     case DLDeviceType.kDLCUDAHost:
       return null;
@@ -163,17 +133,17 @@ function readDevice(tensor: StructView<typeof DLTensor>, options: ImportOptions)
       const device = options.stream?.device ?? options.device;
       if (device === undefined) {
         throw new ExchangeError(
-          `Cannot import memory of CUDA device ${device_id}: pass { stream } to say where it will be used, or { device }`,
+          `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or { device }`,
         );
       }
-      if (device.ordinal !== device_id) {
-        throw new ExchangeError(`Cannot import memory of CUDA device ${device_id} for device ${device.ordinal}`);
+      if (device.ordinal !== deviceId) {
+        throw new ExchangeError(`Cannot import memory of CUDA device ${deviceId} for device ${device.ordinal}`);
       }
       return device;
     }
     default:
       throw new ExchangeError(
-        `Cannot import memory of DLPack device type ${device_type}: expected CPU (1) or CUDA (2)`,
+        `Cannot import memory of DLPack device type ${deviceType}: expected CPU (1) or CUDA (2)`,
       );
   }
 }

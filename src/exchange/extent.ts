@@ -16,6 +16,13 @@ export interface Extent {
   readonly offset: number;
 }
 
+const nothing: Extent = { ptr: 0n, size: 0, offset: 0 };
+
+const memoryEnd = 1n << 64n;
+
+/** From here down no layout reaches the end of memory: it spans at most 2^52 bytes. Adding bigints takes time. */
+const farEnough = memoryEnd - (1n << 53n);
+
 /**
  * The memory from the lowest element of a layout to its highest, and not a byte more.
  *
@@ -24,18 +31,28 @@ export interface Extent {
  * @throws {ExchangeError} if elements lie at NULL or outside of memory
  */
 export function extentOf(layout: StridedLayout, data: bigint, what: string): Extent {
-  if (layout.volume === 0) return { ptr: 0n, size: 0, offset: 0 };
+  if (layout.volume === 0) return nothing;
   if (data === 0n) {
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
   }
   const [min, max] = layout.offsetBounds;
-  const before = 0 - Math.floor(min * layout.itemsize);
-  const size = before + Math.ceil((max + 1) * layout.itemsize);
-  const ptr = data - BigInt(before);
-  if (ptr <= 0n || ptr + BigInt(size) > 1n << 64n) {
+  const before = 0 - wholeBytes(min, layout.itemsize);
+  const size = before - wholeBytes(-max - 1, layout.itemsize);
+  const ptr = before === 0 ? data : data - BigInt(before);
+  if (ptr <= 0n || (data > farEnough && ptr + BigInt(size) > memoryEnd)) {
     throw new ExchangeError(
       `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
     );
   }
   return { ptr, size, offset: before };
+}
+
+/**
+ * Bytes of so many elements, rounded down. For packed elements in eights, which take whole bytes: a fraction of 2^52 elements
+ * has more bits than a number holds.
+ */
+function wholeBytes(elements: number, itemsize: number): number {
+  if (itemsize >= 1) return elements * itemsize;
+  const eights = Math.floor(elements / 8);
+  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);
 }

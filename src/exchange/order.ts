@@ -34,7 +34,9 @@ export function orderStreams(before: CudaStream, after: CudaStream): void {
  * CUDA 12.5 and cannot do it.
  */
 export function orderRelease(buffer: MemoryBuffer): void {
-  orderReleases([buffer]);
+  const { stream } = buffer;
+  if (stream === null) return;
+  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);
 }
 
 /** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
@@ -54,9 +56,9 @@ function waitForContext(stream: CudaStream, device: CudaDevice): void {
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
   if (cuCtxRecordEvent === null) return device.synchronize();
-  using event = device.createEvent();
-  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
-  stream.wait(event);
+  const { orderEvent } = device;
+  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, orderEvent.handle));
+  stream.wait(orderEvent);
 }
 
 /** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */

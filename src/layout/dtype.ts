@@ -35,6 +35,34 @@ export type DTypeForm = "typestr" | "arrowFormat" | "typedArray";
  * can make it grow without end.
  */
 const known: Map<string, DType> = new Map();
+
+/** Those that DLPack types have stood for, by the parts of these. */
+const knownDLPack: Map<number, DType> = new Map();
+
+/** The types of typed arrays, by the names of their classes. */
+const typeNames: ReadonlyMap<string | undefined, string> = new Map([
+  ["Int8Array", "int8"],
+  ["Uint8Array", "uint8"],
+  ["Uint8ClampedArray", "uint8"],
+  ["Int16Array", "int16"],
+  ["Uint16Array", "uint16"],
+  ["Int32Array", "int32"],
+  ["Uint32Array", "uint32"],
+  ["BigInt64Array", "int64"],
+  ["BigUint64Array", "uint64"],
+  ["Float16Array", "float16"],
+  ["Float32Array", "float32"],
+  ["Float64Array", "float64"],
+]);
+
+/** The name of a typed array's class, whatever a subclass of it says; undefined for anything else. */
+const classNameOf: (value: unknown) => string | undefined = makeClassNameOf();
+
+function makeClassNameOf(): (value: unknown) => string | undefined {
+  const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
+  const get: unknown = tag?.get; // the language's own, which looks at what the object is
+  return (value) => typeof get === "function" ? get.call(value) : undefined;
+}
 const MAX_LANES_KNOWN = 16;
 
 /** Says to the constructor that the call comes from here, where the combination was checked. */
@@ -125,7 +153,14 @@ export class DType {
     if (typeof source !== "object" || source === null) {
       throw new TypeError(`Expected a dtype as a string or { code, bits, lanes }, got ${show(source)}`);
     }
-    return make(specFromDLPack(source.code, source.bits, source.lanes, source.padded ?? false));
+    const { code, bits, lanes, padded = false } = source;
+    const key = ((code & 0xff) + (bits & 0xff) * 0x100 + (lanes & 0xffff) * 0x1_0000) * 2 + (padded ? 1 : 0);
+    const before = knownDLPack.get(key);
+    // The parts are compared too: whatever is no integer in range has another dtype's key.
+    if (before?.dlpack.code === code && before.bits === bits && before.lanes === lanes) return before;
+    const dtype = make(specFromDLPack(code, bits, lanes, padded));
+    if (dtype.lanes <= MAX_LANES_KNOWN) knownDLPack.set(key, dtype);
+    return dtype;
   }
 
   /**
@@ -134,14 +169,9 @@ export class DType {
    * @throws {TypeError} if it is not a typed array
    */
   static fromTypedArray(array: TypedArray): DType {
-    if (array instanceof Uint8ClampedArray) return DType.from("uint8");
-    // Numbers before truth values and handles: the first type that such an array fits is the plain one.
-    const scalar = SCALAR_TYPES.find(({ name }) => {
-      const constructor = typedArrayFor(name);
-      return constructor !== null && array instanceof constructor;
-    });
-    if (scalar === undefined) throw new TypeError(`Expected a typed array, got ${show(array)}`);
-    return make({ scalar, lanes: 1, isPacked: false });
+    const name = typeNames.get(classNameOf(array));
+    if (name === undefined) throw new TypeError(`Expected a typed array, got ${show(array)}`);
+    return DType.from(name);
   }
 
   /** Every dtype of one lane, sub-byte types padded and packed. */

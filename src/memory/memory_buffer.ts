@@ -9,6 +9,7 @@ import { type CudaDriver, isSticky } from "../cuda/driver.ts";
 import { checkStream } from "../cuda/belonging.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
@@ -75,7 +76,7 @@ export interface Allocation {
 }
 
 /** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
-interface Holding {
+interface Holding extends Watched {
   readonly ptr: bigint;
   readonly size: number;
   readonly free: Allocation["free"];
@@ -89,16 +90,13 @@ interface Holding {
   owner: unknown;
   /** Exports that still use the memory. */
   pins: number;
-  closed: boolean;
-  /** Whether the collector has been told. */
-  isWatched: boolean;
 }
 
 /**
  * Buffers that were collected without being closed are freed all the same, on their home stream. Their `free` must not
  * lead back to them, or they would never be collected.
  */
-const forgotten = new FinalizationRegistry<Holding>((holding) => {
+const forgotten = new LateRegistry<Holding>((holding) => {
   if (ffiPort().env("CAUSEWAY_LEAKS") === "1" && !holding.closed) {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
   }
@@ -140,12 +138,6 @@ function giveBack(holding: Holding): void {
   }
 }
 
-/** Buffers of this turn of the event loop that the collector has not been told of. */
-const young: MemoryBuffer[] = [];
-
-/** How many of them there may be. */
-const enoughYoung = 64;
-
 /**
  * A range of host or device memory.
  *
@@ -179,17 +171,15 @@ export class MemoryBuffer {
     this.#driven = device;
     stream?.retain();
     const driver = device?.driver ?? null;
-    const state = { pins: 0, closed: false, isWatched: false };
-    this.#holding = { ptr, size, free, driver, retained: null, stream, owner, ...state };
+    const retained = null;
+    this.#holding = { ptr, size, free, driver, retained, stream, owner, pins: 0, closed: false, isWatched: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
   static fromAllocation(allocation: Allocation): MemoryBuffer {
     const buffer = new MemoryBuffer(allocation);
     buffer.#retainDevice();
-    // The collector is told at the end of the turn: most buffers are closed by then, and telling costs as much as all else.
-    if (young.push(buffer) === 1) queueMicrotask(MemoryBuffer.#watchYoung);
-    if (young.length === enoughYoung) MemoryBuffer.#watchYoung();
+    forgotten.watch(buffer, buffer.#holding);
     return buffer;
   }
 
@@ -203,16 +193,6 @@ export class MemoryBuffer {
       holding.stream?.release();
       throw error;
     }
-  }
-
-  static #watchYoung(): void {
-    for (const buffer of young) {
-      const holding = buffer.#holding;
-      if (holding.closed) continue;
-      holding.isWatched = true;
-      forgotten.register(buffer, holding, buffer);
-    }
-    young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
   }
 
   /**
@@ -435,7 +415,7 @@ export class MemoryBuffer {
     if (stream !== undefined) this.#moveLast(stream);
     this.#holding.closed = true;
     this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
-    if (this.#holding.isWatched) forgotten.unregister(this);
+    forgotten.unwatch(this, this.#holding);
     const { driver, ptr } = this.#holding;
     if (driver !== null) checkOf(driver)?.letGo(ptr); // an export may keep it, or work that is under way
     freeIfUnused(this.#holding);

@@ -342,6 +342,7 @@ def facts_of(library, versions):
             if library == "libc":
                 line = re.sub(r"\b__(?!errno)", "", line)  # the C library keeps out of the user's names
                 line = re.sub(r"\b(CONST_)?SOCKADDR_ARG ", sockaddr, line)
+                line = line.replace("compar_fn_t compar", "int(*compar)(const void *, const void *)")
             before = facts["prototypes"].get(name)
             if before is not None and before != line:
                 facts["was"].setdefault(name, {})[version] = before
@@ -349,7 +350,7 @@ def facts_of(library, versions):
             used.update([found[name]["returns"], *(kind for kind, _ in found[name]["parameters"])])
         # What shows its star is a pointer.
         opaque = {kind.removeprefix("__") for kind in used - {"void"} if "*" not in kind}
-        opaque = sorted(opaque - {"SOCKADDR_ARG", "CONST_SOCKADDR_ARG"})
+        opaque = sorted(opaque - {"SOCKADDR_ARG", "CONST_SOCKADDR_ARG", "compar_fn_t"})
         measured = types(opaque, header, include, enumerations(text)) if opaque else {}
         for name, fact in measured.items():
             if facts["types"].setdefault(name, fact) != fact:

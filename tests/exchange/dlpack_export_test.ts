@@ -16,7 +16,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { pattern } from "../view/arrays.ts";
-import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
+import { type Kind, readInt64s, readRaw, structBytes } from "./raw_dlpack.ts";
 import { recordingDevice } from "./recording_driver.ts";
 
 const resource = new HostMemoryResource();
@@ -279,23 +279,54 @@ test("an allocation gives back what consumers have released meanwhile", () => {
   assert(buffer.isClosed);
 });
 
-test("the struct of an export is freed once, when its consumer has released it", () => {
+test("structs that are out lie apart and say what they said, and of those that are released little memory is left", () => {
   const functions = libc();
   const { loading } = functions;
-  const freed: bigint[] = [];
+  const blocks = new Set<bigint>();
   const put = (value: typeof loading) => Object.defineProperty(functions, "loading", { value, configurable: true });
-  const view = StridedMemoryView.fromTypedArray(new Float32Array(8));
-  for (const maxVersion of [[1, 3], [0, 8]] as const) {
-    const tensor = view.toDlpack({ maxVersion });
-    const { ptr } = tensor;
-    put({ ...loading, free: (at) => (freed.push(at), loading.free(at)) });
-    try {
-      assertEquals([liveExports(), freed.includes(ptr)], [1, false]);
-      tensor.close();
-      assertEquals([liveExports(), liveExports(), freed.filter((at) => at === ptr).length], [0, 0, 1]);
-    } finally {
-      put(loading);
-      freed.length = 0;
-    }
+  const noted = (address: bigint) => (blocks.add(address), address);
+  put({
+    ...loading,
+    calloc: (count, size) => noted(loading.calloc(count, size)),
+    free: (at) => (blocks.delete(at), loading.free(at)),
+  });
+  const step = fc.record({
+    out: fc.constantFrom(true, true, false),
+    kind: fc.constantFrom("versioned", "legacy"),
+    ndim: fc.nat(8),
+  });
+  const array = new Float32Array(8);
+  let most = 0;
+  try {
+    check(
+      fc.property(fc.array(step, { maxLength: 400, size: "max" }), fc.infiniteStream(fc.nat()), (steps, picks) => {
+        const out: { tensor: DlpackTensor; kind: Kind; shape: number[] }[] = [];
+        for (const { out: isOut, kind, ndim } of steps) {
+          if (isOut) {
+            const shape = Array.from({ length: ndim }, (_, axis) => axis === 0 ? 8 : 1);
+            const view = StridedMemoryView.fromTypedArray(ndim === 0 ? array.subarray(0, 1) : array, { shape });
+            out.push({ tensor: view.toDlpack({ maxVersion: maxVersion[kind] }), kind, shape });
+          } else if (out.length > 0) {
+            const [{ tensor } = { tensor: null }] = out.splice((picks.next().value ?? 0) % out.length, 1);
+            tensor?.close();
+          }
+        }
+        most = Math.max(most, out.length);
+        assertEquals(liveExports(), out.length);
+        const structs = out.map(({ tensor, kind, shape }) => {
+          const raw = readRaw(tensor.ptr, kind);
+          assertEquals([raw.ndim, readInt64s(raw.shape, raw.ndim)], [shape.length, shape]);
+          return { from: tensor.ptr, to: tensor.ptr + BigInt(structBytes[kind]) };
+        }).sort((a, b) => a.from < b.from ? -1 : 1);
+        structs.reduce((before, one) => (assert(before.to <= one.from), one), { from: 0n, to: 0n });
+        for (const { tensor } of out) tensor.close();
+        assertEquals(liveExports(), 0);
+        assert(blocks.size <= 4, `${blocks.size} blocks for structs of two kinds, with few and with many axes`);
+      }),
+      60,
+    );
+  } finally {
+    put(loading);
   }
+  assert(most > 100, `${most} were out at once`);
 });

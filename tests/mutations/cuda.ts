@@ -179,7 +179,7 @@ export const cudaMutations: readonly Mutation[] = [
       "The default streams of two devices are taken for one.",
     ],
     [
-      "      using event = other.record();\n      this.wait(event);",
+      "      this.wait(other.record(other.device.orderEvent));",
       "      void other;",
       "A stream does not wait for another.",
     ],

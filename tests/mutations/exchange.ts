@@ -35,7 +35,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["!this.#finished && ", "", "What is released is given back again at every look."],
     ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
     ["      removeExport(this);\n", "", "What was released is looked at for ever."],
-    ["      libc().loading.free(this.#block);\n", "", "Each export leaks its struct."],
+    ["      this.#tensor.free();\n", "", "Each export leaks its struct."],
     ["      orderRelease(this.#buffer);\n", "", "Memory is freed while the consumer's work still uses it."],
     ["      this.#unpin();\n", "", "Memory that was exported is never freed."],
     [
@@ -72,7 +72,31 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
-    ["tensor.shape = ndim === 0 ? 0n : shapeAt", "tensor.shape = shapeAt", "A scalar has a shape."],
+  ]),
+  ...inFile("src/exchange/dlpack_struct.ts", [
+    "tests/exchange/dlpack_export_test.ts",
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/dlpack_sweep_test.ts",
+  ], [
+    [
+      "at.shape, shape.length === 0 ? 0n : this.#shapeAddress",
+      "at.shape, this.#shapeAddress",
+      "A scalar has a shape.",
+    ],
+    ["    setInt64(bytes, this.#counter, 0);\n", "", "What is out counts as released, as what was there before it."],
+    [
+      "    bytes.setBigUint64(offsets.deleter, deleter, littleEndian);\n",
+      "",
+      "A consumer calls what the one before has left as deleter.",
+    ],
+    ["shape.length <= fewAxes ? small : large", "small", "A tensor of many axes overwrites the next one."],
+    ["    this.#pool.give(this.#slot);\n", "", "Each export leaks its struct."],
+    [
+      "  if (major === DLPACK_MAJOR_VERSION) return;\n",
+      "  if (true) return;\n",
+      "A struct of another version is read as if it were ours.",
+    ],
+    ["    if (!Number.isSafeInteger(value)) {\n", "    if (false) {\n", "An extent that no number holds is rounded."],
   ]),
   ...inFile("src/exchange/dlpack_import.ts", [
     "tests/exchange/dlpack_import_test.ts",
@@ -80,12 +104,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ], [
     ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
     ["  if (tensor.ptr === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
-    [
-      "  if (version.major !== DLPACK_MAJOR_VERSION) {\n",
-      "  if (false) {\n",
-      "A struct of another version is read as if it were ours.",
-    ],
-    ["(flags & DLPACK_FLAG_BITMASK.READ_ONLY) !== 0n", "false", "What is read-only can be written."],
+    ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
     [
       "    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done\n",
       "",
@@ -99,10 +118,10 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while our work still uses it.",
     ],
     ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
-    ["  if (ndim > 0 && tensor.shape === 0n) {\n", "  if (false) {\n", "A shape at NULL is read."],
+    ["  if (ndim > 0 && fields.shape === 0n) {\n", "  if (false) {\n", "A shape at NULL is read."],
 
     [
-      "      if (device.ordinal !== device_id) {\n",
+      "      if (device.ordinal !== deviceId) {\n",
       "      if (false) {\n",
       "Memory is used on a device where it is not.",
     ],
@@ -118,15 +137,11 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_programs_test.ts",
     collection,
   ], [
-    [
-      "    untaken.register(this, { ptr, versioned: version !== null }, this);\n",
-      "",
-      "A tensor that nobody takes is never released.",
-    ],
-    ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
-    ["    this.#taken = true;\n", "", "Two consumers take one tensor, and release it twice."],
-    ["    untaken.unregister(this);\n", "", "The collector releases what a consumer has."],
-    ["    if (!this.#taken) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
+    ["    untaken.watch(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
+    ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
+    ["    this.#held.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
+    ["    untaken.unwatch(this, this.#held);\n", "", "The collector releases what a consumer has."],
+    ["    if (!this.#held.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
     [
       "  if (deleter !== 0n) callRelease(deleter, ptr);",
       "  callRelease(deleter, ptr);",
@@ -140,9 +155,9 @@ export const exchangeMutations: readonly Mutation[] = [
   ], [
     ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
     ["ptr <= 0n || ", "", "Memory before the beginning of memory is believed."],
-    [" || ptr + BigInt(size) > 1n << 64n", "", "Memory beyond the end of memory is believed."],
+    [" || (data > farEnough && ptr + BigInt(size) > memoryEnd)", "", "Memory beyond the end of memory is believed."],
     [
-      "const before = 0 - Math.floor(min * layout.itemsize);",
+      "const before = 0 - wholeBytes(min, layout.itemsize);",
       "const before = 0;",
       "Elements before the first one lie outside of the memory that is vouched for.",
     ],
@@ -197,12 +212,16 @@ export const exchangeMutations: readonly Mutation[] = [
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
+      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, orderEvent.handle));\n',
       "",
       "Memory is freed under a consumer.",
     ],
-    ["  using event = device.createEvent();\n", "  const event = device.createEvent();\n", "Events pile up."],
-    ["  stream.wait(event);\n", "", "Memory is freed under a consumer."],
+    ["  stream.wait(orderEvent);\n", "", "Memory is freed under a consumer."],
+    [
+      "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
+      "",
+      "Memory is freed under a consumer.",
+    ],
     [
       " || !peer.isActive) return false;",
       ") return false;",

@@ -7,6 +7,30 @@ const collection = "tests/memory/collection_test.ts";
 
 /** What can be broken there. */
 export const memoryMutations: readonly Mutation[] = [
+  ...inFile("src/ffi/late_registry.ts", [collection], [
+    ["      this.#registry.register(object, held, object);\n", "", "What is only dropped is never freed."],
+    [
+      "    if (young === 1) queueMicrotask(this.#tell);\n",
+      "",
+      "The collector is not told of what is only dropped.",
+    ],
+    ["held === undefined || held.closed", "held === undefined", "What was closed is freed a second time."],
+    [
+      "    this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there\n",
+      "",
+      "The list of young objects keeps all of them alive.",
+    ],
+    ["    if (held.isWatched) this.#registry.unregister(object);\n", "", "The collector frees a second time."],
+    ["      held.isWatched = true;\n", "", "The collector frees a second time."],
+  ]),
+  ...inFile("src/ffi/slab.ts", ["tests/ffi/slab_test.ts"], [
+    ["    if (slab.free.length === 0) this.#open.pop();\n", "", "A block without a piece is taken from."],
+    ["=== 1) this.#open.push(slab);", "=== 0) this.#open.push(slab);", "The pieces of a block that was full are lost."],
+    ["++this.#idle > 1", "++this.#idle > 1e9", "Memory that nobody needs is kept for ever."],
+    ["    if (slab.free.length === piecesPerSlab) this.#idle--;\n", "", "A block that is in use is freed."],
+    ["    libc().loading.free(slab.address);\n", "", "Memory that nobody needs is kept for ever."],
+    ["    this.#open.splice(this.#open.indexOf(slab), 1);\n", "", "Memory that is freed is handed out."],
+  ]),
   ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts", programs], [
     ["      passed = mayFree(one.passed);\n", "      passed = true;\n", "Memory is freed while work still uses it."],
 
@@ -90,19 +114,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["    holding.free(holding.ptr, holding.stream);\n", "", "Memory is never freed."],
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
 
-    ["      forgotten.register(buffer, holding, buffer);\n", "", "A buffer that is only dropped is never freed."],
-    [
-      "    if (young.push(buffer) === 1) queueMicrotask(MemoryBuffer.#watchYoung);\n",
-      "    young.push(buffer);\n",
-      "The collector is not told of a buffer that is only dropped.",
-    ],
-    ["      if (holding.closed) continue;\n", "", "The collector frees what was closed a second time."],
-    [
-      "    young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there\n",
-      "",
-      "The list of young buffers keeps every buffer alive.",
-    ],
-
+    ["    forgotten.watch(buffer, buffer.#holding);\n", "", "A buffer that is only dropped is never freed."],
     ["  try {\n    freeIfUnused(holding);\n", "  try {\n", "A buffer that is only dropped is never freed."],
 
     ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],
@@ -208,9 +220,7 @@ export const memoryMutations: readonly Mutation[] = [
       "",
       "An array reaches memory that is freed.",
     ],
-    ["    if (this.#holding.isWatched) forgotten.unregister(this);\n", "", "The collector frees a second time."],
-    ["      holding.isWatched = true;\n", "", "The collector frees a second time."],
-
+    ["    forgotten.unwatch(this, this.#holding);\n", "", "The collector frees a second time."],
     ["    freeIfUnused(this.#holding);\n", "", "Closing frees nothing."],
     [
       'kind === "host" || kind === "pinned";',

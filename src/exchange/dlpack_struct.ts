@@ -1,0 +1,219 @@
+/**
+ * DLPack's structs in memory: reading one that lies anywhere, and writing one that is handed out.
+ *
+ * @module
+ */
+import {
+  DLDataType,
+  DLDevice,
+  DLManagedTensor,
+  DLManagedTensorVersioned,
+  DLPACK_MAJOR_VERSION,
+  DLPACK_MINOR_VERSION,
+  DLPackVersion,
+  DLTensor,
+} from "../../bindings/dlpack.ts";
+import { peek } from "../ffi/peek.ts";
+import { releaseThunks } from "../ffi/release_thunk.ts";
+import { SlabPool, type Slot } from "../ffi/slab.ts";
+import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import { MAX_NDIM } from "../layout/mod.ts";
+import { ExchangeError } from "./error.ts";
+
+const versioned = layoutOf(DLManagedTensorVersioned);
+const legacy = layoutOf(DLManagedTensor);
+const { size: versionBytes, offsets: versionAt } = layoutOf(DLPackVersion);
+const at = layoutOf(DLTensor).offsets;
+const deviceAt = layoutOf(DLDevice).offsets;
+const dtypeAt = layoutOf(DLDataType).offsets;
+
+/** What a struct says, each field as it is there. */
+export interface TensorFields {
+  readonly flags: number;
+  readonly data: bigint;
+  readonly deviceType: number;
+  readonly deviceId: number;
+  readonly ndim: number;
+  readonly code: number;
+  readonly bits: number;
+  readonly lanes: number;
+  readonly shape: bigint;
+  readonly strides: bigint;
+  readonly byteOffset: bigint;
+}
+
+/**
+ * Reads a struct.
+ *
+ * @throws {ExchangeError} for one of another major version, of which nothing else is read
+ */
+export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
+  if (isVersioned) checkVersion(peek(ptr, versionBytes));
+  const bytes = peek(ptr, isVersioned ? versioned.size : legacy.size);
+  const from = isVersioned ? versioned.offsets.dl_tensor : legacy.offsets.dl_tensor;
+  const dtype = from + at.dtype;
+  return {
+    flags: isVersioned ? bytes.getUint32(versioned.offsets.flags, littleEndian) : 0,
+    data: bytes.getBigUint64(from + at.data, littleEndian),
+    deviceType: bytes.getInt32(from + at.device + deviceAt.device_type, littleEndian),
+    deviceId: bytes.getInt32(from + at.device + deviceAt.device_id, littleEndian),
+    ndim: bytes.getInt32(from + at.ndim, littleEndian),
+    code: bytes.getUint8(dtype + dtypeAt.code),
+    bits: bytes.getUint8(dtype + dtypeAt.bits),
+    lanes: bytes.getUint16(dtype + dtypeAt.lanes, littleEndian),
+    shape: bytes.getBigUint64(from + at.shape, littleEndian),
+    strides: bytes.getBigUint64(from + at.strides, littleEndian),
+    byteOffset: bytes.getBigUint64(from + at.byte_offset, littleEndian),
+  };
+}
+
+function checkVersion(bytes: DataView): void {
+  const major = bytes.getUint32(versionAt.major, littleEndian);
+  if (major === DLPACK_MAJOR_VERSION) return;
+  const minor = bytes.getUint32(versionAt.minor, littleEndian);
+  throw new ExchangeError(`Cannot import a tensor of DLPack ${major}.${minor}: expected ${DLPACK_MAJOR_VERSION}.x`);
+}
+
+/**
+ * Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}.
+ *
+ * @param what one of them is, for messages: `extent`
+ * @throws {ExchangeError} for one that no number holds
+ */
+export function readInt64s(address: bigint, count: number, what: string): number[] {
+  if (count === 0) return [];
+  const bytes = peek(address, count * 8);
+  const values: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const value = bytes.getInt32(i * 8 + 4, littleEndian) * 2 ** 32 + bytes.getUint32(i * 8, littleEndian);
+    if (!Number.isSafeInteger(value)) {
+      throw new ExchangeError(`Cannot import a DLPack tensor: its ${what} ${i} is ${value}, beyond 2^53`);
+    }
+    values.push(value);
+  }
+  return values;
+}
+
+/** What a struct is to say. */
+export interface TensorContent {
+  readonly isVersioned: boolean;
+  /** Bits of DLPACK_FLAG_BITMASK. */
+  readonly flags: number;
+  readonly data: bigint;
+  readonly device: readonly [type: number, id: number];
+  readonly dtype: { readonly code: number; readonly bits: number; readonly lanes: number };
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+}
+
+/** A struct of ours, which lies in one piece of memory with a counter of releases, the shape and the strides. */
+class TensorPiece {
+  readonly #bytes: DataView<ArrayBuffer>;
+  readonly #isVersioned: boolean;
+  /** Where in the piece the counter is; it is followed by the extents, and these by as many strides as there may be. */
+  readonly #counter: number;
+  readonly #most: number;
+  readonly #counterAddress: bigint;
+  readonly #shapeAddress: bigint;
+  readonly #stridesAddress: bigint;
+
+  constructor(isVersioned: boolean, most: number, address: bigint, bytes: DataView<ArrayBuffer>) {
+    this.#bytes = bytes;
+    this.#isVersioned = isVersioned;
+    this.#counter = headOf(isVersioned).size;
+    this.#most = most;
+    this.#counterAddress = address + BigInt(this.#counter);
+    this.#shapeAddress = this.#counterAddress + BigInt(counterBytes);
+    this.#stridesAddress = this.#shapeAddress + BigInt(8 * most);
+  }
+
+  /** Whether the deleter has been called. */
+  get isReleased(): boolean {
+    return this.#bytes.getInt32(this.#counter, littleEndian) > 0;
+  }
+
+  /** Writes all of it: whoever had the struct before may have written into it. */
+  write({ flags, data, device, dtype, shape, strides }: TensorContent): void {
+    const bytes = this.#bytes;
+    const { offsets } = headOf(this.#isVersioned);
+    const { address } = releaseThunks();
+    if (this.#isVersioned) {
+      bytes.setUint32(versioned.offsets.version + versionAt.major, DLPACK_MAJOR_VERSION, littleEndian);
+      bytes.setUint32(versioned.offsets.version + versionAt.minor, DLPACK_MINOR_VERSION, littleEndian);
+      setInt64(bytes, versioned.offsets.flags, flags);
+    }
+    const deleter = this.#isVersioned ? address.DLManagedTensorVersioned : address.DLManagedTensor;
+    bytes.setBigUint64(offsets.manager_ctx, this.#counterAddress, littleEndian);
+    bytes.setBigUint64(offsets.deleter, deleter, littleEndian);
+    setInt64(bytes, this.#counter, 0);
+    const from = offsets.dl_tensor;
+    bytes.setBigUint64(from + at.data, data, littleEndian);
+    bytes.setInt32(from + at.device + deviceAt.device_type, device[0], littleEndian);
+    bytes.setInt32(from + at.device + deviceAt.device_id, device[1], littleEndian);
+    bytes.setInt32(from + at.ndim, shape.length, littleEndian);
+    bytes.setUint8(from + at.dtype + dtypeAt.code, dtype.code);
+    bytes.setUint8(from + at.dtype + dtypeAt.bits, dtype.bits);
+    bytes.setUint16(from + at.dtype + dtypeAt.lanes, dtype.lanes, littleEndian);
+    // Always explicit strides: NULL has been illegal since DLPack 1.2. A scalar has neither shape nor strides.
+    bytes.setBigUint64(from + at.shape, shape.length === 0 ? 0n : this.#shapeAddress, littleEndian);
+    bytes.setBigUint64(from + at.strides, shape.length === 0 ? 0n : this.#stridesAddress, littleEndian);
+    setInt64(bytes, from + at.byte_offset, 0);
+    const numbers = this.#counter + counterBytes;
+    shape.forEach((extent, axis) => setInt64(bytes, numbers + 8 * axis, extent));
+    strides.forEach((stride, axis) => setInt64(bytes, numbers + 8 * (this.#most + axis), stride));
+  }
+}
+
+const counterBytes = 8;
+
+function headOf(isVersioned: boolean): typeof versioned | typeof legacy {
+  return isVersioned ? versioned : legacy;
+}
+
+/** Writes a safe integer as an `int64_t`. */
+function setInt64(bytes: DataView, byteOffset: number, value: number): void {
+  bytes.setUint32(byteOffset, value >>> 0, littleEndian); // modulo 2^32, also of a negative number
+  bytes.setInt32(byteOffset + 4, Math.floor(value / 2 ** 32), littleEndian);
+}
+
+/** Most tensors have few axes: their structs need little memory. */
+const fewAxes = 6;
+
+function poolOf(isVersioned: boolean, most: number): SlabPool<TensorPiece> {
+  const bytes = headOf(isVersioned).size + counterBytes + 2 * 8 * most;
+  return new SlabPool(bytes, (address, view) => new TensorPiece(isVersioned, most, address, view));
+}
+
+const pools = {
+  versioned: { small: poolOf(true, fewAxes), large: poolOf(true, MAX_NDIM) },
+  legacy: { small: poolOf(false, fewAxes), large: poolOf(false, MAX_NDIM) },
+};
+
+/** A struct that is out, from the time that it is written until it is given back. */
+export class LentTensor {
+  readonly #pool: SlabPool<TensorPiece>;
+  readonly #slot: Slot<TensorPiece>;
+
+  /** Writes the struct. Its deleter counts the release, on whatever thread. */
+  constructor(content: TensorContent) {
+    const { small, large } = content.isVersioned ? pools.versioned : pools.legacy;
+    this.#pool = content.shape.length <= fewAxes ? small : large;
+    this.#slot = this.#pool.take();
+    this.#slot.content.write(content);
+  }
+
+  /** `DLManagedTensorVersioned *` or `DLManagedTensor *`. */
+  get address(): bigint {
+    return this.#slot.address;
+  }
+
+  /** Whether the consumer has called the deleter. */
+  get isReleased(): boolean {
+    return this.#slot.content.isReleased;
+  }
+
+  /** Gives the struct's memory back, once, when it is released. */
+  free(): void {
+    this.#pool.give(this.#slot);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Being told by the garbage collector of what was dropped, at no cost for what was not.
+ *
+ * @module
+ */
+
+/** What outlives a watched object: it must not lead back to it, or it would never be collected. */
+export interface Watched {
+  /** Whether the object's user has finished with it: nobody need be told. */
+  closed: boolean;
+  /** Whether the collector knows of it. */
+  isWatched: boolean;
+}
+
+/** How many objects the collector is told of together. */
+const enoughYoung = 64;
+
+/**
+ * A FinalizationRegistry that hears of an object at the end of the turn of the event loop in which it was made. Most
+ * objects are closed by then, and telling the collector costs as much as all else that is done for them.
+ */
+export class LateRegistry<Held extends Watched> {
+  readonly #registry: FinalizationRegistry<Held>;
+  /** Objects of this turn, and what is held for each. */
+  readonly #young: WeakKey[] = [];
+  readonly #held: Held[] = [];
+  readonly #tell = (): void => this.#tellAll();
+
+  /** @param collected called for what was held for an object that is gone and was not closed */
+  constructor(collected: (held: Held) => void) {
+    this.#registry = new FinalizationRegistry(collected);
+  }
+
+  /** Watches an object until it is closed. */
+  watch(object: WeakKey, held: Held): void {
+    this.#held.push(held);
+    const young = this.#young.push(object);
+    if (young === 1) queueMicrotask(this.#tell);
+    if (young === enoughYoung) this.#tellAll();
+  }
+
+  /** Says that an object is closed: `held.closed` is true by then. */
+  unwatch(object: WeakKey, held: Held): void {
+    if (held.isWatched) this.#registry.unregister(object);
+  }
+
+  #tellAll(): void {
+    this.#young.forEach((object, i) => {
+      const held = this.#held[i];
+      if (held === undefined || held.closed) return;
+      held.isWatched = true;
+      this.#registry.register(object, held, object);
+    });
+    this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
+    this.#held.length = 0;
+  }
+}

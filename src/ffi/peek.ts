@@ -1,0 +1,43 @@
+/**
+ * Reading a few bytes at an address that nobody keeps: a struct of another library, the numbers that it points to.
+ *
+ * @module
+ */
+import { allocate } from "./arena.ts";
+import { libc } from "./libc.ts";
+import { ffiPort } from "./port.ts";
+
+/** How much can be read at once, in bytes. */
+export const peekBytes = 1024;
+
+interface Place {
+  readonly address: bigint;
+  readonly bytes: DataView<ArrayBuffer>;
+}
+
+let place: Place | undefined;
+
+/** Lengths as the C library takes them. */
+const lengths: bigint[] = [];
+
+/**
+ * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes to
+ * memory that has one already 10 ns.
+ *
+ * @param length bytes, at most {@linkcode peekBytes}
+ * @returns the copy, from byte 0 on, until the next call: read it before anything else is called
+ */
+export function peek(address: bigint, length: number): DataView<ArrayBuffer> {
+  place ??= makePlace();
+  if (address === 0n || length > peekBytes) {
+    throw new RangeError(`Cannot read ${length} bytes at ${address}: expected at most ${peekBytes}, and not at NULL`);
+  }
+  libc().memory.memcpy(place.address, address, lengths[length] ??= BigInt(length));
+  return place.bytes;
+}
+
+/** Never freed: there is one in a process. */
+function makePlace(): Place {
+  const address = allocate(peekBytes);
+  return { address, bytes: new DataView(ffiPort().memory(address, peekBytes)) };
+}

@@ -1,0 +1,77 @@
+/**
+ * Pieces of native memory: apart from each other, zeroed once, and given back to the C allocator when many are free.
+ */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { SlabPool, type Slot } from "../../src/ffi/slab.ts";
+import { check, fc } from "../support/property.ts";
+
+interface Content {
+  readonly address: bigint;
+  readonly bytes: DataView<ArrayBuffer>;
+}
+
+test("pieces that are out never share a byte, keep what is written, and the memory of free ones goes back", () => {
+  const functions = libc();
+  const { loading } = functions;
+  const blocks = new Set<bigint>();
+  const put = (value: typeof loading) => Object.defineProperty(functions, "loading", { value, configurable: true });
+  put({
+    ...loading,
+    calloc(count, size) {
+      const address = loading.calloc(count, size);
+      blocks.add(address);
+      return address;
+    },
+    free(at) {
+      assert(blocks.delete(at), "freed what was not allocated, or twice");
+      loading.free(at);
+    },
+  });
+  try {
+    const steps = fc.array(fc.record({ take: fc.constantFrom(true, true, false), pick: fc.nat() }), {
+      maxLength: 600,
+      size: "max",
+    });
+    check(
+      fc.property(fc.integer({ min: 1, max: 40 }), steps, (words, steps) => {
+        const bytes = 8 * words;
+        const pool = new SlabPool(bytes, (address, view): Content => {
+          for (let at = 0; at < bytes; at += 8) assertEquals(view.getBigUint64(at, true), 0n, "a new piece is zeroed");
+          return { address, bytes: view };
+        });
+        const out: { slot: Slot<Content>; mark: number }[] = [];
+        steps.forEach(({ take, pick }, mark) => {
+          if (take) {
+            const slot = pool.take();
+            assertEquals([slot.content.address, slot.content.bytes.byteLength], [slot.address, bytes]);
+            for (let at = 0; at < bytes; at += 8) slot.content.bytes.setFloat64(at, mark + at, true);
+            out.push({ slot, mark });
+          } else {
+            for (const { slot } of out.splice(pick % Math.max(out.length, 1), 1)) pool.give(slot);
+          }
+          assert(blocks.size <= Math.ceil(steps.length / 64) + 1);
+        });
+        for (const { slot: { address }, mark } of out) {
+          const native = new DataView(ffiPort().memory(address, bytes)); // seen anew: not through the piece's own view
+          for (let at = 0; at < bytes; at += 8) assertEquals(native.getFloat64(at, true), mark + at);
+        }
+        for (const { slot } of out) pool.give(slot);
+        assertEquals(blocks.size, steps.some(({ take }) => take) ? 1 : 0, "one block is kept for the next");
+        for (const block of blocks) loading.free(block);
+        blocks.clear();
+      }),
+      100,
+    );
+  } finally {
+    put(loading);
+  }
+});
+
+test("a piece has a positive number of whole words", () => {
+  for (const bytes of [0, -8, 4, 12, NaN, 2 ** 60]) {
+    assertThrows(() => new SlabPool(bytes, () => null), RangeError, `pieces of ${bytes} bytes`);
+  }
+});
