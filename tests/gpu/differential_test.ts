@@ -26,12 +26,34 @@ function checkCounted<T>(name: string, programs: fc.Arbitrary<T>, runs: number, 
   console.log(`${count} ${name}`);
 }
 
+/** Keeps the primary contexts of devices, so that a program that is run meanwhile finds them, and leaves them. */
+class Contexts {
+  readonly #devices: number;
+  #raw: Raw | null = null;
+
+  constructor(devices: number) {
+    this.#devices = devices;
+  }
+
+  keep(wanted: boolean): void {
+    if (wanted) this.#raw ??= new Raw(openLibrary(libcuda).functions, this.#devices);
+    else this[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.#raw?.[Symbol.dispose]();
+    this.#raw = null;
+  }
+}
+
 for (const devices of [1, 2, 4]) {
   const missing = missingGpus(devices);
   const any = <T>(program: fc.Arbitrary<T>) => fc.record({ program, seed: fc.nat(), pinned: fc.boolean() });
 
   test(...needs(missing, `random programs give the same bytes on ${devices} devices and simulated ones`), () => {
     const { functions: driver } = openLibrary(libcuda);
+    using contexts = new Contexts(devices);
+    contexts.keep(true); // making them anew takes half a second
     checkCounted(
       `programs of calls on ${devices} devices`,
       any(programs(devices)),
@@ -54,12 +76,16 @@ for (const devices of [1, 2, 4]) {
         ...{ program: programs(devices, { resources, abroad }) },
         ending: fc.nat(23),
         seed: fc.nat(),
+        // Whether the contexts begin and end with the program: in one of eight, because that takes half a second.
+        alone: fc.nat(7).map((one) => one === 0),
       });
+      using contexts = new Contexts(devices);
       checkCounted(
         `programs of memory resources ${where} on ${devices} devices`,
         some,
         100,
-        ({ program, seed, ending }) => {
+        ({ program, seed, ending, alone }) => {
+          contexts.keep(!alone);
           const expected = reference(program);
           for (const cuda of [Cuda.simulate({ devices, seed }), Cuda.open()]) {
             const { bytes, problems, release } = runBuffers(cuda, program, { ending });

@@ -59,6 +59,10 @@ export const questions: readonly Example[] = [
     notes.result("device by its bus id", driver.device.cuDeviceGetByPCIBusId(int.$address, id));
     notes.value("which is device", int.value);
     notes.result("device by no bus id", driver.device.cuDeviceGetByPCIBusId(int.$address, cString("nowhere")));
+    notes.result(
+      "device by the bus id of none",
+      driver.device.cuDeviceGetByPCIBusId(int.$address, cString("FFFF:FF:1F.0")),
+    );
   }),
 
   example("two devices side by side", 2, ({ driver, arena }, notes) => {

@@ -82,6 +82,9 @@ export function deviceCalls(machine: Machine): Behaviour<"device"> {
     cuDeviceGetPCIBusId: (out, length, device) => writeString(out, length, busId(machine.device(device))),
     cuDeviceGetByPCIBusId(out, name) {
       const wanted = name === null ? "" : readField(name).toUpperCase();
+      if (!/^([0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}(\.[0-9A-F])?$/.test(wanted)) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // this is no name of a device at all
+      }
       const device = machine.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       writeInt(out, device.ordinal);

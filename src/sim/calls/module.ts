@@ -30,6 +30,9 @@ const maxThreads = 1024;
 /** Bytes of shared memory of a block: without asking, and after cuFuncSetAttribute(). */
 const sharedBytes = { default: 49152, most: 232448 } as const;
 
+/** Attributes of a function are numbers below this. */
+const attributes = 1 + Math.max(...Object.values(CU_FUNC_ATTRIBUTE));
+
 /** A module: a program and its variables in the memory of a context. */
 interface LoadedModule {
   readonly handle: bigint;
@@ -133,7 +136,9 @@ export function moduleCalls(machine: Machine): ModuleCalls {
           case CU_FUNC_ATTRIBUTE.PTX_VERSION:
           case CU_FUNC_ATTRIBUTE.BINARY_VERSION:
             return writeInt(out, 90);
-          default: // registers, local memory and caches: there is no compiled code to have any
+          default:
+            if (attribute < 0 || attribute >= attributes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+            // registers, local memory and caches: there is no compiled code to have any
             throw unsimulated("attributes of compiled code");
         }
       },

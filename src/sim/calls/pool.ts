@@ -132,7 +132,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuDeviceSetMemPool(device, handle) {
       refuseWithoutPools();
-      makeCurrent(machine.device(device), machine.pool(handle));
+      const found = machine.devices[device];
+      if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // not INVALID_DEVICE, here
+      makeCurrent(found, machine.pool(handle));
     },
     cuMemGetDefaultMemPool(out, location, type) {
       pinned(type);

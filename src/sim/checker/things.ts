@@ -5,7 +5,7 @@
  */
 import type { Known } from "./memory.ts";
 import type { CausalityCall, LeakedObject } from "./report.ts";
-import { framesOf, here, type Site } from "./site.ts";
+import { framesOf, type Site, Sites } from "./site.ts";
 
 /** A kind of thing. */
 export type ThingKind = "stream" | "event" | "pool" | "graph" | "executable graph";
@@ -36,12 +36,13 @@ export class Things {
     Map<bigint, { readonly call: string; readonly site: Site | null; readonly by: CausalityCall | null }>
   >();
   readonly #abandoned: Known[] = [];
+  readonly #sites = new Sites();
   /** What was closed by its user and lives on for somebody else, by handle or address. */
   readonly #closed = new Set<bigint>();
 
   /** Something was made. */
   made(kind: ThingKind, handle: bigint, call: string): void {
-    of(this.#made, kind).set(handle, { kind, handle, call, site: here() });
+    of(this.#made, kind).set(handle, { kind, handle, call, site: this.#sites.of(call, 0, 0) });
     this.revive(kind, handle);
   }
 
@@ -59,7 +60,7 @@ export class Things {
   destroyed(kind: ThingKind, handle: bigint, call: string): void {
     this.#closed.delete(handle);
     of(this.#made, kind).delete(handle);
-    this.#remember(kind, handle, { call, site: here(), by: null });
+    this.#remember(kind, handle, { call, site: this.#sites.of(call, 0, 0), by: null });
   }
 
   /** Something went down with its context: it was not destroyed, so it counts as left, too. */
