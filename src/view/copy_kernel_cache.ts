@@ -47,9 +47,10 @@ export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
 
 /** All that the code depends on. */
 function keyOf(plan: KernelPlan): string {
-  const { word, axes } = plan.problem;
+  const { word, axes, conversion } = plan.problem;
+  const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name}`;
   const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
-  return `${word} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
+  return `${what} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
 }
 
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {

@@ -5,7 +5,8 @@
  * @module
  */
 import type { Tiled } from "./copy_plan.ts";
-import type { CopyAxis, CopyProblem } from "./copy_problem.ts";
+import type { CopyAxis, CopyProblem, WordSize } from "./copy_problem.ts";
+import { type Access, accessOf, converted } from "./ptx_conversion.ts";
 import { PtxWriter, type Register } from "./ptx_writer.ts";
 
 /** A kernel, and how it is launched. */
@@ -21,20 +22,18 @@ const threads = 256;
 /** Words that each thread of a strided copy moves: all are read before the first is written. */
 const unrolled = 4;
 
-/** The types that a word of so many bytes is moved as. */
-const moves = {
+/** How a word of so many bytes is moved. */
+const moves: { readonly [word in WordSize]: Access } = {
   1: { type: "u8", kind: "h", count: 1 },
   2: { type: "u16", kind: "h", count: 1 },
   4: { type: "u32", kind: "r", count: 1 },
   8: { type: "u64", kind: "d", count: 1 },
   16: { type: "v2.u64", kind: "d", count: 2 },
-} as const;
-
-type Word = keyof typeof moves;
+};
 
 /** Reads a word into registers. */
-function load(ptx: PtxWriter, space: "global" | "shared", word: Word, address: string, guard = ""): Register[] {
-  const { type, kind, count } = moves[word];
+function load(ptx: PtxWriter, space: "global" | "shared", access: Access, address: string, guard = ""): Register[] {
+  const { type, kind, count } = access;
   const registers = Array.from({ length: count }, () => ptx.register(kind));
   ptx.line(`${guard}ld.${space}.${type} ${operand(registers)}, [${address}]`);
   return registers;
@@ -44,12 +43,12 @@ function load(ptx: PtxWriter, space: "global" | "shared", word: Word, address: s
 function store(
   ptx: PtxWriter,
   space: "global" | "shared",
-  word: Word,
+  { type }: Access,
   address: string,
   from: readonly Register[],
   guard = "",
 ): void {
-  ptx.line(`${guard}st.${space}.${moves[word].type} [${address}], ${operand(from)}`);
+  ptx.line(`${guard}st.${space}.${type} [${address}], ${operand(from)}`);
 }
 
 function operand(registers: readonly Register[]): string {
@@ -90,7 +89,7 @@ function takeApart(ptx: PtxWriter, index: Register, extents: readonly number[], 
 }
 
 /** A copy in the order of the destination, one word at a time. */
-export function stridedKernel({ axes, word, words }: CopyProblem): CopyKernel {
+export function stridedKernel({ axes, word, fromWord, words, conversion }: CopyProblem): CopyKernel {
   const ptx = new PtxWriter();
   const { to, from } = pointers(ptx);
   const perBlock = threads * unrolled;
@@ -105,12 +104,18 @@ export function stridedKernel({ axes, word, words }: CopyProblem): CopyKernel {
     let [source, target] = [from, to];
     takeApart(ptx, index, extents, isSmall).forEach((part, axis) => {
       const { to, from } = axes[axis] as CopyAxis; // one part for each axis
-      source = advance(ptx, source, part, from * word);
+      source = advance(ptx, source, part, from * fromWord);
       target = advance(ptx, target, part, to * word);
     });
-    return { target, inside, value: load(ptx, "global", word, source, `@${inside} `) };
+    const access = conversion === null ? moves[word] : accessOf(conversion.from);
+    return { target, inside, value: load(ptx, "global", access, source, `@${inside} `) };
   });
-  for (const { target, inside, value } of moved) store(ptx, "global", word, target, value, `@${inside} `);
+  for (const { target, inside, value } of moved) {
+    const [access, result] = conversion === null
+      ? [moves[word], value]
+      : [accessOf(conversion.to), converted(ptx, conversion, value)];
+    store(ptx, "global", access, target, result, `@${inside} `);
+  }
   return { ptx: ptx.program("copy"), grid: Math.ceil(words / perBlock), block: threads };
 }
 
@@ -127,12 +132,16 @@ const rows = threads / side;
  * A word of a tile holds `lanes` elements: narrow ones are moved four bytes at a time. The tile then has `side * lanes` rows
  * of `side` words, and what one thread writes is made of the words that `lanes` rows have in one column. The rows stand in
  * shared memory in the order in which threads side by side want them, each one word longer than needed: so no two of
- * the threads meet in a bank.
+ * the threads meet in a bank. Elements that are converted have one lane, and are converted when they leave the tile.
  */
-export function tiledKernel({ axes, word: size }: CopyProblem, { along, lanes }: Tiled): CopyKernel {
+export function tiledKernel(problem: CopyProblem, { along, lanes }: Tiled): CopyKernel {
+  const { axes, conversion, word: size, fromWord: fromSize } = problem;
   const inner = axes.length - 1;
   const [across, down] = [axes[along] as CopyAxis, axes[inner] as CopyAxis]; // the plan names axes that there are
-  const word = size * lanes as Word;
+  const word = fromSize * lanes as WordSize; // the plan takes so many lanes that four bytes are moved
+  const [read, written] = conversion === null
+    ? [moves[word], moves[word]]
+    : [accessOf(conversion.from), accessOf(conversion.to)];
   const tile = side * lanes;
   const outer = axes.filter((_, axis) => axis !== along && axis !== inner);
   const [acrossTiles, downTiles] = [Math.ceil(across.extent / tile), Math.ceil(down.extent / tile)];
@@ -147,7 +156,7 @@ export function tiledKernel({ axes, word: size }: CopyProblem, { along, lanes }:
   const [acrossTile, downTile] = parts.slice(-2) as [Register, Register]; // two extents were added at the end
   let [source, target] = [from, to];
   outer.forEach((axis, i) => {
-    source = advance(ptx, source, parts[i] as Register, axis.from * size); // one part for each axis
+    source = advance(ptx, source, parts[i] as Register, axis.from * fromSize); // one part for each axis
     target = advance(ptx, target, parts[i] as Register, axis.to * size);
   });
   const thread = ptx.make("r", "mov.u32 $, %tid.x");
@@ -162,12 +171,12 @@ export function tiledKernel({ axes, word: size }: CopyProblem, { along, lanes }:
   const readAcross = ptx.make("d", `mad.lo.s64 $, ${column64}, ${lanes}, ${acrossStart}`);
   const readDown = ptx.make("d", `add.s64 $, ${downStart}, ${row64}`);
   const readInside = ptx.make("p", `setp.lt.u64 $, ${readAcross}, ${across.extent}`);
-  let at = advance(ptx, advance(ptx, source, readAcross, across.from * size), readDown, down.from * size);
+  let at = advance(ptx, advance(ptx, source, readAcross, across.from * fromSize), readDown, down.from * fromSize);
   const loaded = Array.from({ length: tile / rows }, (_, i) => {
-    if (i > 0) at = ptx.make("d", `add.s64 $, ${at}, ${rows * down.from * size}`);
+    if (i > 0) at = ptx.make("d", `add.s64 $, ${at}, ${rows * down.from * fromSize}`);
     const index = ptx.make("d", `add.s64 $, ${readDown}, ${i * rows}`);
     const inside = ptx.make("p", `setp.lt.and.u64 $, ${index}, ${down.extent}, ${readInside}`);
-    return load(ptx, "global", word, at, `@${inside} `);
+    return load(ptx, "global", read, at, `@${inside} `);
   });
   // Row r = q * lanes + v stands at place v * side + q.
   const rowLane = ptx.make("r", `and.b32 $, ${row}, ${lanes - 1}`);
@@ -176,7 +185,7 @@ export function tiledKernel({ axes, word: size }: CopyProblem, { along, lanes }:
   const columnAt = ptx.make("r", `mad.lo.u32 $, ${column}, ${word}, ${base}`);
   const storeAt = ptx.make("r", `mad.lo.u32 $, ${place}, ${pitch}, ${columnAt}`);
   loaded.forEach((value, i) => {
-    store(ptx, "shared", word, `${storeAt}+${i * (rows / lanes) * pitch}`, value);
+    store(ptx, "shared", read, `${storeAt}+${i * (rows / lanes) * pitch}`, value);
   });
   ptx.line("bar.sync 0");
 
@@ -191,12 +200,13 @@ export function tiledKernel({ axes, word: size }: CopyProblem, { along, lanes }:
     if (i > 0) into = ptx.make("d", `add.s64 $, ${into}, ${rows * lanes * across.to * size}`);
     const words = Array.from(
       { length: lanes },
-      (_, lane) => load(ptx, "shared", word, `${loadAt}+${lane * side * pitch + i * rows * word}`),
+      (_, lane) => load(ptx, "shared", read, `${loadAt}+${lane * side * pitch + i * rows * word}`),
     );
     turned(ptx, words, lanes).forEach((value, lane) => {
       const index = ptx.make("d", `add.s64 $, ${writeAcross}, ${i * rows * lanes + lane}`);
       const inside = ptx.make("p", `setp.lt.and.u64 $, ${index}, ${across.extent}, ${writeInside}`);
-      store(ptx, "global", word, `${into}+${lane * across.to * size}`, value, `@${inside} `);
+      const result = conversion === null ? value : converted(ptx, conversion, value);
+      store(ptx, "global", written, `${into}+${lane * across.to * size}`, result, `@${inside} `);
     });
   }
   return { ptx: ptx.program("copy", side * lanes * pitch), grid: blocks, block: threads };

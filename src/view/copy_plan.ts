@@ -52,10 +52,10 @@ const sector = 32;
  * @param canLaunch whether a kernel can reach both sides; if not, null is the answer for what only a kernel could copy
  */
 export function planCopy(problem: CopyProblem, canLaunch: boolean): CopyPlan | null {
-  const { axes, word, words } = problem;
+  const { axes, word, words, conversion } = problem;
   if (words === 0) return { kind: "nothing" };
-  if (isContiguous(axes)) return { kind: "contiguous", bytes: words * word };
-  const box = pitched(problem);
+  if (conversion === null && isContiguous(axes)) return { kind: "contiguous", bytes: words * word };
+  const box = conversion === null ? pitched(problem) : null;
   if (box !== null && (!canLaunch || box.width >= narrowRow)) return { kind: "pitched", box };
   if (!canLaunch) return null;
   const tile = tiled(problem);
@@ -89,10 +89,10 @@ function pitched({ axes, word }: CopyProblem): Pitched | null {
  * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
  * threads side by side then read or write far apart whichever they follow, but not through a tile.
  */
-function tiled({ axes, word, alignment }: CopyProblem): Tiled | null {
+function tiled({ axes, word, fromWord, alignment, conversion }: CopyProblem): Tiled | null {
   const last = axes.length - 1;
   const inner = axes[last];
-  if (inner === undefined || Math.abs(inner.from) * word <= sector) return null;
+  if (inner === undefined || Math.abs(inner.from) * fromWord <= sector) return null;
   let along = -1;
   axes.forEach(({ extent, from }, axis) => {
     if (axis === last || from === 0 || extent < 8) return;
@@ -101,7 +101,7 @@ function tiled({ axes, word, alignment }: CopyProblem): Tiled | null {
   });
   const other = axes[along];
   if (other === undefined || Math.abs(other.from) >= Math.abs(inner.from) || inner.extent < 8) return null;
-  return { along, lanes: alignment % 4 === 0 ? lanesOf(axes, word, along) : 1 };
+  return { along, lanes: alignment % 4 === 0 && conversion === null ? lanesOf(axes, word, along) : 1 };
 }
 
 /** How many narrow elements fit the four bytes that a thread moves, if rows of both sides divide by them. */
@@ -138,6 +138,9 @@ export function explainPlan(plan: CopyPlan): string {
   }
 }
 
-function inWords({ words, word, axes }: CopyProblem): string {
-  return `${words} words of ${word} bytes as ${axes.map(({ extent }) => extent).join(" x ")}`;
+function inWords({ words, word, axes, conversion }: CopyProblem): string {
+  const what = conversion === null
+    ? `words of ${word} bytes`
+    : `elements, ${conversion.from.name} to ${conversion.to.name},`;
+  return `${words} ${what} as ${axes.map(({ extent }) => extent).join(" x ") || "one"}`;
 }

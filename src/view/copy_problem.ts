@@ -4,8 +4,9 @@
  * @module
  */
 import type { StridedLayout } from "../layout/mod.ts";
+import { bytesOf, type Conversion } from "./conversion.ts";
 
-/** One axis of a copy, in words. */
+/** One axis of a copy, in words; in elements, if they are converted. */
 export interface CopyAxis {
   /** How many steps. */
   readonly extent: number;
@@ -15,10 +16,17 @@ export interface CopyAxis {
   readonly from: number;
 }
 
+/** Bytes of a word. */
+export type WordSize = 1 | 2 | 4 | 8 | 16;
+
 /** A copy in its simplest terms. */
 export interface CopyProblem {
-  /** Bytes of a word: 1, 2, 4, 8 or 16. */
-  readonly word: 1 | 2 | 4 | 8 | 16;
+  /** Bytes of a word as it is written: 1, 2, 4, 8 or 16. */
+  readonly word: WordSize;
+  /** Bytes of a word as it is read: another number only if elements are converted. */
+  readonly fromWord: WordSize;
+  /** What becomes of an element, or null if it stays what it is. */
+  readonly conversion: Conversion | null;
   /** Axes from the largest step of the destination to the smallest; none of extent 1, none that can be joined. */
   readonly axes: readonly CopyAxis[];
   /** Bytes from the source's offset 0 to the first word that is read. */
@@ -39,6 +47,7 @@ export interface CopyAlignment {
 
 interface Draft {
   word: number;
+  fromWord: number;
   axes: CopyAxis[];
   from: number;
   to: number;
@@ -50,6 +59,7 @@ const words = [16, 8, 4, 2] as const;
  * Brings a copy to its simplest terms: axes of one step dropped, the others turned so that the destination is walked
  * forwards and nested as it lies, neighbours joined, and elements joined to the largest words that both sides allow.
  *
+ * @param conversion what becomes of each element, which then is a word
  * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element, or
  * packed elements do not fill whole bytes
  */
@@ -57,16 +67,21 @@ export function copyProblem(
   source: StridedLayout,
   destination: StridedLayout,
   alignment: CopyAlignment = {},
+  conversion: Conversion | null = null,
 ): CopyProblem {
-  check(source, destination);
-  const draft = draftOf(source, destination, alignment);
+  check(source, destination, conversion);
+  const draft = draftOf(source, destination, alignment, conversion);
   join(draft);
-  widen(draft, alignmentOf(draft.from, draft.to, alignment));
-  join(draft);
-  const { word, axes, from, to } = draft;
+  if (conversion === null) {
+    widen(draft, alignmentOf(draft.from, draft.to, alignment));
+    join(draft);
+  }
+  const { word, fromWord, axes, from, to } = draft;
   const total = axes.reduce((product, { extent }) => product * extent, source.volume === 0 ? 0 : 1);
   return {
-    word: word as CopyProblem["word"], // a power of two of at most 16: where it begins, and what it is widened to
+    word: word as WordSize, // a power of two of at most 16: where it begins, and what it is widened to
+    fromWord: fromWord as WordSize, // the same
+    conversion,
     axes,
     fromOffset: from,
     toOffset: to,
@@ -75,12 +90,12 @@ export function copyProblem(
   };
 }
 
-function check(source: StridedLayout, destination: StridedLayout): void {
+function check(source: StridedLayout, destination: StridedLayout, conversion: Conversion | null): void {
   const { shape } = destination;
   if (source.ndim !== shape.length || source.shape.some((extent, axis) => extent !== shape[axis])) {
     throw new RangeError(`Cannot copy from ${source} to ${destination}: expected equal shapes`);
   }
-  if (source.itemsize !== destination.itemsize) {
+  if (conversion === null && source.itemsize !== destination.itemsize) {
     throw new RangeError(`Cannot copy from ${source} to ${destination}: expected elements of equal size`);
   }
   if (!destination.isUnique) {
@@ -89,13 +104,19 @@ function check(source: StridedLayout, destination: StridedLayout): void {
 }
 
 /** The axes in words of whole bytes that begin where such words can, turned forwards and sorted. */
-function draftOf(source: StridedLayout, destination: StridedLayout, alignment: CopyAlignment): Draft {
+function draftOf(
+  source: StridedLayout,
+  destination: StridedLayout,
+  alignment: CopyAlignment,
+  conversion: Conversion | null,
+): Draft {
   // Packed elements are copied by the bytes that they fill.
   const isPacked = source.itemsize < 1;
   const [s, d] = isPacked ? [source.repacked(1), destination.repacked(1)] : [source, destination];
   let [from, to] = [s.sliceOffsetInBytes, d.sliceOffsetInBytes];
-  const word = Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
-  const parts = s.itemsize / word;
+  const common = Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
+  const [word, fromWord] = conversion === null ? [common, common] : [bytesOf(conversion.to), bytesOf(conversion.from)];
+  const parts = d.itemsize / word;
   const axes: CopyAxis[] = [];
   d.shape.forEach((extent, axis) => {
     if (extent === 1) return;
@@ -105,12 +126,12 @@ function draftOf(source: StridedLayout, destination: StridedLayout, alignment: C
       return;
     }
     to += stepTo * (extent - 1) * word;
-    from += stepFrom * (extent - 1) * word;
+    from += stepFrom * (extent - 1) * fromWord;
     axes.push({ extent, to: -stepTo, from: 0 - stepFrom });
   });
   axes.sort((one, other) => other.to - one.to || Math.abs(other.from) - Math.abs(one.from));
   if (parts > 1) axes.push({ extent: parts, to: 1, from: 1 });
-  return { word, axes: source.volume === 0 ? [] : axes, from, to };
+  return { word, fromWord, axes: source.volume === 0 ? [] : axes, from, to };
 }
 
 /** Bytes, at most 16, that both the first word read and the first word written are aligned to. */
@@ -148,7 +169,7 @@ function widen(draft: Draft, alignment: number): void {
     if (!fits || word > alignment) continue;
     const narrowed = outer.map(({ extent, to, from }) => ({ extent, to: to / ratio, from: from / ratio }));
     draft.axes = [...narrowed, { extent: inner.extent / ratio, to: 1, from: 1 }];
-    draft.word = word;
+    draft.word = draft.fromWord = word;
     return;
   }
 }

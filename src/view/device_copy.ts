@@ -12,6 +12,7 @@ import type { StridedLayout } from "../layout/mod.ts";
 import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { type CopyPlan, explainPlan, type Pitched, planCopy } from "./copy_plan.ts";
 import { copyProblem } from "./copy_problem.ts";
@@ -33,9 +34,10 @@ interface Planned {
 }
 
 /** What it is planned to do, in words. */
-export function explainDeviceCopy(source: CopySide, destination: CopySide): string {
-  const planned = planFor(source, destination);
+export function explainDeviceCopy(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
+  const planned = planFor(source, destination, conversion);
   if (planned !== null) return explainPlan(planned.plan);
+  if (conversion !== null) return explainParts(source, destination, conversion);
   return source.buffer.isDeviceAccessible
     ? "made dense on the device, copied to pinned memory in one piece, and arranged by the host"
     : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
@@ -45,28 +47,75 @@ export function explainDeviceCopy(source: CopySide, destination: CopySide): stri
  * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to be
  * arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for the
  * stream.
+ *
+ * @param conversion what becomes of each element; kernels do it, wherever the sides are
  */
-export function copyOnDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
+export function copyOnDevice(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null = null,
+): void {
   if (source.layout.volume === 0) return;
   const homes = [...new Set([source.buffer.stream, destination.buffer.stream])].filter((home) => home !== null);
   for (const home of homes) stream.wait(home);
-  copy(source, destination, stream);
+  copy(source, destination, stream, conversion);
   for (const home of homes) home.wait(stream);
 }
 
 /** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
-export function copyThroughDense(source: CopySide, destination: CopySide, stream: CudaStream): void {
-  const layout = source.layout.toDense("K");
-  using buffer = new DeviceMemoryResource(stream.device).allocate(bytesOf(layout), { stream });
-  copyOnDevice(source, { buffer, offset: 0, layout }, stream);
-  copyOnDevice({ buffer, offset: 0, layout }, destination, stream);
+export function copyThroughDense(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null = null,
+): void {
+  using dense = denseLike(source.layout, stream);
+  copyOnDevice(source, dense, stream);
+  copyOnDevice(dense, destination, stream, conversion);
 }
 
-function copy(source: CopySide, destination: CopySide, stream: CudaStream): void {
-  const planned = planFor(source, destination);
+function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
+  const planned = planFor(source, destination, conversion);
   if (planned !== null) execute(planned, source, destination, stream);
+  else if (conversion !== null) convertInParts(source, destination, stream, conversion);
   else if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
   else toDevice(source, destination, stream);
+}
+
+/** Dense memory of the device for the elements of a layout, in the same order. */
+interface DenseSide extends CopySide {
+  [Symbol.dispose](): void;
+}
+
+function denseLike(layout: StridedLayout, stream: CudaStream): DenseSide {
+  const dense = layout.toDense("K");
+  const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(dense), { stream });
+  return { buffer, offset: 0, layout: dense, [Symbol.dispose]: () => buffer.close() };
+}
+
+/** Whether a kernel can reach the elements of a side, and move each of them in one piece. */
+function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: number): boolean {
+  return buffer.isDeviceAccessible &&
+    (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
+}
+
+/** Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot. */
+function convertInParts(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion): void {
+  if (!isKernelReady(source, bytesOf(conversion.from))) {
+    using dense = denseLike(source.layout, stream);
+    copy(source, dense, stream);
+    return copy(dense, destination, stream, conversion);
+  }
+  using dense = denseLike(destination.layout, stream);
+  copy(source, dense, stream, conversion);
+  copy(dense, destination, stream);
+}
+
+function explainParts(source: CopySide, destination: CopySide, { from, to }: Conversion): string {
+  const before = isKernelReady(source, bytesOf(from)) ? "" : "brought to dense memory of the device, ";
+  const after = isKernelReady(destination, bytesOf(to)) ? "" : ", and copied from there";
+  return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
 }
 
 /** A plan, and all that it depends on besides the destination's layout. */
@@ -75,6 +124,7 @@ interface Decided {
   /** The lowest four bits of both addresses. */
   readonly alignment: bigint;
   readonly canLaunch: boolean;
+  readonly conversion: Conversion | null;
   /** Null if the host has to take part. */
   readonly plan: CopyPlan | null;
   readonly fromOffset: bigint;
@@ -85,18 +135,25 @@ interface Decided {
 const decided = new WeakMap<StridedLayout, Decided>();
 
 /** The plan, or null if the host has to take part. */
-function planFor(source: CopySide, destination: CopySide): Planned | null {
+function planFor(source: CopySide, destination: CopySide, conversion: Conversion | null): Planned | null {
+  const isReady = conversion === null ||
+    (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
+  if (!isReady) return null;
   const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
   const [from, to] = [start(source), start(destination)];
   const alignment = (from & 15n) << 4n | (to & 15n);
   const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
   let known = decided.get(destination.layout);
-  if (known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch) {
-    const problem = copyProblem(source.layout, destination.layout, { from, to });
+  if (
+    known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch ||
+    known.conversion?.from !== conversion?.from || known.conversion?.to !== conversion?.to
+  ) {
+    const problem = copyProblem(source.layout, destination.layout, { from, to }, conversion);
     known = {
       source: source.layout,
       alignment,
       canLaunch,
+      conversion,
       plan: planCopy(problem, canLaunch),
       fromOffset: BigInt(problem.fromOffset),
       toOffset: BigInt(problem.toOffset),
@@ -185,16 +242,16 @@ function toHost(source: CopySide, destination: CopySide, stream: CudaStream): vo
 
 /** By way of dense memory of the device: a kernel could reach over to the host's, but one copy in one piece is faster. */
 function through(source: CopySide, destination: CopySide, layout: StridedLayout, stream: CudaStream): void {
-  using buffer = new DeviceMemoryResource(stream.device).allocate(bytesOf(layout), { stream });
-  copy(source, { buffer, offset: 0, layout }, stream);
-  copy({ buffer, offset: 0, layout }, destination, stream);
+  using dense = denseLike(layout, stream);
+  copy(source, dense, stream);
+  copy(dense, destination, stream);
 }
 
 function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {
-  return new PinnedMemoryResource(device).allocate(bytesOf(layout), { stream });
+  return new PinnedMemoryResource(device).allocate(sizeOf(layout), { stream });
 }
 
-function bytesOf(layout: StridedLayout): number {
+function sizeOf(layout: StridedLayout): number {
   return Math.ceil(layout.volume * layout.itemsize);
 }
 

@@ -30,26 +30,32 @@ export function copyHost(source: HostArray, destination: HostArray): void {
   if (!Number.isInteger(itemsize)) {
     throw new RangeError(`Cannot copy packed elements of ${itemsize * 8} bits one by one`);
   }
+  eachRow(source, destination, (sAt, sStep, dAt, dStep, count) => {
+    if (sStep === itemsize && dStep === itemsize) return copyRun(from, sAt, to, dAt, count * itemsize);
+    for (let i = 0; i < count; i++) copyRun(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
+  });
+}
+
+/** Where the elements of a row begin and how far they are apart, on both sides, in bytes. */
+export type RowWalker = (sAt: number, sStep: number, dAt: number, dStep: number, count: number) => void;
+
+/**
+ * Calls a function for every innermost row of two arrays of one shape, whose elements may differ in size. Axes that are
+ * contiguous on both sides are joined first.
+ */
+export function eachRow(source: HostArray, destination: HostArray, row: RowWalker): void {
+  if (source.layout.volume === 0) return;
   const mask = source.layout.flattenedAxisMask() & destination.layout.flattenedAxisMask();
   const s = source.layout.flattened({ mask });
   const d = destination.layout.flattened({ mask });
   const { shape } = d;
   const inner = shape.length - 1;
-  const count = shape[inner] ?? 1;
-  const sStep = (s.strides[inner] ?? 1) * itemsize;
-  const dStep = (d.strides[inner] ?? 1) * itemsize;
-  const dense = sStep === itemsize && dStep === itemsize;
-
+  const step = ({ strides, itemsize }: StridedLayout, axis: number, none: number) => (strides[axis] ?? none) * itemsize;
+  const [sStep, dStep] = [step(s, inner, 1), step(d, inner, 1)];
   const walk = (axis: number, sAt: number, dAt: number): void => {
-    if (axis < inner) {
-      const sStride = (s.strides[axis] ?? 0) * itemsize;
-      const dStride = (d.strides[axis] ?? 0) * itemsize;
-      for (let i = 0, n = shape[axis] ?? 0; i < n; i++) walk(axis + 1, sAt + i * sStride, dAt + i * dStride);
-    } else if (dense) {
-      copyRun(from, sAt, to, dAt, count * itemsize);
-    } else {
-      for (let i = 0; i < count; i++) copyRun(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
-    }
+    if (axis >= inner) return row(sAt, sStep, dAt, dStep, shape[inner] ?? 1);
+    const [sStride, dStride] = [step(s, axis, 0), step(d, axis, 0)];
+    for (let i = 0, n = shape[axis] ?? 0; i < n; i++) walk(axis + 1, sAt + i * sStride, dAt + i * dStride);
   };
   walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
 }

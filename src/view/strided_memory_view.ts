@@ -13,7 +13,9 @@ import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
+import { convertHost } from "./host_conversion.ts";
 import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
 import { print } from "./print.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
@@ -30,6 +32,22 @@ export interface FromBufferOptions {
   readonly offset?: number;
   /** Whether writing through the view is refused. Default false. */
   readonly readonly?: boolean;
+}
+
+/** How {@linkcode StridedMemoryView.copyFrom} copies. */
+export interface ViewCopyOptions {
+  /** Where the copy is enqueued, if a device has to do with it. Default: the home stream of the side that has one. */
+  readonly stream?: CudaStream;
+  /**
+   * Whether elements of another type are converted: default false, and another type is an error.
+   *
+   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses its
+   * fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part is
+   * kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are, the
+   * results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16, float32,
+   * float64, complex64 and complex128.
+   */
+  readonly convert?: boolean;
 }
 
 /** What a view consists of. */
@@ -268,28 +286,40 @@ export class StridedMemoryView {
 
   /**
    * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
-   * layouts and wherever they are. Where the two share memory the elements are those from before the copy.
+   * layouts and wherever they are. Where the two share memory the elements are those from before the copy. Elements of
+   * another type are converted if `convert` says so: on the device, if it has to do with the copy.
    *
    * Between host arrays the copy is done on return. Otherwise it is enqueued on a stream (by default the home stream of
    * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
    * change, or be read, before the stream has passed the copy; only where the host has to arrange the elements of a
    * destination of its own is the stream waited for. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is done.
    *
-   * @throws {TypeError} if this view is read-only, or the types differ
+   * @throws {TypeError} if this view is read-only, or the types differ and are not, or cannot be, converted
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
+   *
+   * @example
+   * ```ts
+   * import { StridedMemoryView } from "@causeway/causeway";
+   *
+   * const view = StridedMemoryView.fromTypedArray(new Int8Array(4));
+   * view.copyFrom(Float64Array.of(1.9, -1.9, 1000, NaN), { convert: true });
+   * console.log(`${view}`); // [  1  -1 127   0]
+   * ```
    */
-  copyFrom(source: StridedMemoryView | TypedArray, options: { readonly stream?: CudaStream } = {}): void {
-    const from = this.#copySource(source);
+  copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): void {
+    const { from, conversion } = this.#copySource(source, options);
     const device = this.#drivenBy(from);
     if (device === null) {
       const elements = from.#host("copy from");
-      copyHost(this.#mayMeet(from) ? denseCopy(elements) : elements, this.#host("copy to"));
+      const apart = this.#mayMeet(from) ? denseCopy(elements) : elements;
+      if (conversion === null) copyHost(apart, this.#host("copy to"));
+      else convertHost(apart, this.#host("copy to"), conversion);
       return;
     }
     if (this.layout.volume === 0) return;
     const stream = options.stream ?? this.stream ?? from.stream ?? device.defaultStream;
-    if (this.#mayMeet(from)) copyThroughDense(from, this, stream);
-    else copyOnDevice(from, this, stream);
+    if (this.#mayMeet(from)) copyThroughDense(from, this, stream, conversion);
+    else copyOnDevice(from, this, stream, conversion);
   }
 
   /**
@@ -297,9 +327,11 @@ export class StridedMemoryView {
    *
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
-  explainCopyFrom(source: StridedMemoryView | TypedArray): string {
-    const from = this.#copySource(source);
-    return this.#drivenBy(from) === null ? "element by element by the host" : explainDeviceCopy(from, this);
+  explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): string {
+    const { from, conversion } = this.#copySource(source, options);
+    if (this.#drivenBy(from) !== null) return explainDeviceCopy(from, this, conversion);
+    if (conversion === null) return "element by element by the host";
+    return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
   }
 
   /** The device that has to do with a copy, or null if the host copies by itself. */
@@ -307,22 +339,28 @@ export class StridedMemoryView {
     return this.device ?? from.device;
   }
 
-  #copySource(source: StridedMemoryView | TypedArray): StridedMemoryView {
+  #copySource(
+    source: StridedMemoryView | TypedArray,
+    { convert = false }: ViewCopyOptions,
+  ): { readonly from: StridedMemoryView; readonly conversion: Conversion | null } {
     const from = StridedMemoryView.from(source);
     if (this.readonly) throw new TypeError("Cannot copy into a read-only view");
-    if (!from.dtype.equals(this.dtype)) {
-      throw new TypeError(`Cannot copy ${from.dtype.name} into ${this.dtype.name}: expected equal element types`);
+    if (!convert && !from.dtype.equals(this.dtype)) {
+      throw new TypeError(
+        `Cannot copy ${from.dtype.name} into ${this.dtype.name}: expected equal element types. ` +
+          "Pass { convert: true } to have the elements converted",
+      );
     }
     if (from.shape.length !== this.shape.length || from.shape.some((extent, axis) => extent !== this.shape[axis])) {
       throw new RangeError(
         `Cannot copy shape (${from.shape.join(", ")}) into (${this.shape.join(", ")}): expected equal shapes`,
       );
     }
-    return from;
+    return { from, conversion: conversionOf(from.dtype, this.dtype) };
   }
 
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
-  copyTo(destination: StridedMemoryView | TypedArray, options: { readonly stream?: CudaStream } = {}): void {
+  copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): void {
     StridedMemoryView.from(destination).copyFrom(this, options);
   }
 
