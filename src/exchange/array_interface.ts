@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
@@ -62,9 +63,20 @@ export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterfac
       "Cannot describe host memory by the CUDA Array Interface. Use DLPack, or copy it to a device.",
     );
   }
-  // Stream 0 is forbidden because it is ambiguous: it is the legacy default stream, whose own name is 1.
-  const stream = view.stream === null ? null : view.stream.handle || 1n;
+  const stream = view.stream === null ? null : nameOf(view.stream, view.device);
   return { ...toArrayInterface(view), stream };
+}
+
+/** The handle by which a consumer on a device finds a stream. */
+function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
+  if (device !== consumer) {
+    throw new ExchangeError(
+      `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: a ` +
+        `consumer would take the stream for one of device ${consumer.ordinal}. Give the buffer a home stream there, with ` +
+        "setHomeStream(), or use DLPack.",
+    );
+  }
+  return handle || CU_STREAM_LEGACY; // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
+import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
@@ -50,6 +51,7 @@ export function exportArrow(
     undo.push(...unpins);
     const event = where === "host" ? null : recordReady(held);
     if (event !== null) undo.push(() => event.close());
+    if (event !== null) checkOf(event.device.driver)?.letGo(event.handle); // its consumer decides when it goes
     const releaseDevice = event?.device.hold();
     if (releaseDevice !== undefined) undo.push(releaseDevice);
     block.allocate();

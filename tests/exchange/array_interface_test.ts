@@ -161,6 +161,20 @@ test("control: with stream null there is no order, and both are seen to go wrong
   assert(seen.early > 0 && seen.late > 0, `of 200 seeds ${seen.early} read too early, ${seen.late} too late`);
 });
 
+// Random programs have shown it: a consumer records its event on the named stream, on the memory's own device.
+test("memory that is ordered on another device's stream is not described: its consumer would wait for another stream", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const [one, other] = [cuda.device(0), cuda.device(1)];
+  using created = other.createStream();
+  for (const stream of [other.defaultStream, created]) {
+    using buffer = new DeviceMemoryResource(one).allocate(4, { stream });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "uint8" });
+    assertThrows(() => view.toCudaArrayInterface(), ExchangeError, "a stream of device 1");
+    buffer.setHomeStream(one.defaultStream);
+    assertEquals(view.toCudaArrayInterface().stream, 1n);
+  }
+});
+
 test("one wait on the way in and one on the way out, none of the host's; none at all on the same stream or for null", () => {
   const { device, log } = recordingDevice();
   const stream: CudaStream = device.createStream();

@@ -5,26 +5,16 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import type { DlpackTensor } from "../../src/exchange/dlpack.ts";
 import { liveExports } from "../../src/exchange/mod.ts";
-import { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { ffiPort } from "../../src/ffi/port.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { scaled } from "../support/property.ts";
+import { join, start } from "./foreign_thread.ts";
 import { type Kind, readRaw } from "./raw_dlpack.ts";
 
-const threads = ffiPort().bind("libc.so.6", 0n, {
-  // int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
-  pthread_create: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
-  // int pthread_join(pthread_t thread, void **result);
-  pthread_join: { args: ["u64", "ptr"], returns: "i32" },
-});
-
-/** Starts a thread whose whole work is to call the deleter of a tensor with the tensor. */
-function releaseOnThread(arena: NativeArena, ptr: bigint, kind: Kind): bigint {
-  const thread = arena.out("u64");
-  assertEquals(threads.pthread_create(thread.$address, 0n, readRaw(ptr, kind).deleter, ptr), 0);
-  return thread.value;
+/** Starts a thread that calls the deleter of a tensor with the tensor. */
+function releaseOnThread(ptr: bigint, kind: Kind): bigint {
+  return start(readRaw(ptr, kind).deleter, ptr);
 }
 
 test("a deleter may be called from any thread, before or after the buffer is closed, and frees once it is seen", () => {
@@ -36,7 +26,6 @@ test("a deleter may be called from any thread, before or after the buffer is clo
     libc().loading.free(ptr);
   };
   for (let round = 0; round < rounds; round++) {
-    using arena = new NativeArena();
     const isClosedFirst = round % 2 === 0;
     const kind = round % 4 < 2 ? "versioned" : "legacy";
     const buffers: MemoryBuffer[] = [];
@@ -51,8 +40,8 @@ test("a deleter may be called from any thread, before or after the buffer is clo
     const pointers = tensors.map((tensor) => tensor.take());
     if (isClosedFirst) { for (const buffer of buffers) buffer.close(); }
     assertEquals([liveExports(), freed], [each, round * each]);
-    const running = pointers.map((ptr) => releaseOnThread(arena, ptr, kind));
-    for (const thread of running) assertEquals(threads.pthread_join(thread, 0n), 0); // this thread runs no JavaScript here
+    const running = pointers.map((ptr) => releaseOnThread(ptr, kind));
+    for (const thread of running) join(thread);
     assertEquals(freed, round * each, "nothing is freed on a thread of others");
     assertEquals(tensors.map(({ released }) => released), tensors.map(() => true));
     if (!isClosedFirst) { for (const buffer of buffers) buffer.close(); }
@@ -61,7 +50,6 @@ test("a deleter may be called from any thread, before or after the buffer is clo
 });
 
 test("many threads release tensors of one buffer at once, and it is freed when all have", () => {
-  using arena = new NativeArena();
   let freed = 0;
   const ptr = libc().loading.calloc(1n, 64n);
   const free = (at: bigint) => {
@@ -74,9 +62,9 @@ test("many threads release tensors of one buffer at once, and it is freed when a
   const pointers = Array.from({ length: count }, () => view.toDlpack().take());
   buffer.close();
   const [last = 0n, ...rest] = pointers;
-  const running = rest.map((one) => releaseOnThread(arena, one, "versioned"));
-  for (const thread of running) threads.pthread_join(thread, 0n);
+  const running = rest.map((one) => releaseOnThread(one, "versioned"));
+  for (const thread of running) join(thread);
   assertEquals([liveExports(), freed], [1, 0]);
-  threads.pthread_join(releaseOnThread(arena, last, "versioned"), 0n);
+  join(releaseOnThread(last, "versioned"));
   assertEquals([liveExports(), freed], [0, 1]);
 });

@@ -4,28 +4,29 @@
  * @module
  */
 
+/** What a stream waits for without being told: `free` for nothing. */
+export type LaneKind = "legacy" | "blocking" | "free" | "thread";
+
 /** Streams of a device: the legacy default stream, a blocking one, two others, the thread's default stream. */
-export const laneKinds = ["legacy", "blocking", "free", "free", "thread"] as const;
+export const laneKinds: readonly LaneKind[] = ["legacy", "blocking", "free", "free", "thread"];
 
 /** How one stream is made to wait for another. */
 export type How = "new event" | "recorded again" | "context";
 
-/** The device of a lane. */
-export function deviceOf(lane: number): number {
-  return Math.floor(lane / laneKinds.length);
-}
-
-function kindOf(lane: number): (typeof laneKinds)[number] {
-  return laneKinds[lane % laneKinds.length] ?? "free";
+/** The device of a lane, where each device has lanes of these kinds. */
+export function deviceOf(lane: number, kinds: readonly LaneKind[] = laneKinds): number {
+  return Math.floor(lane / kinds.length);
 }
 
 /** Which work has happened before which, as the rules of CUDA say: a vector clock per stream, and one for the host. */
 export class Order {
   readonly #lanes: number[][];
+  readonly #kinds: readonly LaneKind[];
   #host: number[];
 
-  constructor(lanes: number) {
+  constructor(lanes: number, kinds: readonly LaneKind[] = laneKinds) {
     this.#lanes = Array.from({ length: lanes }, () => new Array<number>(lanes).fill(0));
+    this.#kinds = kinds;
     this.#host = new Array<number>(lanes).fill(0);
   }
 
@@ -33,9 +34,11 @@ export class Order {
   upcoming(lane: number): readonly number[] {
     const clock = [...this.#lane(lane)];
     join(clock, this.#host);
-    const blocking = kindOf(lane) === "legacy" ? ["blocking", "thread"] : kindOf(lane) === "free" ? [] : ["legacy"];
+    const kind = this.#kindOf(lane);
+    if (kind === "free") return clock;
+    const blocking = kind === "legacy" ? ["blocking", "thread"] : ["legacy"];
     this.#lanes.forEach((other, at) => {
-      if (deviceOf(at) === deviceOf(lane) && blocking.includes(kindOf(at))) join(clock, other);
+      if (this.#deviceOf(at) === this.#deviceOf(lane) && blocking.includes(this.#kindOf(at))) join(clock, other);
     });
     return clock;
   }
@@ -53,7 +56,7 @@ export class Order {
   wait(after: number, before: number, how: How): void {
     const clock: number[] = [];
     if (how === "context") {
-      this.#lanes.forEach((other, at) => deviceOf(at) === deviceOf(before) && join(clock, other));
+      this.#lanes.forEach((other, at) => this.#deviceOf(at) === this.#deviceOf(before) && join(clock, other));
     } else {
       this.work(before); // the record is work of the stream, with all that this means in a default stream
       join(clock, this.#lane(before));
@@ -67,7 +70,7 @@ export class Order {
    * that its next work would wait for, but not the other way round (both seen on an H200 with driver 580).
    */
   synchronize(lane: number): void {
-    join(this.#host, kindOf(lane) === "legacy" ? this.upcoming(lane) : this.#lane(lane));
+    join(this.#host, this.#kindOf(lane) === "legacy" ? this.upcoming(lane) : this.#lane(lane));
   }
 
   /** Whether the host knows that a piece of work is done. */
@@ -75,11 +78,35 @@ export class Order {
     return (this.#host[lane] ?? 0) >= number;
   }
 
+  /** What a stream holds now, and all that comes before it: what an event recorded there stands for, at least. */
+  held(lane: number): readonly number[] {
+    return [...this.#lane(lane)];
+  }
+
+  /** Makes what a stream does next come after a point that {@linkcode Order.held} has told. */
+  after(lane: number, clock: readonly number[]): void {
+    join(this.#lane(lane), clock);
+  }
+
+  /** Makes the host, and all that it enqueues from now on, come after a point. */
+  hostAfter(clock: readonly number[]): void {
+    join(this.#host, clock);
+  }
+
+  #deviceOf(lane: number): number {
+    return deviceOf(lane, this.#kinds);
+  }
+
+  #kindOf(lane: number): LaneKind {
+    return this.#kinds[lane % this.#kinds.length] ?? "free";
+  }
+
   #lane(lane: number): number[] {
     return this.#lanes[lane] ?? [];
   }
 }
 
-function join(clock: number[], other: readonly number[]): void {
+/** Makes a clock come after another one. */
+export function join(clock: number[], other: readonly number[]): void {
   other.forEach((value, i) => clock[i] = Math.max(clock[i] ?? 0, value));
 }

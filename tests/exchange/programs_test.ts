@@ -1,0 +1,49 @@
+/**
+ * Producers and consumers of every convention, in random programs: leases, DLPack, the CUDA Array Interface and Arrow, in
+ * and out, over several devices and streams. Each must get the bytes that it would get if one thing were done after the
+ * other, whatever the streams do; and nothing is lost.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, liveExports, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+import { type Program, reference } from "./programs.ts";
+import { programs } from "./programs_plan.ts";
+import { runProgram } from "./programs_run.ts";
+
+const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
+
+function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, seed: number) {
+  const cuda = Cuda.simulate({
+    devices,
+    schedule,
+    seed,
+    canAccessPeer: () => hasPeers,
+    ...(isOld ? { driverVersion: 12040 } : {}),
+    check: { onReport: () => {} },
+  });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return { cuda, simulated };
+}
+
+for (const schedule of schedules) {
+  test(`whoever has an array by whatever convention sees the bytes that are due, and nothing is lost (${schedule})`, () => {
+    check(
+      fc.property(programs(), fc.nat(), (program, seed) => {
+        const live = liveExports();
+        const { cuda, simulated } = simulate(program, schedule, seed);
+        const bytes = runProgram(cuda, program);
+        assertEquals(cuda.reports.map(({ message }) => message), []);
+        assertEquals(bytes, reference(program));
+        assertEquals(liveExports(), live);
+        const { streams, events, allocations, pools, contexts, queued } = simulated.live;
+        assertEquals(
+          { streams, events, allocations, pools, contexts, queued },
+          { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 },
+        );
+      }),
+      3_334,
+    );
+  });
+}
