@@ -40,6 +40,8 @@ export const libc = {
   memory: {
     // void *memcpy(void *dest, const void *src, size_t n);
     memcpy: { args: ["ptr", "ptr", "size"], returns: "ptr" },
+    // void bcopy(const void *src, void *dest, size_t n);
+    bcopy: { args: ["ptr", "ptr", "size"], returns: "void" },
     // void *memmove(void *dest, const void *src, size_t n);
     memmove: { args: ["ptr", "ptr", "size"], returns: "ptr" },
     // void *memset(void *s, int c, size_t n);

@@ -6,14 +6,14 @@
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { CudaStream } from "../cuda/stream.ts";
+import type { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
-import { orderStreams } from "./order.ts";
+import { consumerStream, orderStreams } from "./order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {
@@ -110,7 +110,7 @@ export function fromCudaArrayInterface(
         "where the memory will be used, or { device }.",
     );
   }
-  const producer = producerStream(stream, device);
+  const producer = producerStream(stream, device, options);
   const { ptr, size, offset } = extentOf(layout, data, "a CUDA array");
   // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
   const home = options.stream === undefined ? producer : options.stream;
@@ -121,7 +121,7 @@ export function fromCudaArrayInterface(
     device,
     stream: home,
     owner: source,
-    free: giveBack(options.stream === null ? null : producer, release),
+    free: giveBack(producer, release),
   });
   return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
 }
@@ -134,8 +134,8 @@ function giveBack(producer: CudaStream | null, release?: () => void): Allocation
   };
 }
 
-/** The producer's stream; null if it asks for no order. */
-function producerStream(stream: unknown, device: CudaDevice): CudaStream | null {
+/** The producer's stream; null if it asks for no order, or the consumer wants none. */
+function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
   if (stream === undefined || stream === null) return null;
   const handle = toAddress(stream);
   if (handle === null) throw unusable(`stream is ${show(stream)}, expected null or a handle`);
@@ -145,7 +145,7 @@ function producerStream(stream: unknown, device: CudaDevice): CudaStream | null 
         "per-thread one, or null",
     );
   }
-  return CudaStream.fromHandle(device, handle);
+  return options.stream === null ? null : consumerStream(device, handle);
 }
 
 interface Described {
@@ -156,31 +156,45 @@ interface Described {
   readonly stream: unknown;
 }
 
+/** What a description may have, of any type. */
+type Description = Readonly<
+  Partial<Record<"shape" | "typestr" | "descr" | "data" | "strides" | "version" | "mask" | "stream", unknown>>
+>;
+
 /** Reads a description, believing nothing that it says. */
 function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
     ? Reflect.get(source, name)
     : undefined;
   if (typeof found !== "object" || found === null) throw unusable(`expected an object with ${name}`);
-  const from = (key: string): unknown => Reflect.get(found, key);
-  const version = from("version");
+  const { shape, typestr, descr, data, strides, version, mask, stream }: Description = found;
   if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
     throw unusable(`version is ${show(version)}, expected 3 or an older one`);
   }
-  const mask = from("mask");
   if (mask !== undefined && mask !== null) {
     throw unusable("it has a mask. Fill the masked elements in first, or exchange data and mask as two arrays");
   }
-  const dtype = readDtype(from("typestr"), from("descr"));
-  const shape = readNumbers("shape", from("shape"), (extent) => extent >= 0);
-  const strides = from("strides");
-  const layout = attempt(() =>
-    strides === undefined || strides === null
-      ? new StridedLayout(shape, null, dtype.itemsize)
-      : new StridedLayout(shape, readNumbers("strides", strides, () => true), dtype.itemsize, { divideStrides: true })
-  );
-  return { layout, dtype, ...readData(from("data")), stream: from("stream") };
+  const dtype = readDtype(typestr, descr);
+  const layout = readLayout(shape, strides, dtype.itemsize);
+  if (!Array.isArray(data) || data.length !== 2) {
+    throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
+  }
+  const [address, readonly] = data as [unknown, unknown];
+  return { layout, dtype, data: readAddress(address), readonly: Boolean(readonly), stream };
 }
+
+function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {
+  const extents = readNumbers("shape", shape, 0);
+  const isDense = strides === undefined || strides === null;
+  const steps = isDense ? null : readNumbers("strides", strides, -Infinity);
+  try {
+    return isDense ? new StridedLayout(extents, null, itemsize) : new StridedLayout(extents, steps, itemsize, inBytes);
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+const inBytes = { divideStrides: true };
 
 function readDtype(typestr: unknown, descr: unknown): DType {
   if (typeof typestr !== "string") throw unusable(`typestr is ${show(typestr)}, expected a string such as "<f4"`);
@@ -189,42 +203,40 @@ function readDtype(typestr: unknown, descr: unknown): DType {
   if (isStructured && typestr.includes("V")) {
     throw unusable("its elements are structures. Exchange each field as an array of its own");
   }
-  return attempt(() => DType.from(typestr));
+  try {
+    return DType.from(typestr);
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
 }
 
-function readNumbers(what: string, values: unknown, isGood: (value: number) => boolean): number[] {
+function readNumbers(what: string, values: unknown, least: number): number[] {
   if (!Array.isArray(values)) throw unusable(`${what} is ${show(values)}, expected an array of integers`);
   if (values.length > MAX_NDIM) throw unusable(`it has ${values.length} dimensions, expected at most ${MAX_NDIM}`);
-  return values.map((value: unknown) => {
+  const numbers: number[] = [];
+  for (const value of values as readonly unknown[]) {
     const number = typeof value === "bigint" ? Number(value) : value;
-    if (typeof number === "number" && Number.isSafeInteger(number) && isGood(number)) return number + 0;
-    throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " from 0 on" : ""}`);
-  });
+    if (typeof number !== "number" || !Number.isSafeInteger(number) || number < least) {
+      throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " from 0 on" : ""}`);
+    }
+    numbers.push(number + 0); // not -0
+  }
+  return numbers;
 }
 
-function readData(data: unknown): { readonly data: bigint; readonly readonly: boolean } {
-  if (!Array.isArray(data) || data.length !== 2) {
-    throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
-  }
-  const [address, readonly] = data as [unknown, unknown];
+function readAddress(address: unknown): bigint {
   const ptr = address === null ? 0n : toAddress(address);
   if (ptr === null) throw unusable(`its address is ${show(address)}, expected an integer from 0 on`);
-  return { data: ptr, readonly: Boolean(readonly) };
+  return ptr;
 }
+
+const memoryEnd = 1n << 64n;
 
 /** A 64-bit address or handle, or null if the value is none. */
 function toAddress(value: unknown): bigint | null {
   if (typeof value !== "bigint" && !(typeof value === "number" && Number.isSafeInteger(value))) return null;
   const address = BigInt(value);
-  return address >= 0n && address < 1n << 64n ? address : null;
-}
-
-function attempt<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw unusable(error instanceof Error ? error.message : String(error), error);
-  }
+  return address >= 0n && address < memoryEnd ? address : null;
 }
 
 function unusable(why: string, cause?: unknown): ExchangeError {

@@ -13,14 +13,8 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import {
-  callDeleter,
-  type DlpackSource,
-  DlpackTensor,
-  type ImportOptions,
-  isDlpackSource,
-  type ToDlpackOptions,
-} from "./dlpack.ts";
+import { type DlpackSource, DlpackTensor, type ImportOptions, isDlpackSource, type ToDlpackOptions } from "./dlpack.ts";
+import { callRelease } from "./call_release.ts";
 import { readInt64s, readTensor, type TensorFields } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
@@ -63,7 +57,7 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
   const dtype = readDtype(fields);
   const device = readDevice(fields, options);
   const layout = readLayout(fields, dtype);
-  const data = fields.data === 0n ? 0n : fields.data + fields.byteOffset;
+  const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
   const buffer = MemoryBuffer.fromAllocation({
     ptr,
@@ -71,7 +65,7 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
     device,
     stream: device === null ? null : options.stream ?? null,
     owner: tensor,
-    free: giveBack(tensor.take(), versioned),
+    free: giveBack(tensor.take(), fields.deleter),
   });
   return StridedMemoryView.fromImport({
     buffer,
@@ -84,10 +78,10 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
 }
 
 /** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */
-function giveBack(tensor: bigint, versioned: boolean): Allocation["free"] {
+function giveBack(tensor: bigint, deleter: bigint): Allocation["free"] {
   return (_, stream) => {
     stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done
-    callDeleter(tensor, versioned);
+    if (deleter !== 0n) callRelease(deleter, tensor);
   };
 }
 
@@ -112,10 +106,10 @@ function readLayout(fields: TensorFields, dtype: DType): StridedLayout {
   if (ndim > 0 && fields.shape === 0n) {
     throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: its shape pointer is NULL`);
   }
-  const shape = readInt64s(fields.shape, ndim, "extent");
-  const strides = ndim > 0 && fields.strides === 0n ? null : readInt64s(fields.strides, ndim, "stride");
+  const shape = readInt64s(fields.shape, ndim);
+  const strides = ndim > 0 && fields.strides === 0n ? null : readInt64s(fields.strides, ndim);
   try {
-    return new StridedLayout(shape, strides, dtype.itemsize);
+    return new StridedLayout(shape, strides, dtype.itemsize); // which takes no number that was rounded
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });

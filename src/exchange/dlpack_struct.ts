@@ -30,6 +30,7 @@ const dtypeAt = layoutOf(DLDataType).offsets;
 /** What a struct says, each field as it is there. */
 export interface TensorFields {
   readonly flags: number;
+  readonly deleter: bigint;
   readonly data: bigint;
   readonly deviceType: number;
   readonly deviceId: number;
@@ -48,23 +49,11 @@ export interface TensorFields {
  * @throws {ExchangeError} for one of another major version, of which nothing else is read
  */
 export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
-  if (isVersioned) checkVersion(peek(ptr, versionBytes));
-  const bytes = peek(ptr, isVersioned ? versioned.size : legacy.size);
-  const from = isVersioned ? versioned.offsets.dl_tensor : legacy.offsets.dl_tensor;
-  const dtype = from + at.dtype;
-  return {
-    flags: isVersioned ? bytes.getUint32(versioned.offsets.flags, littleEndian) : 0,
-    data: bytes.getBigUint64(from + at.data, littleEndian),
-    deviceType: bytes.getInt32(from + at.device + deviceAt.device_type, littleEndian),
-    deviceId: bytes.getInt32(from + at.device + deviceAt.device_id, littleEndian),
-    ndim: bytes.getInt32(from + at.ndim, littleEndian),
-    code: bytes.getUint8(dtype + dtypeAt.code),
-    bits: bytes.getUint8(dtype + dtypeAt.bits),
-    lanes: bytes.getUint16(dtype + dtypeAt.lanes, littleEndian),
-    shape: bytes.getBigUint64(from + at.shape, littleEndian),
-    strides: bytes.getBigUint64(from + at.strides, littleEndian),
-    byteOffset: bytes.getBigUint64(from + at.byte_offset, littleEndian),
-  };
+  if (!isVersioned) return readFields(peek(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
+  checkVersion(peek(ptr, versionBytes));
+  const bytes = peek(ptr, versioned.size);
+  const flags = bytes.getUint32(versioned.offsets.flags, littleEndian);
+  return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
 }
 
 function checkVersion(bytes: DataView): void {
@@ -74,22 +63,33 @@ function checkVersion(bytes: DataView): void {
   throw new ExchangeError(`Cannot import a tensor of DLPack ${major}.${minor}: expected ${DLPACK_MAJOR_VERSION}.x`);
 }
 
-/**
- * Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}.
- *
- * @param what one of them is, for messages: `extent`
- * @throws {ExchangeError} for one that no number holds
- */
-export function readInt64s(address: bigint, count: number, what: string): number[] {
+function readFields(bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
+  const dtype = from + at.dtype;
+  const offset = from + at.byte_offset;
+  const isAtData = bytes.getUint32(offset, littleEndian) === 0 && bytes.getUint32(offset + 4, littleEndian) === 0;
+  return {
+    flags,
+    deleter: bytes.getBigUint64(deleterAt, littleEndian),
+    data: bytes.getBigUint64(from + at.data, littleEndian),
+    deviceType: bytes.getInt32(from + at.device + deviceAt.device_type, littleEndian),
+    deviceId: bytes.getInt32(from + at.device + deviceAt.device_id, littleEndian),
+    ndim: bytes.getInt32(from + at.ndim, littleEndian),
+    code: bytes.getUint8(dtype + dtypeAt.code),
+    bits: bytes.getUint8(dtype + dtypeAt.bits),
+    lanes: bytes.getUint16(dtype + dtypeAt.lanes, littleEndian),
+    shape: bytes.getBigUint64(from + at.shape, littleEndian),
+    strides: bytes.getBigUint64(from + at.strides, littleEndian),
+    byteOffset: isAtData ? 0n : bytes.getBigUint64(offset, littleEndian),
+  };
+}
+
+/** Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}. Beyond 2^53 they are rounded. */
+export function readInt64s(address: bigint, count: number): number[] {
   if (count === 0) return [];
   const bytes = peek(address, count * 8);
   const values: number[] = [];
   for (let i = 0; i < count; i++) {
-    const value = bytes.getInt32(i * 8 + 4, littleEndian) * 2 ** 32 + bytes.getUint32(i * 8, littleEndian);
-    if (!Number.isSafeInteger(value)) {
-      throw new ExchangeError(`Cannot import a DLPack tensor: its ${what} ${i} is ${value}, beyond 2^53`);
-    }
-    values.push(value);
+    values.push(bytes.getInt32(i * 8 + 4, littleEndian) * 2 ** 32 + bytes.getUint32(i * 8, littleEndian));
   }
   return values;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
@@ -75,7 +76,9 @@ function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[
 
 /** A stream that a consumer names by its handle, on the buffer's device. */
 export function consumerStream(device: CudaDevice, stream: CudaStream | bigint): CudaStream {
-  return typeof stream === "bigint" ? CudaStream.fromHandle(device, stream) : stream;
+  if (typeof stream !== "bigint") return stream;
+  if (stream === CU_STREAM_LEGACY) return device.defaultStream;
+  return stream === CU_STREAM_PER_THREAD ? device.perThreadStream : CudaStream.fromHandle(device, stream);
 }
 
 /**

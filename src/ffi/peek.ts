@@ -32,7 +32,8 @@ export function peek(address: bigint, length: number): DataView<ArrayBuffer> {
   if (address === 0n || length > peekBytes) {
     throw new RangeError(`Cannot read ${length} bytes at ${address}: expected at most ${peekBytes}, and not at NULL`);
   }
-  libc().memory.memcpy(place.address, address, lengths[length] ??= BigInt(length));
+  // Not memcpy, which returns a pointer: making a bigint of that takes as long as the copy.
+  libc().memory.bcopy(address, place.address, lengths[length] ??= BigInt(length));
   return place.bytes;
 }
 

@@ -114,6 +114,14 @@ const forgotten = new LateRegistry<Holding>((holding) => {
  */
 const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
+const memoryEnd = 1n << 64n;
+
+/** From here down no memory of a safe size reaches the end. Adding bigints takes time. */
+const farEnough = memoryEnd - (1n << 53n);
+
+/** Letting go of the owner is all that closing borrowed memory means. */
+function forget(): void {}
+
 /** Frees closed memory without pins. Each of its callers makes that true at most once. */
 function freeIfUnused(holding: Holding): void {
   if (!holding.closed || holding.pins > 0) return;
@@ -207,11 +215,11 @@ export class MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
     }
-    if (ptr < 0n || ptr + BigInt(size) > 1n << 64n || (ptr === 0n && size > 0)) {
+    if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > memoryEnd) || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
     }
-    const free = () => {}; // letting go of the owner is all that closing borrowed memory means
-    return new MemoryBuffer({ ptr, size, device: options.device ?? null, stream: null, owner: options.owner, free });
+    const { owner, device = null } = options;
+    return new MemoryBuffer({ ptr, size, device, stream: null, owner, free: forget });
   }
 
   /**

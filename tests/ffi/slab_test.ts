@@ -16,13 +16,13 @@ interface Content {
 test("pieces that are out never share a byte, keep what is written, and the memory of free ones goes back", () => {
   const functions = libc();
   const { loading } = functions;
-  const blocks = new Set<bigint>();
+  const blocks = new Map<bigint, bigint>();
   const put = (value: typeof loading) => Object.defineProperty(functions, "loading", { value, configurable: true });
   put({
     ...loading,
     calloc(count, size) {
       const address = loading.calloc(count, size);
-      blocks.add(address);
+      blocks.set(address, count * size);
       return address;
     },
     free(at) {
@@ -42,25 +42,31 @@ test("pieces that are out never share a byte, keep what is written, and the memo
           for (let at = 0; at < bytes; at += 8) assertEquals(view.getBigUint64(at, true), 0n, "a new piece is zeroed");
           return { address, bytes: view };
         });
+        const isAllocated = (at: bigint) =>
+          [...blocks].some(([block, size]) => block <= at && at + BigInt(bytes) <= block + size);
         const out: { slot: Slot<Content>; mark: number }[] = [];
+        let most = 0;
         steps.forEach(({ take, pick }, mark) => {
           if (take) {
             const slot = pool.take();
+            assert(isAllocated(slot.address), "a piece of a block that was freed");
             assertEquals([slot.content.address, slot.content.bytes.byteLength], [slot.address, bytes]);
             for (let at = 0; at < bytes; at += 8) slot.content.bytes.setFloat64(at, mark + at, true);
             out.push({ slot, mark });
+            most = Math.max(most, out.length);
           } else {
             for (const { slot } of out.splice(pick % Math.max(out.length, 1), 1)) pool.give(slot);
           }
-          assert(blocks.size <= Math.ceil(steps.length / 64) + 1);
+          assert(blocks.size <= Math.ceil(most / 64), "a block is made only when all pieces are out");
         });
         for (const { slot: { address }, mark } of out) {
           const native = new DataView(ffiPort().memory(address, bytes)); // seen anew: not through the piece's own view
           for (let at = 0; at < bytes; at += 8) assertEquals(native.getFloat64(at, true), mark + at);
         }
-        for (const { slot } of out) pool.give(slot);
-        assertEquals(blocks.size, steps.some(({ take }) => take) ? 1 : 0, "one block is kept for the next");
-        for (const block of blocks) loading.free(block);
+        for (const { slot } of out.splice(0)) pool.give(slot);
+        assertEquals(blocks.size, most > 0 ? 1 : 0, "one block is kept for the next");
+        for (let i = 0; i < most; i++) assert(isAllocated(pool.take().address), "a piece of a block that was freed");
+        for (const block of blocks.keys()) loading.free(block);
         blocks.clear();
       }),
       100,

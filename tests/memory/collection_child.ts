@@ -53,6 +53,11 @@ results["dropped"] = await collect();
 many(() => allocate().close());
 results["closed"] = await collect();
 
+const open = many(() => allocate());
+await setTimeout(0); // the collector has heard of them
+open.splice(0).forEach((buffer) => buffer.close());
+results["closed in a later turn"] = await collect();
+
 const kept = many(() => allocate());
 results["kept"] = await collect();
 kept.splice(0);
@@ -90,6 +95,12 @@ const taken = many(() => viewOf(allocate()).toDlpack().take());
 results["tensors taken by somebody"] = await collect();
 results["of which are out"] = liveExports();
 results["taken tensors have an address"] = taken.filter((ptr) => ptr !== 0n).length;
+
+const offered = many(() => viewOf(allocate()).toDlpack());
+await setTimeout(0);
+taken.push(...offered.splice(0).map((tensor) => tensor.take()));
+results["tensors taken in a later turn"] = await collect();
+results["of all of which are out"] = liveExports();
 
 many(() => void fromDlpack(viewOf(allocate())));
 results["imports dropped"] = await collect();

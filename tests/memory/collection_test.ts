@@ -11,6 +11,7 @@ const script = new URL("./collection_child.ts", import.meta.url);
 const expected = {
   "dropped": 20,
   "closed": 20,
+  "closed in a later turn": 20,
   "kept": 0,
   "kept, then dropped": 20,
   "only the bytes kept": 0,
@@ -26,6 +27,8 @@ const expected = {
   "tensors taken by somebody": 0,
   "of which are out": 20,
   "taken tensors have an address": 20,
+  "tensors taken in a later turn": 0,
+  "of all of which are out": 40,
   "imports dropped": 20,
   "only a view of an import kept": 0,
   "its elements": 16,

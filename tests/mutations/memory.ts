@@ -126,7 +126,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
     ["ptr < 0n || ", "", "An address that cannot be is believed."],
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
-    ["ptr + BigInt(size) > 1n << 64n", "false", "Bytes beyond the end of memory are believed."],
+    ["ptr + BigInt(size) > memoryEnd", "false", "Bytes beyond the end of memory are believed."],
     [
       "  get ptr(): bigint {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
       "  get ptr(): bigint {\n",
