@@ -6,6 +6,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, liveExports, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { patiently } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
 import { type Program, reference } from "./programs.ts";
 import { programs } from "./programs_plan.ts";
@@ -28,22 +29,26 @@ function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, see
 }
 
 for (const schedule of schedules) {
-  test(`whoever has an array by whatever convention sees the bytes that are due, and nothing is lost (${schedule})`, () => {
-    check(
-      fc.property(programs(), fc.nat(), (program, seed) => {
-        const live = liveExports();
-        const { cuda, simulated } = simulate(program, schedule, seed);
-        const bytes = runProgram(cuda, program);
-        assertEquals(cuda.reports.map(({ message }) => message), []);
-        assertEquals(bytes, reference(program));
-        assertEquals(liveExports(), live);
-        const { streams, events, allocations, pools, contexts, queued } = simulated.live;
-        assertEquals(
-          { streams, events, allocations, pools, contexts, queued },
-          { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 },
-        );
-      }),
-      3_334,
-    );
-  });
+  test(
+    `whoever has an array by whatever convention sees the bytes that are due, and nothing is lost (${schedule})`,
+    patiently,
+    () => {
+      check(
+        fc.property(programs(), fc.nat(), (program, seed) => {
+          const live = liveExports();
+          const { cuda, simulated } = simulate(program, schedule, seed);
+          const bytes = runProgram(cuda, program);
+          assertEquals(cuda.reports.map(({ message }) => message), []);
+          assertEquals(bytes, reference(program));
+          assertEquals(liveExports(), live);
+          const { streams, events, allocations, pools, contexts, queued } = simulated.live;
+          assertEquals(
+            { streams, events, allocations, pools, contexts, queued },
+            { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 },
+          );
+        }),
+        3_334,
+      );
+    },
+  );
 }
