@@ -1,0 +1,211 @@
+/**
+ * Views of foreign arrays, exports and leases beside cuda.core's StridedMemoryView and the bare driver, in one run on one
+ * machine. Prints Markdown.
+ *
+ * Claim: a view of a DLPack tensor, of an object with the CUDA Array Interface and of a typed array takes at most half of
+ * cuda.core's time; an export and its release at most 1 us; a lease at most 1.5 times the two event pairs that it issues.
+ *
+ * ```sh
+ * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/exchange.ts
+ * CAUSEWAY_PYTHON=venv/bin/python bun bench/exchange.ts
+ * ```
+ *
+ * The peer needs cuda-core, cuda-bindings and numpy, and takes torch's arrays if there is torch. Without a GPU the driver is
+ * one that does nothing, so that what is ours can be measured anywhere; what depends on a driver is not judged then.
+ *
+ * What is made and dropped is told to the garbage collector at the end of the turn: that is on the clock. The mean has the
+ * collector's own work in it too.
+ */
+import { spawnSync } from "node:child_process";
+import { cpus } from "node:os";
+import process from "node:process";
+import { setImmediate } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { DLDeviceType } from "../bindings/dlpack.ts";
+import { Cuda, DlpackTensor, StridedMemoryView } from "../mod.ts";
+import { provideSimulator } from "../src/cuda/simulation.ts";
+import { NativeArena } from "../src/ffi/arena.ts";
+import { releaseThunks } from "../src/ffi/release_thunk.ts";
+import { foreignTensor, type ForeignTensorOptions } from "../tests/exchange/raw_dlpack.ts";
+import { nullDriver } from "../tests/support/null_driver.ts";
+
+const BATCH = 200;
+const SAMPLES = 200;
+const WARM = 100;
+const isBun = "Bun" in globalThis;
+
+const hasGpu = Cuda.probe().available;
+if (!hasGpu) provideSimulator(() => nullDriver().driver, () => undefined);
+using cuda = hasGpu ? Cuda.open() : Cuda.simulate();
+const device = cuda.device(0);
+using home = device.createStream();
+using other = device.createStream();
+
+const shape = [64, 32];
+using buffer = device.memory.allocate(4 * 64 * 32, { stream: home });
+using view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float32" });
+const floats = new Float32Array(64 * 32);
+using host = StridedMemoryView.fromTypedArray(floats, { shape });
+
+// A tensor of somebody else, which is released as often as it is taken: its deleter counts.
+using arena = new NativeArena();
+const foreign: ForeignTensorOptions = {
+  shape,
+  strides: [32, 1],
+  managerContext: arena.out("u64").$address,
+  deleter: releaseThunks().address.DLManagedTensorVersioned,
+};
+const onHost = foreignTensor("versioned", { ...foreign, data: host.ptr });
+const onDevice = foreignTensor("versioned", { ...foreign, data: view.ptr, deviceType: DLDeviceType.kDLCUDA });
+const holder = { isReleased: () => false };
+const described = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: null } };
+const unordered = { device, stream: null };
+
+const { event: events, stream: streams } = cuda.driver;
+const mark = device.createEvent();
+const [first, second, event] = [home.handle, other.handle, mark.handle];
+
+/** Keeps a result from being optimised away. */
+let kept: unknown;
+
+interface Operation {
+  readonly run: () => void;
+  /** What it is compared with: an operation of the peer, or one of the driver's. */
+  readonly peer?: string;
+  readonly bare?: () => void;
+  /** Most nanoseconds, or most times what it is compared with. */
+  readonly most?: { readonly nanoseconds: number } | { readonly ratio: number };
+}
+
+function takeTensor(ptr: bigint, options = {}): StridedMemoryView {
+  return StridedMemoryView.fromDlpack(new DlpackTensor(ptr, [1, 3], holder), options);
+}
+
+const half = { ratio: 0.5 };
+const microsecond = { nanoseconds: 1000 };
+
+const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ["view of a DLPack tensor on the device", {
+    run: () => kept = takeTensor(onDevice.ptr, unordered),
+    peer: "dlpack",
+    most: half,
+  }],
+  ["view of a DLPack tensor on the device, and its close", {
+    run: () => takeTensor(onDevice.ptr, unordered).close(),
+    peer: "dlpack",
+    most: half,
+  }],
+  ["view of a DLPack tensor on the host, and its close", {
+    run: () => takeTensor(onHost.ptr).close(),
+    peer: "dlpack, NumPy",
+  }],
+  ["view by the CUDA Array Interface", {
+    run: () => kept = StridedMemoryView.fromCudaArrayInterface(described, unordered),
+    peer: "cuda array interface",
+    most: half,
+  }],
+  ["view by the CUDA Array Interface, and its close", {
+    run: () => StridedMemoryView.fromCudaArrayInterface(described, unordered).close(),
+    peer: "cuda array interface",
+    most: half,
+  }],
+  ["view of a typed array", {
+    run: () => kept = StridedMemoryView.fromTypedArray(floats, { shape }),
+    peer: "array",
+    most: half,
+  }],
+  ["view of anything: a typed array", { run: () => kept = StridedMemoryView.from(floats), peer: "array", most: half }],
+  ["view of a buffer of ours", { run: () => kept = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float32" }) }],
+  ["export by DLPack, host, and its release", { run: () => host.toDlpack().close(), most: microsecond }],
+  ["export by DLPack, device, no order, and its release", {
+    run: () => view.toDlpack({ stream: null }).close(),
+    most: microsecond,
+  }],
+  ["export by DLPack, device, to another stream, and its release", {
+    run: () => view.toDlpack({ stream: other }).close(),
+    most: microsecond,
+  }],
+  ["export by the CUDA Array Interface", { run: () => kept = view.toCudaArrayInterface(), most: microsecond }],
+  ["export by Arrow, host, and its release", { run: () => host.toArrowDevice().close(), most: microsecond }],
+  ["export by Arrow, device, and its release", { run: () => view.toArrowDevice().close(), most: microsecond }],
+  ["lease", {
+    run: () => view.borrow(other).close(),
+    bare() {
+      events.cuEventRecord(event, first);
+      streams.cuStreamWaitEvent(second, event, 0);
+      events.cuEventRecord(event, second);
+      streams.cuStreamWaitEvent(first, event, 0);
+    },
+    ...(hasGpu ? { most: { ratio: 1.5 } } : {}),
+  }],
+]);
+
+/** Nanoseconds of one call, with what is put off to the end of the turn. */
+async function time(run: () => void): Promise<number> {
+  const start = process.hrtime.bigint();
+  for (let i = 0; i < BATCH; i++) run();
+  await Promise.resolve();
+  const end = process.hrtime.bigint();
+  device.synchronize();
+  await setImmediate(); // finalisers have a turn of their own
+  return Number(end - start) / BATCH;
+}
+
+interface Taken {
+  readonly median: number;
+  readonly mean: number;
+}
+
+async function measure(run: () => void): Promise<Taken> {
+  const times: number[] = [];
+  for (let sample = 0; sample < SAMPLES + WARM; sample++) {
+    const taken = await time(run);
+    if (sample >= WARM) times.push(taken);
+  }
+  times.sort((one, two) => one - two);
+  return { median: times[SAMPLES / 2] ?? NaN, mean: times.reduce((sum, one) => sum + one, 0) / SAMPLES };
+}
+
+interface PeerReport {
+  readonly versions: { readonly [name: string]: string };
+  readonly core: { readonly [name: string]: number };
+}
+
+function measurePeer(): PeerReport | null {
+  const script = fileURLToPath(new URL("exchange_peer.py", import.meta.url));
+  const { status, stdout, stderr } = spawnSync(process.env["CAUSEWAY_PYTHON"] ?? "python3", [script], {
+    encoding: "utf8",
+  });
+  if (status === 0) return JSON.parse(stdout);
+  console.error(`No peer: ${stderr.trim().split("\n").at(-1)}. Install cuda-core, cuda-bindings and numpy.`);
+  return null;
+}
+
+const peer = measurePeer();
+const runtime = isBun ? `Bun ${process.versions["bun"]}` : `Deno ${process.versions["deno"]}`;
+const versions = Object.entries(peer?.versions ?? {}).map(([name, version]) => `${name} ${version}`).join(", ");
+const where = hasGpu ? device.name : "no GPU, a driver that does nothing";
+console.log(`## ${runtime}\n\n${where}, ${cpus()[0]?.model}; ${versions}. Nanoseconds per call.\n`);
+console.log("| operation | median | mean | beside | ratio | limit | |\n|---|--:|--:|--:|--:|--:|---|");
+let failures = 0;
+for (const [name, { run, bare, peer: peerName, most }] of operations) {
+  const { median, mean } = await measure(run);
+  const beside = bare === undefined ? peer?.core[peerName ?? ""] : (await measure(bare)).median;
+  const limit = most === undefined ? undefined : "ratio" in most ? most.ratio * (beside ?? NaN) : most.nanoseconds;
+  const isJudged = limit !== undefined && !Number.isNaN(limit);
+  if (isJudged && median > limit) failures++;
+  const of = bare === undefined ? "cuda.core" : "bare driver";
+  const cells = [
+    name,
+    median.toFixed(0),
+    mean.toFixed(0),
+    beside === undefined ? "-" : `${of} ${beside.toFixed(0)}`,
+    beside === undefined ? "-" : (median / beside).toFixed(2),
+    most === undefined ? "-" : "ratio" in most ? `${most.ratio}x` : `${most.nanoseconds}`,
+    isJudged ? median <= limit ? "PASS" : "FAIL" : "",
+  ];
+  console.log(`| ${cells.join(" | ")} |`);
+}
+mark.close();
+void kept;
+process.exitCode = failures === 0 ? 0 : 1;
