@@ -27,16 +27,19 @@ export interface PythonInstallation {
   readonly library: string;
   /** `sys.path`. */
   readonly path: readonly string[];
-  /** Version of each package that was asked for, by name. */
+  /** Version of each package that was asked for, by name; `a module` for one that is known by the name of its module. */
   readonly packages: Readonly<Record<string, string>>;
 }
 
 const question = `
-import importlib.metadata, json, os, sys, sysconfig
+import importlib.metadata, importlib.util, json, os, sys, sysconfig
 packages = {}
 for name in sys.argv[1:]:
     try: packages[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError: pass
+    except importlib.metadata.PackageNotFoundError:
+        try: there = importlib.util.find_spec(name)
+        except ModuleNotFoundError: there = None # of a parent
+        if there is not None: packages[name] = "a module"
 get = sysconfig.get_config_var
 library = os.path.join(get("LIBDIR") or "", get("INSTSONAME") or "")
 print(json.dumps({"executable": sys.executable, "library": library, "path": sys.path[1:], "packages": packages}))
@@ -57,7 +60,7 @@ export function findPython(...packages: string[]): PythonInstallation | string {
   ];
   const problems: string[] = [];
   for (const program of programs) {
-    const found = ask(program, packages);
+    const found = askPython(program, packages);
     if (typeof found === "string") problems.push(`${program} ${found}`);
     else return found;
   }
@@ -65,7 +68,8 @@ export function findPython(...packages: string[]): PythonInstallation | string {
   return `no Python to load: ${problems.join(", ")}; apt-get install ${debian.join(" ")}`;
 }
 
-function ask(program: string, packages: readonly string[]): PythonInstallation | string {
+/** An interpreter, if it has a library and these packages; else what it lacks. */
+export function askPython(program: string, packages: readonly string[]): PythonInstallation | string {
   let installation: PythonInstallation;
   try {
     const output = execFileSync(program, ["-c", question, ...packages], { encoding: "utf8", stdio: "pipe" });

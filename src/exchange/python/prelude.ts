@@ -64,6 +64,7 @@ def order(context, home, consumer):
         pop(ctypes.byref(event))
 
 VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTensor
+PADDED = 4 # the bit in the flags of a versioned struct for elements of less than a byte that have one each
 deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 lent = {} # copies of structs that a consumer has or may take, with what they keep alive, by address
 offered = [] # capsules that nobody had taken when we last looked
@@ -119,6 +120,9 @@ class Array(SpeaksArrow):
         versioned = max_version is not None and max_version[0] >= 1
         if not versioned and self.interface["data"][1]:
             raise BufferError("cannot hand over a read-only array to a consumer of DLPack below 1.0, which cannot be told")
+        if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:
+            raise BufferError("cannot hand over %s to a consumer of DLPack below 1.0, which cannot be told that each element "
+                "has a byte of its own" % self.name)
         self.order(stream)
         tensor = ctypes.string_at(self.tensor, VERSIONED)
         if not versioned: tensor = tensor[32:] + bytes(LEGACY - 48)

@@ -1,0 +1,4 @@
+/** Libraries of Python in this process, with arrays in host memory. */
+import { testConsumers } from "./consumers_matrix.ts";
+
+testConsumers("cpu", null);
