@@ -68,11 +68,13 @@ const integers = new Map<string, [bits: number, isSigned: boolean]>([
 ]);
 const floats = new Map([["e", 16], ["f", 32], ["g", 64]]);
 
-function integerOf(format: string): [bits: number, isSigned: boolean] | undefined {
+/** Width and sign of the integers that a type is stored as. */
+export function integerOf(format: string): [bits: number, isSigned: boolean] | undefined {
   return integers.get(/^ts[smun]:/.test(format) ? "l" : format);
 }
 
-function decimalOf(format: string): { precision: number; scale: number; bits: number } | null {
+/** A decimal type. */
+export function decimalOf(format: string): { precision: number; scale: number; bits: number } | null {
   const [, precision, scale, bits = "128"] = /^d:(\d+),(-?\d+)(?:,(\d+))?$/.exec(format) ?? [];
   return precision === undefined ? null : { precision: Number(precision), scale: Number(scale), bits: Number(bits) };
 }
@@ -225,6 +227,13 @@ function decimalText(unscaled: bigint, scale: number): string {
   return `${unscaled < 0n ? "-" : ""}${magnitude / unit}.${String(unit + magnitude % unit).slice(1)}`;
 }
 
+/** Whether the keys of all maps in a type are never null, as the columnar format wants it, and some libraries check. */
+export function hasKeys({ format, children, dictionary }: Model): boolean {
+  const keys = format === "+m" ? children.flatMap((entries) => entries.children.slice(0, 1)) : [];
+  return keys.every((key) => !key.nullable && key.format !== "n") && children.every(hasKeys) &&
+    (dictionary === null || hasKeys(dictionary));
+}
+
 /** Values of a type: null only where the type may be. A dictionary's values may be null too. */
 export function valueOf(model: Model): fc.Arbitrary<Value> {
   const values = present(model);
@@ -241,7 +250,7 @@ export const quirks: fc.Arbitrary<Quirks> = fc.record({
 });
 
 /** A valid value to fill slots with that nobody may look at. */
-function filler(model: Model): Value {
+export function filler(model: Model): Value {
   const { format, children, dictionary } = model;
   if (dictionary !== null) return filler(dictionary);
   const integer = integerOf(format);
@@ -301,7 +310,7 @@ const plain: Quirks = { offset: 0, tail: 0, countUnknown: false, idleBitmap: fal
 const maxIndex = 100;
 
 /** The same text for equal values, and for no others. */
-function keyOf(value: Value): string {
+export function keyOf(value: Value): string {
   return JSON.stringify(value, (_, part: unknown) => {
     if (typeof part === "bigint") return { bigint: `${part}` };
     if (typeof part === "number") return { number: Object.is(part, -0) ? "-0" : `${part}` };
@@ -309,7 +318,8 @@ function keyOf(value: Value): string {
   });
 }
 
-function indexFor(format: string, at: number): Value {
+/** An index as a value of its type. */
+export function indexFor(format: string, at: number): Value {
   return /l/i.test(format) ? BigInt(at) : at;
 }
 

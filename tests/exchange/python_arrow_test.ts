@@ -24,7 +24,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
 import { pattern } from "../view/arrays.ts";
-import { encode, type Model, models, quirks, valueOf } from "./arrow_model.ts";
+import { encode, hasKeys, type Model, models, quirks, valueOf } from "./arrow_model.ts";
 import { CountingRelease, RawWriter } from "./raw_arrow.ts";
 
 const found = findPython("numpy", "pyarrow", "nanoarrow");
@@ -56,11 +56,11 @@ async function stillLent(python: Python): Promise<number> {
   return liveExports();
 }
 
-/** Whether PyArrow has a type: no intervals of months, or of days and milliseconds, and it dies of maps whose keys are null. */
-function isKnown({ format, children, dictionary }: Model): boolean {
-  const keys = format === "+m" ? children.flatMap((entries) => entries.children.slice(0, 1)) : [];
-  return !/^(tiM|tiD)$/.test(format) && keys.every((key) => !key.nullable && key.format !== "n") &&
-    children.every(isKnown) && (dictionary === null || isKnown(dictionary));
+/** Whether PyArrow has a type: no intervals of months, or of days and milliseconds. It dies of maps whose keys are null. */
+function isKnown(model: Model): boolean {
+  const { format, children, dictionary } = model;
+  return hasKeys(model) && !/^(tiM|tiD)$/.test(format) && children.every(isKnown) &&
+    (dictionary === null || isKnown(dictionary));
 }
 
 test(

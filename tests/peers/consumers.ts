@@ -215,13 +215,21 @@ function give(space: Space, here: Here, view: StridedMemoryView, convention: Con
   const made = givenTo(space, view, convention);
   if (typeof made === "string") return { part, result: "none", why: made };
   using given = made;
+  const refused = (error: unknown): Outcome => {
+    if (error instanceof PythonError) return { part, result: "refused", why: reason(error, view.dtype.name) };
+    throw error;
+  };
   let array: PyObject;
   try {
     array = space("take").$call(given, convention);
-    space("look").$call(array).$close(); // some take what they cannot show
   } catch (error) {
-    if (error instanceof PythonError) return { part, result: "refused", why: reason(error, view.dtype.name) };
-    throw error;
+    return refused(error);
+  }
+  try {
+    space("look").$call(array).$close();
+  } catch (error) {
+    array.$close(); // some take what they cannot show
+    return refused(error);
   }
   try {
     using seen = space("look").$call(array);
