@@ -24,8 +24,13 @@ export interface ToDlpackOptions {
   readonly stream?: CudaStream | bigint | null;
   /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. Default 1.3. */
   readonly maxVersion?: readonly [major: number, minor: number];
-  /** `true`: always copy; `false` and `null` (the default): never. */
+  /** `true`: always copy; `false`: never; `null` (the default): only to get to another device. */
   readonly copy?: boolean | null;
+  /**
+   * Where the consumer wants the array, as `__dlpack_device__()` says it: `[1, 0]` is the host, `[2, n]` CUDA device n. `null`
+   * (the default): where it is. A copy on the host is there on return; the consumer's stream waits for one on a device.
+   */
+  readonly dlDevice?: readonly [type: number, id: number] | null;
 }
 
 /** Options of {@linkcode StridedMemoryView.fromDlpack}. */

@@ -5,10 +5,10 @@
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } from "./dlpack.ts";
+import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { addExport, lookIfMany, removeExport } from "./live_exports.ts";
@@ -50,7 +50,8 @@ class Export implements TensorHolder {
  * Exports a view.
  *
  * @throws {ExchangeError} if the old struct is wanted, which cannot say that a view is read-only or its elements padded, if
- *   host memory is to be ordered on a stream, or a copy of device memory or of packed elements is asked for
+ *   host memory is to be ordered on a stream, a copy of packed elements is asked for, or one to another device is needed and
+ *   not allowed
  * @throws {TypeError} if the view's buffer is closed
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
@@ -62,44 +63,50 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
         "byte of its own. Export the bytes as uint8, or let the consumer pass a version of at least [1, 0].",
     );
   }
-  if (copy === true) return exportCopy(view, versioned, options.stream);
+  checkStream(view, options);
+  const mustMove = isElsewhere(view, options.dlDevice);
+  if (mustMove && copy === false) {
+    const [here, there] = [dlpackDevice(view), options.dlDevice].map((device) => `(${device?.join(", ")})`);
+    throw new ExchangeError(
+      `Cannot export from device ${here} to device ${there} without a copy: let the consumer allow it`,
+    );
+  }
+  lookIfMany();
+  if (mustMove || copy === true) return exportCopy(view, versioned, options);
   if (view.readonly && !versioned) {
     throw new ExchangeError(
       "Cannot export a read-only view to a consumer of DLPack 0.x: the old struct cannot say that it is read-only. " +
         "Ask for a copy, or let the consumer pass a version of at least [1, 0].",
     );
   }
-  lookIfMany();
   orderForConsumer(view, options.stream);
   return exportTensor(view, versioned, view.readonly ? DLPACK_FLAG_BITMASK.READ_ONLY : 0n);
 }
 
 /** Exports a copy that belongs to the consumer alone. */
-function exportCopy(view: StridedMemoryView, versioned: boolean, stream: ToDlpackOptions["stream"]): DlpackTensor {
-  if (view.device !== null) throw new ExchangeError("Cannot export a copy of device memory: copy it yourself first");
-  if (view.dtype.isPacked) throw new ExchangeError(`Cannot export a copy of ${view.dtype.name}: export it without one`);
-  orderForConsumer(view, stream);
-  const buffer = new HostMemoryResource().allocate(view.nbytes);
+function exportCopy(view: StridedMemoryView, versioned: boolean, options: ToDlpackOptions): DlpackTensor {
+  const copied = copyForConsumer(view, options);
   try {
-    const copied = StridedMemoryView.fromBuffer(buffer, { shape: view.shape, dtype: view.dtype });
-    copied.copyFrom(view);
+    if (copied.device !== null) orderForConsumer(copied, options.stream);
     return exportTensor(copied, versioned, DLPACK_FLAG_BITMASK.IS_COPIED);
   } finally {
-    buffer.close(); // the export has pinned it
+    copied.buffer.close(); // the export has pinned it
   }
 }
 
 function orderForConsumer(view: StridedMemoryView, stream: ToDlpackOptions["stream"]): void {
   const { device } = view;
-  if (device === null) {
-    if (stream !== undefined && stream !== null && stream !== -1n) {
-      throw new ExchangeError("Cannot order host memory on a stream: pass no stream for a view of host memory");
-    }
-    return;
+  if (device === null || stream === null || stream === -1n) return;
+  orderConsumer(view.buffer, consumerStream(device, stream ?? CU_STREAM_LEGACY));
+}
+
+/** Host memory that stays on the host has no stream; with a device any goes but 0. */
+function checkStream(view: StridedMemoryView, { stream, dlDevice }: ToDlpackOptions): void {
+  if (stream === undefined || stream === null || stream === -1n) return;
+  if (view.device === null && !isElsewhere(view, dlDevice)) {
+    throw new ExchangeError("Cannot order host memory on a stream: pass no stream for a view of host memory");
   }
   if (stream === 0n) throw new ExchangeError("Cannot use stream 0: DLPack forbids it. Pass 1n for the default stream.");
-  if (stream === null || stream === -1n) return;
-  orderConsumer(view.buffer, consumerStream(device, stream ?? CU_STREAM_LEGACY));
 }
 
 function exportTensor(view: StridedMemoryView, isVersioned: boolean, flags: bigint): DlpackTensor {

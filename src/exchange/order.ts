@@ -64,14 +64,15 @@ function waitForContext(stream: CudaStream, device: CudaDevice): void {
 
 /** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */
 function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
-  const { pool, kind } = buffer;
   const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-  const reaches = (peer: CudaDevice): boolean => {
-    if (peer === owner || !peer.isActive) return false;
-    if (kind !== "device") return true;
-    return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
-  };
-  return [owner, ...owner.siblings.filter(reaches)];
+  const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && canReach(peer, buffer, owner));
+  return [owner, ...others];
+}
+
+/** Whether a device can read and write the memory of another one directly. */
+export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: CudaDevice): boolean {
+  if (kind !== "device") return true;
+  return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

@@ -23,8 +23,17 @@ export const exchangeMutations: readonly Mutation[] = [
     ["onReclaim(look);\n", "", "Allocating does not give back what consumers have released."],
     ["  if (live.size < enough) return;\n  look();\n", "", "Exports that nobody looks at pile up."],
   ]),
+  ...inFile("src/exchange/dlpack_copy.ts", ["tests/exchange/dlpack_copy_test.ts"], [
+    ["  order?.synchronize(); // a consumer", "  // a consumer", "The host reads a copy before it is made."],
+    [
+      "  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns\n",
+      "",
+      "A copy has what the host has written after it was asked for.",
+    ],
+  ]),
   ...inFile("src/exchange/dlpack_export.ts", [
     "tests/exchange/dlpack_export_test.ts",
+    "tests/exchange/dlpack_copy_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
     "tests/exchange/dlpack_sweep_test.ts",
     behaviours,
@@ -56,21 +65,27 @@ export const exchangeMutations: readonly Mutation[] = [
       "Stream 0, which DLPack forbids, is taken for the default stream.",
     ],
     [
-      "  if (stream === null || stream === -1n) return;\n",
-      "  if (stream === null) return;\n",
+      "device === null || stream === null || stream === -1n",
+      "device === null || stream === null",
       "A consumer that wants no order gets an error.",
     ],
     [
-      "    if (stream !== undefined && stream !== null && stream !== -1n) {\n",
-      "    if (false) {\n",
+      "  if (view.device === null && !isElsewhere(view, dlDevice)) {\n",
+      "  if (false) {\n",
       "Host memory is silently not ordered.",
+    ],
+    ["  if (mustMove && copy === false) {\n", "  if (false) {\n", "A copy is made that the consumer does not allow."],
+    [
+      "    if (copied.device !== null) orderForConsumer(copied, options.stream);\n",
+      "",
+      "A consumer reads a copy before it is made.",
     ],
     [
       "stream ?? CU_STREAM_LEGACY",
       "stream ?? 2n",
       "A consumer on the default stream reads before the producer has written.",
     ],
-    ["    buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
+    ["    copied.buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
   ]),
   ...inFile("src/exchange/dlpack_struct.ts", [
@@ -224,12 +239,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer.",
     ],
     [
-      " || !peer.isActive) return false;",
-      ") return false;",
+      "peer !== owner && peer.isActive && ",
+      "peer !== owner && ",
       "A release takes up the contexts of devices that nobody uses.",
     ],
     [
-      '    if (kind !== "device") return true;\n',
+      '  if (kind !== "device") return true;\n',
       "",
       "Pinned and managed memory is freed under a consumer on another device.",
     ],
@@ -239,7 +254,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "  return [owner, ...owner.siblings.filter(reaches)];",
+      "  return [owner, ...others];",
       "  return [owner];",
       "Memory is freed under a consumer on a peer.",
     ],
