@@ -38,11 +38,11 @@ export { CompileError } from "./src/cuda/compiler.ts";
 export {
   type Dim3,
   Kernel,
-  type KernelArg,
   type KernelAttribute,
   type KernelParameter,
   type LaunchOptions,
 } from "./src/cuda/kernel.ts";
+export type { KernelArg } from "./src/cuda/kernel_arguments.ts";
 export { type CompileOptions, Program } from "./src/cuda/program.ts";
 export { CudaEvent } from "./src/cuda/event.ts";
 export type { PointerAttributes } from "./src/cuda/pointer_attributes.ts";

@@ -10,8 +10,8 @@ import type { CudaEvent } from "./event.ts";
 import type { StreamCapture } from "./capture.ts";
 import type { CudaStream } from "./stream.ts";
 
-/** Few, and mostly none: looking through them costs nothing when nothing is captured. */
-const active = new Set<StreamCapture>();
+/** Few, and mostly none. An array, because going through an empty set makes an iterator, each time. */
+let active: readonly StreamCapture[] = [];
 
 let waiting: { readonly driver: CudaDriver; readonly work: () => void }[] = [];
 
@@ -35,12 +35,12 @@ export function afterCaptures(driver: CudaDriver, work: () => void): void {
 
 /** Notes that a capture has begun. */
 export function beginCapture(capture: StreamCapture): void {
-  active.add(capture);
+  active = [...active, capture];
 }
 
 /** Notes that a capture has ended, and does what has waited for that. */
 export function endCapture(capture: StreamCapture): void {
-  active.delete(capture);
+  active = active.filter((one) => one !== capture);
   const due = waiting.filter(({ driver }) => !isCapturing(driver));
   waiting = waiting.filter(({ driver }) => isCapturing(driver));
   allOf(due.map(({ work }) => work));

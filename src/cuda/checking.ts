@@ -32,6 +32,8 @@ export type MakeCheck = (driver: CudaDriver, options: CheckOptions) => DriverChe
 
 let provided: MakeCheck | undefined;
 const checks = new WeakMap<CudaDriver, DriverCheck>();
+/** Whether there was ever one: looking for one that is not there would cost each closing of a buffer some of its time. */
+let areThere = false;
 
 /** Plugs the checker in. */
 export function provideCheck(make: MakeCheck): void {
@@ -41,11 +43,12 @@ export function provideCheck(make: MakeCheck): void {
 /** Makes a checker known by its driver. */
 export function registerCheck(check: DriverCheck): void {
   checks.set(check.driver, check);
+  areThere = true;
 }
 
 /** The checker of a driver, or null if it is not checked. */
 export function checkOf(driver: CudaDriver): DriverCheck | null {
-  return checks.get(driver) ?? null;
+  return areThere ? checks.get(driver) ?? null : null;
 }
 
 /** Whether to check, and how. */

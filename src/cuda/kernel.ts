@@ -5,23 +5,17 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { DType } from "../layout/mod.ts";
 import { isSameDevice } from "./belonging.ts";
 import type { StreamCapture } from "./capture.ts";
 import { captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda } from "./driver.ts";
-import { checkReachable, keepMemory, type KernelMemory } from "./kernel_memory.ts";
-import type { CudaStream } from "./stream.ts";
+import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
+import { keepMemory } from "./kernel_memory.ts";
+import { contextWanted, type CudaStream } from "./stream.ts";
 
 /** Extents along x, y and z; what is left out is 1. */
 export type Dim3 = number | readonly [x: number, y?: number, z?: number];
-
-/**
- * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
- * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
- */
-export type KernelArg = bigint | KernelMemory | readonly [dtype: string, value: number | bigint | boolean];
 
 /** Where a parameter of a kernel is among its parameters, in bytes. */
 export interface KernelParameter {
@@ -37,11 +31,11 @@ export interface LaunchOptions {
   readonly sharedBytes?: number;
 }
 
+/** The extents of a grid and of its blocks. */
+type Shape = readonly [gx: number, gy: number, gz: number, bx: number, by: number, bz: number];
+
 /** An attribute of a kernel by its name in the header, without the prefix `CU_FUNC_ATTRIBUTE_`. */
 export type KernelAttribute = keyof typeof CU_FUNC_ATTRIBUTE;
-
-/** The widest argument that is passed by value. */
-const slotBytes = 16;
 
 /** A kernel of a {@linkcode Program}. */
 export class Kernel {
@@ -51,7 +45,8 @@ export class Kernel {
   readonly name: string;
   readonly #handle: bigint;
   readonly #hold: () => () => void;
-  #scratch: Scratch | undefined;
+  #slots: ArgumentSlots | undefined;
+  #sizes: readonly number[] | null | undefined;
   #parameters: readonly KernelParameter[] | null | undefined;
   #closed = false;
 
@@ -98,8 +93,6 @@ export class Kernel {
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = {}): void {
     const { sharedBytes = 0 } = options;
     const { device, handle } = this;
-    const [gx, gy, gz] = [extent("grid", grid, 0), extent("grid", grid, 1), extent("grid", grid, 2)];
-    const [bx, by, bz] = [extent("block", block, 0), extent("block", block, 1), extent("block", block, 2)];
     checkShared(this.name, sharedBytes);
     const on = stream.handle;
     if (!isSameDevice(stream.device, device)) {
@@ -107,26 +100,27 @@ export class Kernel {
         `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
       );
     }
-    if (this.#scratch === undefined || this.#scratch.capacity < args.length) {
-      this.#scratch?.arena.close();
-      this.#scratch = makeScratch(Math.max(16, args.length));
-    }
-    const { values, pointers } = this.#scratch;
-    const { parameters } = this;
-    if (parameters !== null && parameters.length !== args.length) {
+    const sizes = this.#parameterSizes();
+    if (sizes !== null && sizes.length !== args.length) {
       throw new TypeError(
-        `Cannot launch ${this.name}: expected ${parameters.length} arguments, one for each parameter, got ${args.length}`,
+        `Cannot launch ${this.name}: expected ${sizes.length} arguments, one for each parameter, got ${args.length}`,
       );
     }
-    let index = 0;
-    for (const arg of args) {
-      this.#write(values, index, arg, parameters?.[index]?.size);
-      index++;
-    }
+    const slots = this.#slotsFor(args.length);
+    this.#write(slots, args, sizes);
+    const { pointers } = slots;
+    const gx = extent("grid", grid, 0);
+    const gy = extent("grid", grid, 1);
+    const gz = extent("grid", grid, 2);
+    const bx = extent("block", block, 0);
+    const by = extent("block", block, 1);
+    const bz = extent("block", block, 2);
     const { driver } = device;
-    const code = stream.enqueue(() =>
-      driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n)
-    );
+    let code = contextWanted;
+    if (!stream.needsContext) {
+      code = driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n);
+    }
+    if (code === contextWanted) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
     if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
     const capture = captureOf(stream);
     if (capture !== null) this.#keep(args, capture);
@@ -158,17 +152,39 @@ export class Kernel {
     return { blockSize: block.value, minGridSize: grid.value };
   }
 
-  #write(values: DataView, index: number, arg: KernelArg, expected: number | undefined): void {
+  #write(slots: ArgumentSlots, args: readonly KernelArg[], sizes: readonly number[] | null): void {
+    let index = 0;
     try {
-      const size = write(values, index * slotBytes, arg);
-      if (expected !== undefined && size !== expected) {
+      for (; index < args.length; index++) {
+        const size = slots.write(index, args[index] as KernelArg, this.device); // as: holes are refused as undefined
+        const expected = sizes?.[index] ?? size;
+        if (size === expected) continue;
         throw new TypeError(`expected ${expected} bytes, which the parameter takes, got ${size}`);
       }
-      if (isMemory(arg)) checkReachable(arg, this.device);
     } catch (error) {
       if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
       throw error;
     }
+  }
+
+  #slotsFor(count: number): ArgumentSlots {
+    if (this.#slots !== undefined && this.#slots.capacity >= count) return this.#slots;
+    this.#slots?.close();
+    this.#slots = new ArgumentSlots(Math.max(16, count));
+    return this.#slots;
+  }
+
+  #launchWithin(shape: Shape, sharedBytes: number, stream: bigint, pointers: bigint): number {
+    const { driver } = this.device;
+    return this.device.within(() =>
+      driver.kernel.cuLaunchKernel(this.handle, ...shape, sharedBytes, stream, pointers, 0n)
+    );
+  }
+
+  /** Bytes that each parameter takes. */
+  #parameterSizes(): readonly number[] | null {
+    if (this.#sizes === undefined) this.#sizes = this.parameters?.map(({ size }) => size) ?? null;
+    return this.#sizes;
   }
 
   /** What a graph of this launch needs stays until the graph is gone. */
@@ -195,61 +211,9 @@ export class Kernel {
   /** Frees what launches have needed. Called by the program. */
   close(): void {
     this.#closed = true;
-    this.#scratch?.arena.close();
-    this.#scratch = undefined;
+    this.#slots?.close();
+    this.#slots = undefined;
   }
-}
-
-/** Where arguments are put for the driver, which copies them during the call. */
-interface Scratch {
-  readonly arena: NativeArena;
-  readonly capacity: number;
-  readonly values: DataView;
-  /** Address of the array of pointers to the values. */
-  readonly pointers: bigint;
-}
-
-function makeScratch(capacity: number): Scratch {
-  const arena = new NativeArena();
-  const values = arena.bytes(capacity * slotBytes, slotBytes);
-  const pointers = arena.bytes(capacity * 8);
-  const list = new DataView(pointers.bytes.buffer, pointers.bytes.byteOffset);
-  for (let i = 0; i < capacity; i++) list.setBigUint64(8 * i, values.address + BigInt(i * slotBytes), true);
-  const { buffer, byteOffset, byteLength } = values.bytes;
-  return { arena, capacity, values: new DataView(buffer, byteOffset, byteLength), pointers: pointers.address };
-}
-
-/** Writes an argument. @returns the bytes that it takes */
-function write(values: DataView, at: number, arg: KernelArg): number {
-  if (typeof arg === "bigint") {
-    const word = BigInt.asUintN(64, arg);
-    if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw new RangeError(`${arg} does not fit 64 bits`);
-    values.setBigUint64(at, word, true);
-    return 8;
-  }
-  if (isTyped(arg)) {
-    const dtype = DType.from(arg[0]);
-    if (dtype.itemsize > slotBytes) throw new TypeError(`${dtype.name} is too large to be passed by value`);
-    dtype.write(values, at, arg[1]);
-    return dtype.itemsize;
-  }
-  if (isMemory(arg)) {
-    values.setBigUint64(at, arg.ptr, true);
-    return 8;
-  }
-  throw new TypeError(
-    `expected memory, a bigint, or a number with its type such as ["float32", 1], got ${describe(arg)}`,
-  );
-}
-
-function isMemory(arg: KernelArg): arg is KernelMemory {
-  return typeof arg === "object" && arg !== null && !Array.isArray(arg) && "ptr" in arg && typeof arg.ptr === "bigint";
-}
-
-/** The kind of a value that is no argument, for a message. */
-function describe(value: unknown): string {
-  if (ArrayBuffer.isView(value)) return "an array of JavaScript: copy it to the device first";
-  return value === null ? "null" : typeof value;
 }
 
 function checkShared(name: string, bytes: number): void {
@@ -258,10 +222,6 @@ function checkShared(name: string, bytes: number): void {
       `Cannot launch ${name} with ${bytes} bytes of shared memory: expected an integer of at least 0`,
     );
   }
-}
-
-function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number | bigint | boolean] {
-  return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
 }
 
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {

@@ -20,6 +20,9 @@ import { Holders } from "./holders.ts";
 /** How often to look whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
 
+/** What a call that names a stream answers if the stream does not say which context is meant. */
+export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
+
 /** Handles are less. */
 const handleEnd = 1n << 64n;
 
@@ -79,6 +82,14 @@ export class CudaStream {
   }
 
   /**
+   * Whether calls of the driver that name this stream need the device's context to be current, for certain. Others may
+   * answer CUDA_ERROR_INVALID_CONTEXT. What `enqueue` does, for calls so frequent that the function it takes would show.
+   */
+  get needsContext(): boolean {
+    return this.#isDefault;
+  }
+
+  /**
    * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
    * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
    * so), the device's context is made current, which costs two calls more.
@@ -88,7 +99,7 @@ export class CudaStream {
   enqueue(call: () => number): number {
     if (!this.#isDefault) {
       const code = call();
-      if (code !== CUresult.CUDA_ERROR_INVALID_CONTEXT) return code;
+      if (code !== contextWanted) return code;
     }
     return this.device.within(call);
   }
@@ -99,7 +110,8 @@ export class CudaStream {
     const { handle } = this;
     if (given !== undefined && given.handle >= 0n) checkSameDevice(given, this.device, "Cannot record an event");
     const event = given ?? this.device.createEvent();
-    const code = this.enqueue(() => driver.event.cuEventRecord(event.handle, handle));
+    let code = this.#isDefault ? contextWanted : driver.event.cuEventRecord(event.handle, handle);
+    if (code === contextWanted) code = this.#recordWithin(event);
     if (code !== CUresult.CUDA_SUCCESS) {
       if (given === undefined) event.close();
       throw cudaError(driver, "cuEventRecord", code);
@@ -120,12 +132,18 @@ export class CudaStream {
     const { driver } = this.device;
     const { handle } = this;
     if (other.handle >= 0n) checkSameCuda(other, this.device, "Cannot wait for an event");
-    checkCuda(
-      driver,
-      "cuStreamWaitEvent",
-      this.enqueue(() => driver.stream.cuStreamWaitEvent(handle, other.handle, 0)),
-    );
+    let code = this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent(handle, other.handle, 0);
+    if (code === contextWanted) code = this.#waitWithin(other);
+    if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuStreamWaitEvent", code);
     noteWait(this, other);
+  }
+
+  #recordWithin({ handle }: CudaEvent): number {
+    return this.device.within(() => this.device.driver.event.cuEventRecord(handle, this.#handle));
+  }
+
+  #waitWithin({ handle }: CudaEvent): number {
+    return this.device.within(() => this.device.driver.stream.cuStreamWaitEvent(this.#handle, handle, 0));
   }
 
   /**

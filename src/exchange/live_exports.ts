@@ -26,6 +26,7 @@ export function removeExport(one: LiveExport): void {
 
 /** Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too. */
 function look(): void {
+  if (live.size === 0) return;
   let before: number;
   do {
     before = live.size;

@@ -24,6 +24,7 @@ onReclaim(() => settle(isOver));
 
 /** Frees what is waiting where `mayFree` says so. All of it, even if some cannot be freed: the first error comes last. */
 function settle(mayFree: (passed: CudaEvent) => boolean): void {
+  if (pending.length === 0) return; // nearly always, and every allocation looks
   const waiting = pending;
   pending = [];
   const errors: unknown[] = [];

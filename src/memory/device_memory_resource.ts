@@ -9,7 +9,7 @@ import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
-import type { CudaStream } from "../cuda/stream.ts";
+import { contextWanted, type CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
@@ -167,9 +167,10 @@ export class DeviceMemoryResource extends MemoryResource {
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
     const { driver, answer } = this.device;
     const { handle } = stream;
-    const code = stream.enqueue(() =>
-      driver.pool.cuMemAllocFromPoolAsync(answer.$address, BigInt(bytes), pool, handle)
-    );
+    const size = BigInt(bytes);
+    let code = contextWanted;
+    if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
+    if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
     if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
     checkCuda(driver, "cuMemAllocFromPoolAsync", code);
     return answer.value;
@@ -199,7 +200,17 @@ function refuseCapture(stream: CudaStream, bytes: number): void {
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
-  checkRelease(driver, "cuMemFreeAsync", stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
+  let code = stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle);
+  if (code === contextWanted) code = freeWithin(stream, ptr);
+  checkRelease(driver, "cuMemFreeAsync", code);
+}
+
+function allocateWithin({ device, handle }: CudaStream, out: bigint, size: bigint, pool: bigint): number {
+  return device.within(() => device.driver.pool.cuMemAllocFromPoolAsync(out, size, pool, handle));
+}
+
+function freeWithin({ device, handle }: CudaStream, ptr: bigint): number {
+  return device.within(() => device.driver.pool.cuMemFreeAsync(ptr, handle));
 }
 
 provideDeviceMemory((device) => new DeviceMemoryResource(device));

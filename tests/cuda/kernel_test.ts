@@ -5,7 +5,7 @@ import { Cuda, type KernelArg, type PtxKernel, SimulatedDriver } from "../../mod
 import { check, fc } from "../support/property.ts";
 
 /** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */
-function setUp(count: number, devices = 1) {
+function setUp(count: number, devices = 1, driverVersion = 13000) {
   const seen: bigint[] = [];
   const entry: PtxKernel = {
     name: "stub",
@@ -21,7 +21,7 @@ function setUp(count: number, devices = 1) {
     entry: (name: string) => name === "stub" ? entry : null,
     globals: new Map(),
   });
-  const cuda = Cuda.simulate({ devices, loadPtx });
+  const cuda = Cuda.simulate({ devices, loadPtx, driverVersion });
   return { cuda, seen, simulated: SimulatedDriver.of(cuda.driver) };
 }
 
@@ -49,6 +49,19 @@ test("arguments arrive whole, however many there are", () => {
   );
 });
 
+test("where the driver tells of no parameters, there is room for any number of arguments", () => {
+  const { cuda, seen } = setUp(20, 1, 12030);
+  using stream = cuda.device(0).createStream();
+  using program = cuda.device(0).loadPtx("anything");
+  const kernel = program.kernel("stub");
+  assertEquals(kernel.parameters, null);
+  const args = Array.from({ length: 80 }, (_, i) => BigInt(i));
+  for (const count of [20, 40, 80]) kernel.launch(stream, 1, 1, args.slice(0, count));
+  stream.synchronize();
+  assertEquals(seen, [1, 2, 3].flatMap(() => args.slice(0, 20)));
+  cuda.close();
+});
+
 test("what cannot be launched is refused with its place, before the driver is asked", () => {
   const { cuda, simulated } = setUp(1);
   using stream = cuda.device(0).createStream();
@@ -65,6 +78,8 @@ test("what cannot be launched is refused with its place, before the driver is as
     [1n << 64n, "does not fit 64 bits"],
     [-(1n << 63n) - 1n, "does not fit 64 bits"],
     [["complex128x2", 1], "complex128x2 is too large to be passed by value"],
+    [["int32", 2 ** 31], "int32"],
+    [["int32", 1.5], "int32"],
     [3, "expected memory, a bigint, or a number with its type"],
     [null, "expected memory, a bigint, or a number with its type"],
   ];

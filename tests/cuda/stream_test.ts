@@ -2,8 +2,9 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, CudaError, CudaStream, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { Cuda, CudaError, CudaStream, DeviceMemoryResource, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { addPtx } from "../gpu/graph_behaviours.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { intercept } from "../support/intercept.ts";
 
@@ -145,22 +146,60 @@ test("a stream waits neither for itself, nor confuses the default streams of two
 });
 
 test("a driver that wants a current context for every call gets one, and default streams get their device's", () => {
-  const { cuda, stream } = setUp();
-  const { driver } = cuda;
-  using arena = new NativeArena();
-  const current = arena.out("ptr");
-  const contexts: bigint[] = [];
-  intercept(driver, "stream", ({ cuStreamQuery }) => ({
-    cuStreamQuery(handle) {
-      driver.context.cuCtxGetCurrent(current.$address);
-      if (current.value === 0n) return CUDA_ERROR_INVALID_CONTEXT;
-      contexts.push(current.value);
-      return cuStreamQuery(handle);
-    },
-  }));
-  const streams = [stream, ...cuda.devices.map(({ defaultStream }) => defaultStream)];
-  for (const one of streams) assertEquals(one.isDone, true);
-  assertEquals(contexts, streams.map(({ device }) => device.context));
+  for (const wants of [false, true]) {
+    const { cuda, stream } = setUp();
+    const { driver } = cuda;
+    using arena = new NativeArena();
+    const current = arena.out("ptr");
+    let contexts: bigint[] = [];
+    const calls: string[] = [];
+    /** A function that first notes its context, and refuses to be called without one, if that is wanted. */
+    const noting =
+      <Parameters extends unknown[]>(call: string, own: (...all: Parameters) => number) => (...all: Parameters) => {
+        driver.context.cuCtxGetCurrent(current.$address);
+        if (wants && current.value === 0n) return CUDA_ERROR_INVALID_CONTEXT;
+        calls.push(call);
+        contexts.push(current.value);
+        return own(...all);
+      };
+    intercept(driver, "stream", ({ cuStreamQuery, cuStreamWaitEvent }) => ({
+      cuStreamQuery: noting("query", cuStreamQuery),
+      cuStreamWaitEvent: noting("wait", cuStreamWaitEvent),
+    }));
+    intercept(driver, "event", ({ cuEventRecord }) => ({ cuEventRecord: noting("record", cuEventRecord) }));
+    intercept(driver, "pool", ({ cuMemAllocFromPoolAsync, cuMemFreeAsync }) => ({
+      cuMemAllocFromPoolAsync: noting("allocate", cuMemAllocFromPoolAsync),
+      cuMemFreeAsync: noting("free", cuMemFreeAsync),
+    }));
+    intercept(driver, "kernel", ({ cuLaunchKernel }) => ({ cuLaunchKernel: noting("launch", cuLaunchKernel) }));
+    const streams = [stream, ...cuda.devices.map(({ defaultStream }) => defaultStream)];
+    for (const one of streams) {
+      const { device } = one;
+      const kernel = device.loadPtx(addPtx).kernel("add");
+      using event = device.createEvent();
+      const memory = new DeviceMemoryResource(device);
+      // What was current before must not be what counts, unless the stream says itself which context is meant.
+      for (const elsewhere of [null, ...cuda.devices]) {
+        const work = () => {
+          assertEquals(one.isDone, true);
+          one.record(event);
+          one.wait(event);
+          using buffer = memory.allocate(4, { stream: one });
+          kernel.launch(one, 1, 1, [buffer, ["uint32", 1], ["uint32", 1]]);
+        };
+        contexts = [];
+        calls.length = 0;
+        if (elsewhere === null) work();
+        else elsewhere.within(work);
+        assertEquals(calls, ["query", "record", "wait", "allocate", "launch", "free"]);
+        const named = wants && elsewhere === null ? device.context : elsewhere?.context ?? 0n;
+        const expected = one === stream ? named : device.context;
+        assertEquals(contexts, calls.map(() => expected));
+        device.synchronize();
+      }
+    }
+    cuda.close();
+  }
 });
 
 test("streams and events are destroyed once: our own when nobody holds them, those of others never", () => {

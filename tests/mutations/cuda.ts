@@ -169,7 +169,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
     [
-      "      if (code !== CUresult.CUDA_ERROR_INVALID_CONTEXT) return code;\n",
+      "      if (code !== contextWanted) return code;\n",
       "      return code;\n",
       "A driver that wants a current context refuses every call.",
     ],
@@ -184,11 +184,35 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream does not wait for another.",
     ],
     [
-      "this.enqueue(() => driver.stream.cuStreamWaitEvent(handle, other.handle, 0)),",
-      "0,",
+      "this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent(handle, other.handle, 0);",
+      "0;",
       "A stream does not wait for an event.",
     ],
-    ["this.enqueue(() => driver.event.cuEventRecord(event.handle, handle))", "0", "An event marks nothing."],
+    [
+      "this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent",
+      "driver.stream.cuStreamWaitEvent",
+      "What a default stream waits for, that of another device does.",
+    ],
+    [
+      "    if (code === contextWanted) code = this.#waitWithin(other);\n",
+      "",
+      "A default stream cannot wait.",
+    ],
+    [
+      "this.#isDefault ? contextWanted : driver.event.cuEventRecord(event.handle, handle);",
+      "0;",
+      "An event marks nothing.",
+    ],
+    [
+      "this.#isDefault ? contextWanted : driver.event.cuEventRecord",
+      "driver.event.cuEventRecord",
+      "An event that is recorded on a default stream marks that of another device.",
+    ],
+    [
+      "    if (code === contextWanted) code = this.#recordWithin(event);\n",
+      "",
+      "A default stream cannot be marked.",
+    ],
     ["      if (given === undefined) event.close();\n", "", "An event that could not be recorded leaks."],
 
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
@@ -254,12 +278,25 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["device.within(() => driver.module.cuModuleUnload(this.#handle))", "0", "Code piles up."],
   ]),
-  ...inFile("src/cuda/kernel.ts", ["tests/cuda/kernel_test.ts"], [
+  ...inFile("src/cuda/kernel_arguments.ts", [
+    "tests/cuda/kernel_test.ts",
+    "tests/cuda/kernel_arguments_test.ts",
+    behaviours,
+  ], [
     [
       "if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw",
       "if (false) throw",
       "An argument that does not fit loses its upper bits.",
     ],
+    [" && value === (value | 0)", "", "A number that does not fit 32 bits loses its upper ones."],
+    ["    checkReachable(arg, device);\n", "", "A kernel reads memory that it cannot reach."],
+    ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
+  ]),
+  ...inFile("src/cuda/kernel.ts", [
+    "tests/cuda/kernel_test.ts",
+    "tests/cuda/kernel_arguments_test.ts",
+    "tests/cuda/stream_test.ts",
+  ], [
     [
       "    if (!isSameDevice(stream.device, device)) {\n",
       "    if (false) {\n",
@@ -267,19 +304,33 @@ export const cudaMutations: readonly Mutation[] = [
     ],
 
     [
-      "if (parameters !== null && parameters.length !== args.length) {",
+      "if (sizes !== null && sizes.length !== args.length) {",
       "if (false) {",
       "A kernel reads arguments that are not there.",
     ],
 
-    ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
+    [
+      "        if (size === expected) continue;\n",
+      "        continue;\n",
+      "An argument that is wider than its parameter is cut off.",
+    ],
+    [
+      "    if (!stream.needsContext) {\n",
+      "    {\n",
+      "A kernel that is launched on a default stream runs on that of another device.",
+    ],
+    [
+      "    if (code === contextWanted) code = this.#launchWithin",
+      "    if (false) code = this.#launchWithin",
+      "Nothing can be launched on a default stream.",
+    ],
     [
       "value >= 1 && value <= 0x7fff_ffff",
       "value <= 0x7fff_ffff",
       "An empty grid reaches the driver as a nameless error.",
     ],
     [
-      " || this.#scratch.capacity < args.length",
+      " && this.#slots.capacity >= count",
       "",
       "Many arguments are written beyond the memory that is there for them.",
     ],

@@ -24,8 +24,8 @@ export const graphMutations: readonly Mutation[] = [
       "  work();\n",
       "What is given back during a capture spoils it.",
     ],
-    ["  active.add(capture);\n", "", "Nobody knows that a capture has begun."],
-    ["  active.delete(capture);\n", "", "Nothing is given back any more after a capture."],
+    ["  active = [...active, capture];\n", "", "Nobody knows that a capture has begun."],
+    ["  active = active.filter((one) => one !== capture);\n", "", "Nothing is given back any more after a capture."],
     ["  allOf(due.map(({ work }) => work));\n", "", "What was to be given back during a capture never is."],
 
     [

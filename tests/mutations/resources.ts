@@ -12,6 +12,7 @@ export const resourceMutations: readonly Mutation[] = [
     "tests/memory/cuda_core_peer_access_test.ts",
     programs,
     "tests/sim/behaviours_test.ts",
+    "tests/cuda/stream_test.ts",
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
@@ -65,14 +66,20 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
     [
-      "stream.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle))",
+      "stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle)",
       "driver.pool.cuMemFreeAsync(ptr, handle)",
       "Memory of a default stream is freed on that of another device.",
     ],
     [
-      "    const code = stream.enqueue(() =>\n",
-      "    const code = this.device.within(() =>\n",
+      "    if (!stream.needsContext) code =",
+      "    code =",
       "Memory of a default stream is allocated on that of another device.",
+    ],
+    ["  if (code === contextWanted) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
+    [
+      "    if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);\n",
+      "",
+      "Nothing is allocated on a default stream.",
     ],
     ["  close(): void {\n    this.pool.close();\n", "  close(): void {\n", "Pools pile up."],
     ["    this.#peers.replace(devices);\n", "", "Assigning peers changes nothing."],
