@@ -12,6 +12,9 @@ import {
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
+import { DLManagedTensorVersioned, DLPACK_FLAG_BITMASK } from "../../bindings/dlpack.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { struct } from "../../src/ffi/struct.ts";
 import type { Behaviour, Root } from "./root.ts";
 
 /** The behaviours. */
@@ -64,7 +67,60 @@ export const dlpackBehaviours: readonly Behaviour[] = [
       assertEquals(liveExports(), 0);
     },
   },
+
+  ...([[1, 0], [2, 0], [2, 1]] as const).map(([type, id]): Behaviour => ({
+    name: `a consumer that asks for a copy on device (${type}, ${id}) gets it in order, and it is its own`,
+    devices: id + 1,
+    run: (root) => copyForConsumer(root, type, id),
+  })),
 ];
+
+/** Exports a copy of an array that is still being written, overwrites the array, and reads the copy. */
+function copyForConsumer(root: Root, type: number, id: number): void {
+  using cuda = root.open();
+  const [device, target] = [cuda.device(0), cuda.device(id)];
+  const size = root.bytes / 4;
+  using home = device.createStream();
+  using consumer = target.createStream();
+  using ballast = device.memory.allocate(root.bytes * 4, { stream: home });
+  using more = device.memory.allocate(root.bytes * 4, { stream: home });
+  using buffer = device.memory.allocate(size, { stream: home });
+  using taken = target.memory.allocate(size, { stream: consumer });
+  using seen = new HostMemoryResource().allocate(size);
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [size / 4, 4], dtype: "uint8" }).permuted([1, 0]);
+  device.synchronize();
+  target.synchronize();
+  buffer.fill(7, { stream: home });
+  const corner = StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype: "uint8" });
+  corner.copyFrom(Uint8Array.of(9), { stream: home });
+  // The producer is slow: a copy that is not ordered after it finds what was there before.
+  for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: home });
+  buffer.fill(8, { stream: home });
+  corner.copyFrom(Uint8Array.of(9), { stream: home });
+  const { address, tensor } = (() => {
+    const tensor = view.toDlpack({
+      copy: true,
+      dlDevice: [type, id],
+      ...(type === 2 ? { stream: consumer.handle } : {}),
+    });
+    const fields = struct(DLManagedTensorVersioned).at(tensor.ptr);
+    const { device_type, device_id } = fields.dl_tensor.device;
+    assertEquals([device_type, device_id, fields.flags], [type, id, DLPACK_FLAG_BITMASK.IS_COPIED]);
+    return { address: fields.dl_tensor.data, tensor };
+  })();
+  buffer.fill(1, { stream: home }); // the copy does not see it
+  if (type === 1) libc().memory.memcpy(seen.ptr, address, BigInt(size));
+  else {
+    target.copy(taken.ptr, address, size, "DtoD", consumer);
+    taken.copyTo(seen, { stream: consumer });
+    consumer.synchronize();
+  }
+  const bytes = seen.bytes();
+  assertEquals([bytes[0], bytes.findIndex((byte, i) => byte !== 8 && i > 0)], [9, -1]);
+  tensor.close();
+  assertEquals([tensor.released, liveExports()], [true, 0]);
+  assertThrows(() => view.toDlpack({ copy: false, dlDevice: [3, 0] }), ExchangeError, "without a copy");
+}
 
 /**
  * Frees a buffer while a consumer still reads it, and lets the pool give the same memory to the next allocation, which

@@ -7,12 +7,12 @@ import { needs } from "../support/needs.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "./dlpack_behaviours.ts";
 import { realRoot } from "./root.ts";
 
-const missing = missingGpus();
-
 /** The controls do what the checker exists to refuse. */
 const checked = process.env["CAUSEWAY_CHECK"] ? "it is a race, which the checker would report" : null;
 
-for (const { name, run } of dlpackBehaviours) test(...needs(missing, name), () => run(realRoot));
+for (const { name, devices, run } of dlpackBehaviours) {
+  test(...needs(missingGpus(devices), name), () => run(realRoot));
+}
 
 for (const on of ["the same device", "a peer"] as const) {
   const missing = missingGpus(on === "a peer" ? 2 : 1);
