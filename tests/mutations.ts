@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { arrowMutations } from "./mutations/arrow.ts";
 import { checkerMutations } from "./mutations/checker.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
 import { exchangeMutations } from "./mutations/exchange.ts";
@@ -24,6 +25,7 @@ export const mutations: readonly Mutation[] = [
   ...resourceMutations,
   ...sharingMutations,
   ...exchangeMutations,
+  ...arrowMutations,
   ...layoutMutations,
   ...checkerMutations,
 ];

@@ -47,7 +47,7 @@ export interface ArrayHolder extends Common {
   /** How it came in; null for memory that was allocated as this array. */
   readonly from: Origin | null;
   home: number | null;
-  /** What has used it without its home knowing. */
+  /** What others who had the memory from it have enqueued: its own giver must know of that, too. */
   readonly mark: Clock;
   /** Exports and leases that keep the memory. */
   pins: number;
@@ -158,6 +158,7 @@ export class Holders {
     const { of } = loan;
     const home = loan.isLease ? of.home : loan.producer;
     if (home !== null) this.#order.after(home, this.#order.held(loan.lane));
+    join(of.mark, this.#order.held(loan.lane));
     if (!loan.isLease) of.guests--;
     else {
       of.pins--;
@@ -188,7 +189,7 @@ export class Holders {
     one.isOver = true;
     const { of } = one;
     if (of.home !== null) this.#order.after(of.home, one.mark);
-    else join(of.mark, one.mark);
+    join(of.mark, one.mark);
     of.pins--;
     this.#goIfUnused(of);
   }
@@ -198,14 +199,15 @@ export class Holders {
     array.isOver = true;
     const { from, home } = array;
     if (from === null) return this.#free(array);
+    const enqueued = this.enqueued(array, home);
+    join(enqueued, array.mark);
     if (from.kind === "interface") {
+      join(from.holder.mark, enqueued);
       if (from.producer !== null && home !== null) this.#order.after(from.producer, this.#order.held(home));
       from.holder.guests--;
       return;
     }
     const isForeign = from.holder.of.block.resource === "foreign" && from.holder.of.from === null;
-    const enqueued = this.enqueued(array, home);
-    join(enqueued, array.mark);
     // Another library may free at once: what was enqueued here must be done.
     if (isForeign && home !== null) this.#order.hostAfter(this.#order.held(home));
     this.release(from.holder, enqueued);

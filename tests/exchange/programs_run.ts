@@ -171,6 +171,7 @@ class ProgramRun {
   }
 
   #closeCuda(): void {
+    for (const device of this.#cuda.devices) device.synchronize();
     const bytes = this.#slots.bytes();
     this.#results = this.#program.slots.map((size, i) => {
       const at = this.#slotAt[i] ?? 0;

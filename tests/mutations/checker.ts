@@ -103,6 +103,6 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile(`${folder}/things.ts`, [lifetime], [
-    [".filter(({ handle }) => !this.#closed.has(handle))", "", "What is closed and still needed counts as left."],
+    ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],
   ]),
 ];

@@ -1,6 +1,7 @@
 /** The protective lines of the room `exchange`. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const programs = "tests/exchange/programs_test.ts";
 const collection = "tests/memory/collection_test.ts";
 const behaviours = "tests/sim/behaviours_test.ts";
 
@@ -199,6 +200,34 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
+  ]),
+  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts", programs], [
+    [
+      "    stream.retain(); // a closed stream is an error before anything is enqueued\n",
+      "",
+      "A borrower's stream is destroyed before the loan has ended.",
+    ],
+    ["      this.#unpin = buffer.pin();\n", "      this.#unpin = () => {};\n", "Memory is freed under a borrower."],
+    ["      orderConsumer(buffer, stream);\n", "", "A borrower reads before the owner has written."],
+    ["      this.#unpin?.();\n", "", "A loan that cannot begin keeps the memory."],
+    [
+      "      stream.release();\n      throw error;\n",
+      "      throw error;\n",
+      "A loan that cannot begin keeps the stream.",
+    ],
+    [
+      "    if (unpin === undefined) return;\n",
+      "    if (unpin === undefined) throw new Error();\n",
+      "Ending a loan twice is an error.",
+    ],
+    ["    this.#unpin = undefined;\n", "", "A loan is ended again and again."],
+    [
+      "      if (home !== null) orderStreams(stream, home);\n",
+      "",
+      "The owner writes, or frees, what the borrower still reads.",
+    ],
+    ["      unpin();\n", "", "Memory that was lent is never freed."],
+    ["      unpin();\n      stream.release();\n", "      unpin();\n", "A borrower's stream is never destroyed."],
   ]),
   ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts", "tests/exchange/dlpack_export_test.ts"], [
     [

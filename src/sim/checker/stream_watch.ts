@@ -159,10 +159,11 @@ export class StreamWatch {
     const context = this.#contexts.get(handle);
     if (context === undefined) return;
     this.#contexts.delete(handle);
-    for (const [stream, lane] of this.#streams) {
-      if (lane.context !== context) continue;
+    const lost = [...this.#streams].filter(([, lane]) => lane.context === context);
+    const by = lost.length > 0 ? this.useOf(call) : null;
+    for (const [stream] of lost) {
       this.closeStream(stream);
-      this.things.lost("stream", stream, this.useOf(call));
+      if (by !== null) this.things.lost("stream", stream, by);
     }
     for (const known of this.memory.known.filter((one) => one.context === context && one.kind !== "pool")) {
       this.things.abandon(known);

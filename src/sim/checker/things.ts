@@ -90,14 +90,15 @@ export class Things {
 
   /** What is left, memory included. */
   left(memory: readonly Known[]): LeakedObject[] {
-    const things = [...this.#made.values()].flatMap((kind) => [...kind.values()]).map((
-      { kind, handle, call, site },
-    ) => ({
+    const isLeft = (handle: bigint) => !this.#closed.has(handle);
+    const made = [...this.#made.values()].flatMap((kind) => [...kind.values()]).filter(({ handle }) => isLeft(handle));
+    const things = made.map(({ kind, handle, call, site }) => ({
       what: kind,
       handle,
       made: { does: "creates", call, lane: "host", address: null, bytes: 0, stack: framesOf(site), seq: 0 },
     } as const));
-    const blocks = [...memory, ...this.#abandoned].map(({ start, end, kind, call, site }) => ({
+    const there = [...memory, ...this.#abandoned].filter(({ start }) => isLeft(BigInt(start)));
+    const blocks = there.map(({ start, end, kind, call, site }) => ({
       what: `${end - start} bytes of ${kind} memory`,
       handle: BigInt(start),
       made: {
@@ -106,7 +107,7 @@ export class Things {
         seq: 0,
       },
     }));
-    return [...blocks, ...things].filter(({ handle }) => !this.#closed.has(handle));
+    return [...blocks, ...things];
   }
 
   #remember(

@@ -1,0 +1,196 @@
+/** The protective lines of Arrow's part of the room `exchange`: who has an array, until when, and in what order. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const programs = "tests/exchange/programs_test.ts";
+const releases = "tests/exchange/arrow_release_test.ts";
+const streams = "tests/exchange/arrow_stream_test.ts";
+
+/** What can be broken there. */
+export const arrowMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/arrow_export.ts", [programs, releases, "tests/exchange/arrow_test.ts"], [
+    ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
+    [
+      "    const unpins = [...held].map((buffer) => buffer.pin());\n",
+      "    const unpins: (() => void)[] = [];\n",
+      "Memory is freed under a consumer.",
+    ],
+    [
+      'const event = where === "host" ? null : recordReady(held);',
+      'const event = where === "host" ? null : recordReady([]);',
+      "A consumer reads before the producer has written.",
+    ],
+    [
+      "    if (event !== null) checkOf(event.device.driver)?.letGo(event.handle); // its consumer decides when it goes\n",
+      "",
+      "An event that a consumer has is reported as lost.",
+    ],
+    [
+      "    const releaseDevice = event?.device.hold();\n",
+      "    const releaseDevice: (() => void) | undefined = undefined as (() => void) | undefined;\n",
+      "The context goes, and with it the event that a consumer has.",
+    ],
+    ["      event?.close();\n", "", "Each export leaks an event."],
+    ["      orderReleases(held);\n", "", "Memory is freed while the consumer's work still uses it."],
+    ["      for (const unpin of unpins) unpin();\n", "", "Memory that was exported is never freed."],
+    ["      releaseDevice?.();\n", "", "The context of an export is never given back."],
+    [
+      "    for (const one of undo) one();\n    throw error;\n",
+      "    throw error;\n",
+      "An export that fails keeps what it has taken.",
+    ],
+    ["    undo.push(...unpins);\n", "", "An export that fails keeps the memory."],
+    ["    if (event !== null) undo.push(() => event.close());\n", "", "An export that fails leaks its event."],
+    ["    if (releaseDevice !== undefined) undo.push(releaseDevice);\n", "", "An export that fails keeps the context."],
+    [
+      "  for (const stream of streams) stream?.synchronize();\n",
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
+    ["    if (!buffer.isHostAccessible) {\n", "    if (false) {\n", "A consumer on the host reads device memory."],
+    [
+      "    if (place.type === one.type && place.id === one.id) continue;\n    throw",
+      "    continue;\n    throw",
+      "A consumer takes the memory of one device for that of another.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_tree.ts", [programs, releases], [
+    ["    addExport(this);\n", "", "What is out is collected under its consumer."],
+    ["!this.#finished && ", "", "What is released is given back again at every look."],
+    ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
+    ["      removeExport(this);\n", "", "What was released is looked at for ever."],
+    ["      this.#block.free();\n", "", "Each export leaks its structs."],
+    ["      this.#finish();\n", "", "Memory that was exported is never freed."],
+    [
+      "    if (!isOver && (isHeld || wasMoved)) return true;\n",
+      "    if (!isOver && isHeld) return true;\n",
+      "A child that was moved out is freed with its parent.",
+    ],
+    [
+      "    if (!isOver && (isHeld || wasMoved)) return true;\n",
+      "    if (!isOver) return true;\n",
+      "A child that nobody has moved out keeps its parent for ever.",
+    ],
+    [
+      "    return node.inner.some((child) => this.#isAlive(child, false));\n",
+      "    return false;\n",
+      "A child that was moved out is freed with its parent.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_import.ts", [programs, releases, "tests/exchange/arrow_test.ts"], [
+    ["  waitFor(location, options);\n", "", "We read before the producer has written."],
+    [
+      "    for (const one of shared.streams) one.synchronize(); // a producer may free at once: what was enqueued must be done\n",
+      "",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    [
+      "    if (stream !== null) shared.streams.add(stream);\n",
+      "",
+      "Foreign memory is freed while our work still uses it.",
+    ],
+    [
+      "    if (--shared.users > 0 || shared.moved === 0n) return;\n",
+      "    if (--shared.users > 0) return;\n",
+      "What was never taken is released.",
+    ],
+    [
+      "    if (--shared.users > 0 || shared.moved === 0n) return;\n",
+      "    if (shared.moved === 0n) return;\n",
+      "The first buffer that is closed releases all.",
+    ],
+    ["    releaseArray(shared.moved);\n", "", "Foreign memory is never freed."],
+    ["    libc().loading.free(shared.moved);\n", "", "Each import leaks a struct."],
+    ["  struct(ArrowArrayStruct).at(address).release = 0n;\n", "", "Two consumers release one array."],
+    ["  releaseSchema(schema); // all that it says is in `field`\n", "", "The schema of each import leaks."],
+    [
+      "  exported.take(); // both are moved by now: nothing is left to be released\n",
+      "",
+      "Two consumers take one array.",
+    ],
+    ["    exported.close();\n", "", "What a refused source has made leaks."],
+    ["    held.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
+  ]),
+  ...inFile("src/exchange/arrow_location.ts", [programs, "tests/exchange/arrow_test.ts"], [
+    [
+      "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
+      "  if (stream === undefined) ready.synchronize();\n",
+      "We read before the producer has written.",
+    ],
+    [
+      "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
+      "  stream?.wait(ready);\n",
+      "We read before the producer has written.",
+    ],
+    [
+      '  if (kind === "device" && BigInt(device.ordinal) !== id) {\n',
+      "  if (false) {\n",
+      "Memory is used on a device where it is not.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_device.ts", [releases, programs], [
+    [
+      "    untaken.register(this, { array: holders.array.address, schema: holders.schema.address }, this);\n",
+      "",
+      "An array that nobody takes is never released.",
+    ],
+    ["    this.#taken = true;\n", "", "Two consumers take one array, and release it twice."],
+    ["    untaken.unregister(this);\n", "", "The collector releases what a consumer has."],
+    [
+      "    if (!this.#taken) releaseBoth(this.take());\n",
+      "    releaseBoth(this.take());\n",
+      "Closing twice is an error.",
+    ],
+    [
+      "    struct(ArrowArrayStruct).at(taken.array).release = 0n;\n",
+      "",
+      "Two structs say that they own one array.",
+    ],
+    ["    struct(ArrowSchema).at(taken.schema).release = 0n;\n", "", "Two structs say that they own one schema."],
+    ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one array, and release it twice."],
+  ]),
+  ...inFile("src/exchange/arrow_stream.ts", [streams, programs], [
+    ["    unclosed.register(this, source, this);\n", "", "A stream that is dropped is never released."],
+    ["    structOf(foreign).release = 0n;\n", "", "Two consumers release one stream."],
+    ["    if (this.#closed) throw", "    if (false) throw", "A stream is used after it was released."],
+    ["    if (out.array.release === 0n) return null;\n", "", "The end of a stream is taken for an array."],
+    [
+      "      releaseArray(out.$address); // it was made for this call alone\n",
+      "",
+      "An array that cannot be taken is lost.",
+    ],
+    ["    if (this.#closed) return;\n", "", "A stream is released twice."],
+    ["    this.#closed = true;\n", "", "A stream is released twice."],
+    ["    unclosed.unregister(this);\n", "", "The collector releases a stream again."],
+    ["  callRelease(structOf(source).release, source.address);\n", "", "A stream is never released."],
+    ["  libc().loading.free(source.address);\n", "", "Each stream leaks a struct."],
+    ["    releaseSchema(schema.$address);\n", "", "The schema of each stream leaks."],
+  ]),
+  ...inFile("src/exchange/arrow_stream_export.ts", [streams, programs], [
+    ["    untaken.register(this, stream, this);\n", "", "A stream that nobody takes is never released."],
+    ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one stream."],
+    ["    this.#taken = true;\n", "", "Two consumers take one stream."],
+    ["    untaken.unregister(this);\n", "", "The collector releases what a consumer has."],
+    ["    if (this.#taken) return;\n", "", "Closing takes what a consumer has."],
+    ["    addExport(this);\n", "", "What is out is collected under its consumer."],
+    ["    this.#finished = true;\n", "", "What is released is given back again at every look."],
+    ["    removeExport(this);\n", "", "What was released is looked at for ever."],
+    [
+      "    for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);\n",
+      "",
+      "Arrays that a consumer has not asked for are never released.",
+    ],
+    [
+      "    for (let at = next_schema; at < end_of_schemas; at += BigInt(schemaBytes)) releaseSchema(at);\n",
+      "",
+      "Schemas that a consumer has not asked for are never released.",
+    ],
+    ["    this.#block.free();\n", "", "Each stream leaks its block."],
+    ["    for (const one of made) one.close();\n", "", "A refused stream keeps the arrays that it has exported."],
+    [
+      "    struct(ArrowArrayStruct).at(array).release = 0n;\n",
+      "",
+      "An array's first struct counts as one that the consumer has.",
+    ],
+    ["    releaseSchema(schema); // the stream has its own\n", "", "The schema of each array leaks."],
+  ]),
+];
