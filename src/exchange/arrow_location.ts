@@ -51,11 +51,11 @@ export function readLocation(
     throw walk.refusal(`is on a device of type ${type}: expected the CPU (1) or CUDA (2, 3 or 13)`);
   }
   // The reserved bytes must be zero, but PyArrow 26 leaves in them what was there, and nothing says yet what they mean.
-  const event = readEvent(raw.sync_event, kind, walk);
-  if (kind === "host") return { type, kind, device: null, stream: null, event };
+  // The specification gives no meaning to an event of the CPU.
+  if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };
   const device = options.stream?.device ?? options.device ?? null;
   if (device === null) {
-    if (kind === "pinned" && event === 0n) return { type, kind: "host", device, stream: null, event };
+    if (kind === "pinned" && raw.sync_event === 0n) return { type, kind: "host", device, stream: null, event: 0n };
     throw walk.refusal(
       `is on CUDA device ${id}: pass { stream } to say where it will be used, or { device } to wait for it here`,
     );
@@ -64,11 +64,11 @@ export function readLocation(
   if (kind === "device" && BigInt(device.ordinal) !== id) {
     throw walk.refusal(`is on CUDA device ${id}: expected device ${device.ordinal}`);
   }
-  return { type, kind, device, stream: options.stream ?? null, event };
+  return { type, kind, device, stream: options.stream ?? null, event: readEvent(raw.sync_event, walk) };
 }
 
-function readEvent(address: bigint, kind: MemoryKind, walk: Walk): bigint {
-  if (kind === "host" || address === 0n) return 0n; // the specification gives no meaning to an event of the CPU
+function readEvent(address: bigint, walk: Walk): bigint {
+  if (address === 0n) return 0n;
   walk.pointer(address, "event");
   const event = new DataView(ffiPort().memory(address, 8)).getBigUint64(0, littleEndian);
   if (event === 0n) throw walk.refusal("has a pointer to an event that is NULL");

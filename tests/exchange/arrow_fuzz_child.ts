@@ -5,15 +5,13 @@
  * Prints what was tried as JSON.
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import { ArrowArray, ExchangeError } from "../../mod.ts";
-import { NativeArena } from "../../src/ffi/arena.ts";
+import { ArrowArray, ArrowStream, Cuda, ExchangeError } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, type Model, models, quirks, valueOf } from "./arrow_model.ts";
+import { nextCase } from "./fuzz.ts";
+import { GuardedMemory, nowhere } from "./guarded_memory.ts";
 import { CountingRelease, layout, pointerAt, RawWriter, readRawArray, setPointer } from "./raw_arrow.ts";
-
-/** Where nothing is. */
-const nowhere = 0x10_0000n;
 
 /** A struct of a tree that is right. */
 interface Node {
@@ -47,7 +45,7 @@ const badFormats = [
 ];
 
 /** Breaks a struct in one way; returns false where it cannot be broken so. */
-type Break = (node: Node, arena: NativeArena, pick: number) => boolean;
+type Break = (node: Node, arena: GuardedMemory, pick: number) => boolean;
 
 const choose = <T>(list: readonly T[], pick: number): T => {
   const chosen = list[pick % list.length];
@@ -232,10 +230,32 @@ const breaks: Readonly<Record<string, Break>> = {
     setPointer(child, 8, 0n);
     return true;
   },
+  "a product beyond 2^53": (node) => {
+    const { format, dictionary } = node.model;
+    if (dictionary === null && (hasOffsets(node) || /^(n|b|v.|\+s|\+?w:[01])$/.test(format))) return false;
+    setPointer(node.array, 0, 1n << 52n);
+    return true;
+  },
+  "sizes of data that are negative": ({ array, model }, _, pick) => {
+    const count = Number(pointerAt(array, 24));
+    if (!/^v/.test(model.format) || model.dictionary !== null || count < 4) return false;
+    setPointer(pointerAt(pointerAt(array, 40), (count - 1) * 8), 0, choose([-1n, -(1n << 63n)].map(int64), pick));
+    return true;
+  },
 };
 
+/** Says that the array is on a device. */
+function onDevice(array: bigint, id: bigint, event: bigint): void {
+  setPointer(array, layout.deviceArray.deviceId, id);
+  setPointer(array, layout.deviceArray.deviceType, 2n);
+  setPointer(array, layout.deviceArray.syncEvent, event);
+}
+
 /** Ways to break what the base structs alone have. */
-const baseBreaks: Readonly<Record<string, (array: bigint) => void>> = {
+const baseBreaks: Readonly<Record<string, (array: bigint, arena: GuardedMemory) => void>> = {
+  "a wrong device": (array) => onDevice(array, 5n, nowhere),
+  "an event between addresses": (array) => onDevice(array, 0n, 0x1003n),
+  "an event that is NULL": (array, arena) => onDevice(array, 0n, arena.bytes(8).address),
   "an unknown device": (array) => setPointer(array, layout.deviceArray.deviceType, 99n),
   "no device": (array) => setPointer(array, layout.deviceArray.deviceType, 0n),
   "a device that nobody named": (array) => setPointer(array, layout.deviceArray.deviceType, 2n),
@@ -254,6 +274,9 @@ const cases = models.chain((model) =>
 );
 
 const tally: Record<string, number> = {};
+const arena = new GuardedMemory();
+using cuda = Cuda.simulate();
+const device = cuda.device(0);
 using release = new CountingRelease();
 
 /** Breaks the structs, and returns the addresses to import from, or null if they cannot be broken so. */
@@ -265,7 +288,7 @@ function broken(
     readonly model: Model;
   },
   { schema, array }: { readonly schema: bigint; readonly array: bigint },
-  arena: NativeArena,
+  arena: GuardedMemory,
 ): { readonly schema: bigint; readonly array: bigint } | null {
   if (how === "a bad address") {
     return choose([{ schema: 0n, array }, { schema: schema + 4n, array }, { schema, array: 0n }, {
@@ -275,28 +298,35 @@ function broken(
   }
   const base = baseBreaks[how];
   if (base !== undefined) {
-    base(array);
+    base(array, arena);
     return { schema, array };
   }
   const nodes = nodesOf(schema, array, model);
   const make = breaks[how];
-  return make !== undefined && make(choose(nodes, where), arena, pick) ? { schema, array } : null;
+  // The first struct from `where` on that can be broken so.
+  const isBroken = nodes.some((_, i) => make?.(choose(nodes, where + i), arena, pick) === true);
+  return isBroken ? { schema, array } : null;
 }
 
 check(
   fc.property(cases, ({ values, quirk, isDevice: wantsDevice, ...one }) => {
-    using arena = new NativeArena();
+    nextCase({ values, quirk, wantsDevice, ...one });
+    arena.reset();
     const writer = new RawWriter(arena, release);
-    const whole = { schema: writer.schema(one.model), array: writer.array(encode(one.model, values, quirk)) };
-    release.calls.clear();
     const isDevice = wantsDevice || one.how in baseBreaks;
+    const kind = isDevice ? "deviceArray" : "array";
+    const whole = { schema: writer.schema(one.model), array: writer.array(encode(one.model, values, quirk), kind) };
+    release.calls.clear();
     const expected = one.how === "nothing" ? whole : broken(one, whole, arena);
     const { schema, array } = expected ?? whole;
     const mustFail = expected !== null && one.how !== "nothing";
     const kept = [pointerAt(whole.array, layout.array.release), pointerAt(whole.schema, layout.schema.release)];
     let imported: ArrowArray;
     try {
-      imported = ArrowArray.from(isDevice ? { schema, deviceArray: array } : { schema, array });
+      imported = ArrowArray.from(
+        isDevice ? { schema, deviceArray: array } : { schema, array },
+        one.how === "a device that nobody named" ? {} : { device },
+      );
     } catch (error) {
       assertInstanceOf(error, ExchangeError, String(error));
       assert(mustFail, `${error.message} (for an array that is right)`);
@@ -312,7 +342,7 @@ check(
     assertEquals([release.calls.get(array), release.calls.get(schema)], [1, 1]);
     tally["nothing"] = (tally["nothing"] ?? 0) + 1;
   }),
-  25_000,
+  30_000,
 );
 
 /** Lists in lists in lists. */
@@ -324,7 +354,7 @@ function nested(depth: number): Model {
 }
 
 for (const [depth, isRight] of [[64, true], [65, false], [1000, false]] as const) {
-  using arena = new NativeArena();
+  arena.reset();
   const writer = new RawWriter(arena, release);
   const model = nested(depth);
   const quirk = { offset: 0, tail: 0, countUnknown: false, idleBitmap: false, gap: 0 };
@@ -342,7 +372,7 @@ for (const [depth, isRight] of [[64, true], [65, false], [1000, false]] as const
 }
 // Two children at one address, 30 times: walking every path would take 2^30 steps.
 for (const side of ["schema", "array"] as const) {
-  using arena = new NativeArena();
+  arena.reset();
   const writer = new RawWriter(arena, release);
   const twins = (depth: number): Model => ({
     ...nested(0),
@@ -365,5 +395,23 @@ for (const side of ["schema", "array"] as const) {
     refused = error.message;
   }
   assert(/leads twice/.test(refused), `${side}: ${refused}`);
+}
+
+// Streams: of a struct that lacks a function none is called.
+for (const [kind, size, names] of [["stream", 40, [0, 8, 16, 24]], ["deviceStream", 48, [8, 16, 24, 32]]] as const) {
+  for (const absent of [...names, "address", "odd address"] as const) {
+    arena.reset();
+    const { address } = arena.bytes(size);
+    for (const at of names) setPointer(address, at, at === absent ? 0n : nowhere);
+    const given = absent === "address" ? 0n : absent === "odd address" ? address + 4n : address;
+    let refused = false;
+    try {
+      ArrowStream.from(kind === "stream" ? { stream: given } : { deviceStream: given });
+    } catch (error) {
+      assertInstanceOf(error, ExchangeError, String(error));
+      refused = true;
+    }
+    assert(refused, `${kind} without ${absent}`);
+  }
 }
 console.log(JSON.stringify(tally));

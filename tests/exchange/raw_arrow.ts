@@ -43,12 +43,12 @@ export class CountingRelease {
   }
 }
 
-/** Writes structs of the model into an arena, in which they and their buffers live. */
+/** Writes structs of the model into memory, in which they and their buffers live. */
 export class RawWriter {
-  readonly #arena: NativeArena;
+  readonly #arena: Pick<NativeArena, "bytes" | "cString">;
   readonly #release: CountingRelease;
 
-  constructor(arena: NativeArena, release: CountingRelease) {
+  constructor(arena: Pick<NativeArena, "bytes" | "cString">, release: CountingRelease) {
     this.#arena = arena;
     this.#release = release;
   }
@@ -69,18 +69,19 @@ export class RawWriter {
   }
 
   /** An ArrowArray, with room after it for the rest of an ArrowDeviceArray. Its private data is its own address. */
-  array(encoded: Encoded): bigint {
-    const { address, view } = this.#struct(layout.deviceArray.size);
+  array(encoded: Encoded, kind: "array" | "deviceArray" = "deviceArray"): bigint {
+    const { address, view } = this.#struct(layout[kind].size);
     view.setBigInt64(0, BigInt(encoded.length), true);
     view.setBigInt64(8, BigInt(encoded.nullCount), true);
     view.setBigInt64(16, BigInt(encoded.offset), true);
     view.setBigInt64(24, BigInt(encoded.buffers.length), true);
     view.setBigInt64(32, BigInt(encoded.children.length), true);
     view.setBigUint64(40, this.#pointers(encoded.buffers.map((buffer) => this.#bytes(buffer))), true);
-    view.setBigUint64(48, this.#pointers(encoded.children.map((child) => this.array(child))), true);
-    view.setBigUint64(56, encoded.dictionary === null ? 0n : this.array(encoded.dictionary), true);
+    view.setBigUint64(48, this.#pointers(encoded.children.map((child) => this.array(child, "array"))), true);
+    view.setBigUint64(56, encoded.dictionary === null ? 0n : this.array(encoded.dictionary, "array"), true);
     view.setBigUint64(64, this.#release.array, true);
     view.setBigUint64(72, address, true);
+    if (kind === "array") return address;
     view.setBigInt64(layout.deviceArray.deviceId, -1n, true);
     view.setInt32(layout.deviceArray.deviceType, 1, true);
     return address;
