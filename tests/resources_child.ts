@@ -17,6 +17,8 @@ import {
   Python,
   PythonError,
 } from "../src/exchange/mod.ts";
+import { Cuda } from "../src/cuda/cuda.ts";
+import { provideSimulator } from "../src/cuda/simulation.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";
 import { ffiPort } from "../src/ffi/port.ts";
@@ -29,6 +31,7 @@ import type { UcxEndpoint } from "../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../src/ucx/worker.ts";
 import { StridedMemoryView } from "../src/view/strided_memory_view.ts";
 import { collectGarbage } from "./support/collect.ts";
+import { nullDriver } from "./support/null_driver.ts";
 import { findPython } from "./support/python.ts";
 import type { Growth } from "./resources_growth.ts";
 
@@ -98,6 +101,29 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
       StridedMemoryView.fromArrowDevice(x).close();
       liveExports();
     };
+  },
+  "pair by DLPack": () => {
+    const view = StridedMemoryView.fromBuffer(memory.allocate(1000), { shape: [10, 25], dtype: "float32" });
+    return () => {
+      StridedMemoryView.fromDlpack(view.toDlpack()).close();
+      liveExports();
+    };
+  },
+  "pair by Arrow": () => {
+    const view = StridedMemoryView.fromBuffer(memory.allocate(1000), { shape: [250], dtype: "float32" });
+    const array = ArrowArray.from(view);
+    return () => {
+      ArrowArray.from(array).close();
+      liveExports();
+    };
+  },
+  "pair by CUDA array interface": () => {
+    provideSimulator(() => nullDriver().driver, () => undefined); // which does nothing, and that at once
+    const device = Cuda.simulate().device(0);
+    const [home, stream] = [device.createStream(), device.createStream()];
+    const buffer = device.memory.allocate(1000, { stream: home });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [10, 25], dtype: "float32" });
+    return () => StridedMemoryView.fromCudaArrayInterface(view, { stream }).close(); // ordered on both ways
   },
   "refused Arrow import": () => {
     const buffer = memory.allocate(1000);

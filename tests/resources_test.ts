@@ -12,13 +12,19 @@ import type { Growth } from "./resources_growth.ts";
 
 const script = new URL("./resources_child.ts", import.meta.url);
 
-/** Cycles of each resource: more of the quick ones, whose windows would else be too short to tell a leak from noise. */
+/**
+ * Cycles of each resource: more of the quick ones, whose windows would else be too short to tell a leak from noise. A pair
+ * is an export, and an import of it, and both given back.
+ */
 const resources: Readonly<Record<string, number>> = {
   "arena": 50_000,
   "host buffer": 50_000,
   "view of a typed array": 50_000,
   "DLPack tensor": 30_000,
   "Arrow array": 20_000,
+  "pair by DLPack": 1_000_000,
+  "pair by CUDA array interface": 1_000_000,
+  "pair by Arrow": 200_000, // a million with --runs=5: it takes 20 times as long as the others
   "refused Arrow import": 20_000,
   "refused DLPack export": 30_000,
   "callback": 50_000,
