@@ -65,7 +65,9 @@ function waitForContext(stream: CudaStream, device: CudaDevice): void {
 /** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */
 function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
   const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-  const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && canReach(peer, buffer, owner));
+  // Foreign memory that came as a device's own may be managed, which every device reaches.
+  const mayReach = (peer: CudaDevice) => buffer.owner !== undefined || canReach(peer, buffer, owner);
+  const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer));
   return [owner, ...others];
 }
 

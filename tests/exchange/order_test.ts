@@ -6,7 +6,7 @@ import {
   type CudaStream,
   DeviceMemoryResource,
   ManagedMemoryResource,
-  type MemoryBuffer,
+  MemoryBuffer,
   PinnedMemoryResource,
   SimulatedDriver,
   SynchronousMemoryResource,
@@ -73,7 +73,7 @@ test("after a release the home stream comes after whatever any stream of the con
 });
 
 test("a release comes after the work of every device that can reach the memory, and of no other", () => {
-  const kinds = fc.constantFrom("pool", "closed pool", "synchronous", "pinned", "managed");
+  const kinds = fc.constantFrom("pool", "closed pool", "synchronous", "pinned", "managed", "import");
   const devices = 4;
   check(
     fc.property(
@@ -84,8 +84,9 @@ test("a release comes after the work of every device that can reach the memory, 
       fc.boolean(),
       (kind, peers, active, isOld, isAlone) => {
         const driverVersion = isOld ? 12040 : 13000;
-        // Memory of the host is reached by devices that do not reach each other, too.
-        const canAccessPeer = () => kind !== "pinned" && kind !== "managed";
+        // Memory of the host is reached by devices that do not reach each other, too; and random programs have shown
+        // that an import may be of it without saying so.
+        const canAccessPeer = () => kind !== "pinned" && kind !== "managed" && kind !== "import";
         const cuda = Cuda.simulate({ devices, schedule: "latest", driverVersion, canAccessPeer });
         const simulated = SimulatedDriver.of(cuda.driver);
         const owner = cuda.device(0);
@@ -94,8 +95,10 @@ test("a release comes after the work of every device that can reach the memory, 
         const home = owner.createStream();
         const pool = new DeviceMemoryResource(owner, {});
         if (canAccessPeer()) pool.peerAccessibleBy = peers;
+        const imported = new ManagedMemoryResource(owner).allocate(8, { stream: home });
         const resources = {
           pool,
+          import: { allocate: () => MemoryBuffer.fromAllocation(importOf(imported)) },
           "closed pool": pool,
           synchronous: new SynchronousMemoryResource(owner),
           pinned: new PinnedMemoryResource(owner),
@@ -119,12 +122,19 @@ test("a release comes after the work of every device that can reach the memory, 
         const seen = (ordinal: number) => active.includes(ordinal) && (!isPooled || peers.includes(ordinal)) ? 1 : 0;
         assertEquals([...bytes], [1, seen(1), seen(2), seen(3)]);
         buffer.close();
+        imported.close();
         cuda.close();
       },
     ),
     200,
   );
 });
+
+/** Memory as an import sees it by a protocol that knows device memory only. */
+function importOf(owner: MemoryBuffer) {
+  const { ptr, size, device, stream } = owner;
+  return { ptr, size, device, stream, owner, free: () => {} };
+}
 
 test("memory without a home needs no order when it is released", () => {
   const { pinned, simulated } = setUp();

@@ -71,6 +71,9 @@ export type Naming = "object" | "handle" | "default";
 /** How a consumer gives back: by a call, from a thread of its own, or without having taken anything. */
 export type ReleasedBy = "call" | "thread" | "close";
 
+/** What is released: all, only the schema, or all but the other child, which its consumer has moved out before. */
+export type Released = "all" | "schema" | "all but twin";
+
 /** One step. Arrays, exports, loans, slots and lanes are numbers. */
 export type Step =
   | {
@@ -122,6 +125,9 @@ export type Step =
     readonly how: Convention;
     readonly lane: number | null;
     readonly naming: Naming;
+    readonly isReadonly: boolean;
+    /** The other child, if it goes out as a struct of two arrays. */
+    readonly twin: { readonly export: number; readonly array: number; readonly part: Part } | null;
   }
   | { readonly do: "await"; readonly export: number; readonly lane: number }
   | {
@@ -133,10 +139,11 @@ export type Step =
     readonly given: Given;
     readonly device: number;
     readonly lane: number | null;
+    readonly isReadonly: boolean;
   }
-  | { readonly do: "release"; readonly export: number; readonly by: ReleasedBy; readonly what: "all" | "schema" }
+  | { readonly do: "release"; readonly export: number; readonly by: ReleasedBy; readonly what: Released }
   | { readonly do: "close"; readonly array: number }
-  | { readonly do: "look"; readonly live: number }
+  | { readonly do: "look"; readonly live: number; readonly released: readonly number[] }
   | { readonly do: "peers"; readonly owner: number; readonly isOwnPool: boolean; readonly peers: readonly number[] }
   | { readonly do: "order"; readonly before: number; readonly after: number; readonly how: How }
   | { readonly do: "synchronize"; readonly lane: number }

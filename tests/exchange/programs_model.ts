@@ -77,6 +77,10 @@ export interface ExportHolder extends Common {
   state: "out" | "taken" | "imported" | "released";
   /** What its consumer had enqueued when it released. */
   readonly mark: Clock;
+  /** The other child of a struct of two arrays: their memory is given back when both are released. */
+  twin: ExportHolder | null;
+  /** Whether it is the second one of two. */
+  readonly isSecond: boolean;
   /** Whether the consumer has not released the schema. */
   hasSchema: boolean;
   /** Whether somebody has seen that it is released. */
@@ -127,7 +131,7 @@ export class Holders {
     let live = 0;
     for (const one of this.exports) {
       if (one.of.block.resource === "foreign" && one.of.from === null) continue; // not ours
-      if (!one.isOver) live++;
+      if (!one.isOver && !one.isSecond) live++;
       if (one.hasSchema) live++;
     }
     return live;
@@ -177,7 +181,7 @@ export class Holders {
     for (let wasSeen = true; wasSeen;) {
       wasSeen = false;
       for (const one of this.exports) {
-        if (one.state === "released" && !one.isOver) {
+        if (one.state === "released" && !one.isOver && (one.twin?.state ?? "released") === "released") {
           wasSeen = true;
           this.#finish(one);
         }

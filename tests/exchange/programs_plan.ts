@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { type How, Order } from "../sim/lanes.ts";
+import { type How, join, Order } from "../sim/lanes.ts";
 import { fc } from "../support/property.ts";
 import {
   type Convention,
@@ -489,8 +489,39 @@ class Planner {
     const { lane, naming } = how === "arrow" ? { lane: null, naming: "default" as const } : this.#named(block, dice);
     const ready = how === "arrow" ? [...this.#order.held(home)] : [];
     const one = this.#addExport(array, part, how, lane, ready, isReadonly || how === "arrow");
-    this.#steps.push({ do: "export", export: one.id, array: array.id, part, how, lane, naming });
+    const step = {
+      do: "export",
+      export: one.id,
+      array: array.id,
+      part,
+      how,
+      lane,
+      naming,
+      isReadonly,
+      twin: null,
+    } as const;
+    const other = how === "arrow" && dice.below(3) === 0 ? dice.of(this.#beside(array)) : undefined;
+    if (other === undefined) this.#steps.push(step);
+    else {
+      const twin = this.#addTwin(one, other, dice);
+      this.#steps.push({ ...step, twin: { export: twin.id, array: other.id, part: twin.part } });
+    }
     if (lane !== null) this.#order.after(lane, this.#order.held(home));
+  }
+
+  /** Arrays that can go out together with one: what Arrow calls their device is the same. */
+  #beside(array: ArrayHolder): ArrayHolder[] {
+    const place = placeOf(array);
+    return this.#open().filter((one) =>
+      one.block !== array.block && one.home !== null && !isForeignArray(one) && place !== null && placeOf(one) === place
+    );
+  }
+
+  #addTwin(one: ExportHolder, other: ArrayHolder, dice: Dice): ExportHolder {
+    if (other.home !== null) join(one.ready, this.#order.held(other.home));
+    const twin = this.#addExport(other, this.#partOf(other, dice, true), "arrow", null, one.ready, true, one);
+    one.twin = twin;
+    return twin;
   }
 
   #conventionFor({ block, isReadonly }: ArrayHolder, dice: Dice): Convention {
@@ -515,6 +546,7 @@ class Planner {
     lane: number | null,
     ready: readonly number[],
     isReadonly: boolean,
+    twin: ExportHolder | null = null,
   ): ExportHolder {
     const one: ExportHolder = {
       kind: "export",
@@ -530,7 +562,9 @@ class Planner {
       used: new Set(),
       state: "out",
       mark: [],
-      hasSchema: how === "arrow",
+      twin,
+      isSecond: twin !== null,
+      hasSchema: how === "arrow" && twin === null,
       isOver: false,
     };
     of.pins++;
@@ -539,8 +573,8 @@ class Planner {
   }
 
   #import(dice: Dice): void {
-    const exports = this.#holders.exports.filter(({ state, hasSchema, how }) =>
-      state === "out" && (hasSchema || how !== "arrow")
+    const exports = this.#holders.exports.filter(({ state, hasSchema, how, twin }) =>
+      state === "out" && (how !== "arrow" || (hasSchema && twin === null))
     );
     const from = dice.of<ExportHolder | ArrayHolder>([...exports, ...this.#open()]);
     if (from === undefined) return;
@@ -598,14 +632,14 @@ class Planner {
   }
 
   #pushImport(
-    { id, block: { device } }: ArrayHolder,
+    { id, isReadonly, block: { device } }: ArrayHolder,
     from: Via,
     part: Part,
     how: Protocol,
     given: Given,
     lane: number | null,
   ): void {
-    this.#steps.push({ do: "import", array: id, from, part, how, given, device, lane });
+    this.#steps.push({ do: "import", array: id, from, part, how, given, device, lane, isReadonly });
   }
 
   #imported(one: ExportHolder, given: Given, lane: number | null): void {
@@ -624,14 +658,18 @@ class Planner {
       this.#steps.push({ do: "release", export: id, by: "call", what: "schema" });
       return;
     }
+    const { twin } = one;
+    const isTaken = one.state === "taken" || twin?.state === "taken" || twin?.state === "released";
+    const isLeft = twin !== null && twin.state !== "released" && dice.below(2) === 0;
     const isByThread = dice.below(24) === 0; // a thread takes longer than the rest of most programs
-    const by = isByThread
-      ? "thread"
-      : dice.of<ReleasedBy>(one.state === "out" ? ["close", "call", "thread"] : ["call", "call", "thread"]) ??
-        "call";
-    this.#steps.push({ do: "release", export: id, by, what: "all" });
+    const by = isByThread ? "thread" : dice.of<ReleasedBy>(isTaken || isLeft ? ["call"] : ["close", "call"]) ?? "call";
+    this.#steps.push({ do: "release", export: id, by, what: isLeft ? "all but twin" : "all" });
     one.hasSchema = false;
     this.#holders.release(one, this.#holders.enqueued(one));
+    if (twin === null || twin.state === "released") return;
+    twin.hasSchema = false;
+    if (isLeft) twin.state = "taken";
+    else this.#holders.release(twin, this.#holders.enqueued(twin));
   }
 
   #close(array: ArrayHolder | undefined): void {
@@ -663,7 +701,8 @@ class Planner {
 
   #look(): void {
     this.#holders.look();
-    this.#steps.push({ do: "look", live: this.#holders.live });
+    const released = this.#holders.exports.filter(({ isOver, hasSchema }) => isOver && !hasSchema).map(({ id }) => id);
+    this.#steps.push({ do: "look", live: this.#holders.live, released });
   }
 
   #destroy(dice: Dice): void {
@@ -691,6 +730,12 @@ function via({ kind, id }: Holder): Via {
 /** Whether an array is another library's own. */
 function isForeignArray({ from, block }: ArrayHolder): boolean {
   return from === null && block.resource === "foreign";
+}
+
+/** Which device Arrow says that an array is on; null if that depends on how it came in. */
+function placeOf({ block: { device, resource }, home, from }: ArrayHolder): string | null {
+  if (resource === "managed") return from === null ? `managed ${device}` : null;
+  return resource === "pinned" ? `pinned ${home === null ? device : deviceOfLane(home)}` : `device ${device}`;
 }
 
 /** Whether the CUDA Array Interface can say where an array is, and on which stream of that device it is ordered. */

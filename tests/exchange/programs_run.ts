@@ -5,7 +5,9 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import {
+  ArrowArray,
   type ArrowDeviceArray,
+  arrowField,
   type Cuda,
   type CudaDevice,
   type CudaStream,
@@ -29,7 +31,7 @@ import { join, start } from "./foreign_thread.ts";
 import { deviceOfLane, type Part, type Program, type Resource, side, type Step, type Via, whole } from "./programs.ts";
 import { ForeignArray } from "./programs_foreign.ts";
 import { type Named, type Run, runsOf, Streams } from "./programs_streams.ts";
-import { layout, moveRaw, pointerAt, readRawArray, releaseRaw } from "./raw_arrow.ts";
+import { layout, moveRaw, pointerAt, type RawArray, readRawArray, releaseRaw } from "./raw_arrow.ts";
 import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
 
 /** Runs a program; closes everything, the Cuda included. @returns what the reads have brought */
@@ -52,6 +54,9 @@ interface Held {
 /** A tensor or an Arrow array that is out. */
 interface Out {
   readonly source: DlpackTensor | ArrowDeviceArray;
+  readonly isReadonly: boolean;
+  /** The other child of a struct of two. */
+  readonly twin: number | null;
   /** What its consumer sees, once it has taken it. */
   taken: Taken | null;
 }
@@ -60,9 +65,17 @@ interface Taken {
   readonly runs: readonly Run[];
   /** The event to wait for; 0n if there is none. */
   readonly event: bigint;
-  /** The base struct, and what releases it. */
-  readonly release: () => { readonly callback: bigint; readonly address: bigint };
+  /** What the consumer releases: the base struct, or a child that it has moved out. */
+  struct: Struct;
+  /** The place of this array in its parent, if it is one child of two. */
+  readonly child: bigint;
   readonly releaseSchema: () => void;
+}
+
+/** A struct that a consumer must release. */
+interface Struct {
+  readonly address: bigint;
+  readonly callback: bigint;
 }
 
 /** A lease, or what a consumer of the CUDA Array Interface has read. */
@@ -144,8 +157,7 @@ class ProgramRun {
       case "close":
         return given(this.#arrays.get(step.array)).close();
       case "look":
-        assertEquals(liveExports() - this.#liveBefore, step.live, "as many exports are out as were not released");
-        return;
+        return this.#look(step.live, step.released);
       case "peers": {
         const resource = this.#resource(step.owner, step.isOwnPool ? "own" : "current");
         assert(resource instanceof DeviceMemoryResource);
@@ -167,6 +179,13 @@ class ProgramRun {
       }
       case "close cuda":
         return this.#closeCuda();
+    }
+  }
+
+  #look(live: number, released: readonly number[]): void {
+    assertEquals(liveExports() - this.#liveBefore, live, "as many exports are out as were not released");
+    for (const [id, { source }] of this.#exports) {
+      assertEquals([id, source.released], [id, released.includes(id)], "an export knows whether it was released");
     }
   }
 
@@ -275,28 +294,41 @@ class ProgramRun {
     if (before.handle !== after.handle || before.device !== after.device) this.#streams.order(before, after);
   }
 
-  #export({ export: id, array, part, how, lane, naming }: Extract<Step, { do: "export" }>): void {
+  #export(step: Extract<Step, { do: "export" }>): void {
+    const { export: id, array, part, how, lane, naming, isReadonly, twin } = step;
     const view = this.#partOf(array, part);
-    if (how === "arrow") {
-      this.#exports.set(id, { source: view.toArrowDevice(), taken: null });
+    const put = (source: Out["source"], at: number, twinAt: number | null) =>
+      this.#exports.set(at, { source, isReadonly, twin: twinAt, taken: null });
+    if (twin !== null) {
+      const children = [view, this.#partOf(twin.array, twin.part)].map(bytesArray);
+      const type = { kind: "struct", children: children.map(({ field }) => field) } as const;
+      const field = arrowField(type, { nullable: false });
+      const array = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null], children });
+      const source = array.toArrowDevice();
+      put(source, id, twin.export);
+      put(source, twin.export, id);
       return;
     }
+    if (how === "arrow") return void put(view.toArrowDevice(), id, null);
     const maxVersion = how === "legacy" ? [0, 8] as const : [1, 3] as const;
     const isHandle = naming === "handle";
     const stream = lane === null ? (isHandle ? -1n : null) : isHandle ? this.#streams.handle(lane) : this.#stream(lane);
-    const source = view.toDlpack(naming === "default" ? { maxVersion } : { maxVersion, stream });
-    this.#exports.set(id, { source, taken: null });
+    put(view.toDlpack(naming === "default" ? { maxVersion } : { maxVersion, stream }), id, null);
   }
 
   /** What an export's consumer sees: it takes it over at the first look. */
   #taken(id: number): Taken {
     const out = given(this.#exports.get(id));
-    out.taken ??= "schemaPtr" in out.source ? this.#takeArrow(out.source, id) : takeTensor(out.source);
+    if (out.taken === null) {
+      if ("schemaPtr" in out.source) this.#takeArrow(out, out.source, id);
+      else out.taken = takeTensor(out.source, out.isReadonly);
+    }
+    assert(out.taken !== null);
     return out.taken;
   }
 
   /** Every other consumer moves the structs to a place of its own. */
-  #takeArrow(source: ArrowDeviceArray, id: number): Taken {
+  #takeArrow(out: Out, source: ArrowDeviceArray, id: number): void {
     let { schema, array } = source.take();
     if (id % 2 === 0) {
       const [to, schemaTo] = [this.#arena.bytes(layout.deviceArray.size), this.#arena.bytes(layout.schema.size)];
@@ -306,38 +338,45 @@ class ProgramRun {
       assertEquals(pointerAt(array, layout.array.release), 0n, "what was moved needs no release");
       [schema, array] = [schemaTo.address, to.address];
     }
-    let raw = readRawArray(array);
-    const bytes = { at: 0, length: raw.length };
-    for (let [child] = raw.children; child !== undefined; [child] = raw.children) {
-      bytes.length = child.length;
-      raw = child;
-    }
-    const runs = [{ ptr: (raw.buffers[1] ?? 0n) + BigInt(raw.offset), bytes: bytes.length }];
     const slot = pointerAt(array, layout.deviceArray.syncEvent);
+    const event = slot === 0n ? 0n : pointerAt(slot, 0);
+    const struct = { address: array, callback: pointerAt(array, layout.array.release) };
     let hasSchema = true; // what is released may be gone
-    return {
-      runs,
-      event: slot === 0n ? 0n : pointerAt(slot, 0),
-      release: () => ({ callback: pointerAt(array, layout.array.release), address: array }),
-      releaseSchema() {
-        if (hasSchema) releaseRaw(schema, "schema");
-        hasSchema = false;
-      },
+    const releaseSchema = () => {
+      if (hasSchema) releaseRaw(schema, "schema");
+      hasSchema = false;
     };
+    const raw = readRawArray(array);
+    const take = (one: Out, values: RawArray, child: bigint) => {
+      one.taken = { runs: [runOf(values)], event, struct, child, releaseSchema };
+    };
+    if (out.twin === null) return take(out, raw, 0n);
+    const children = pointerAt(array, 48);
+    const order = [Math.min(id, out.twin), Math.max(id, out.twin)];
+    raw.children.forEach((child, i) =>
+      take(given(this.#exports.get(order[i] ?? 0)), child, pointerAt(children, 8 * i))
+    );
   }
 
   #release({ export: id, by, what }: Extract<Step, { do: "release" }>): void {
-    const { source } = given(this.#exports.get(id));
+    const { source, twin } = given(this.#exports.get(id));
     if (by === "close") return source.close();
     const taken = this.#taken(id);
     taken.releaseSchema();
     if (what === "schema") return;
-    const { callback, address } = taken.release();
+    if (what === "all but twin" && twin !== null) {
+      const other = this.#taken(twin);
+      const { address } = this.#arena.bytes(layout.array.size);
+      const callback = pointerAt(other.child, layout.array.release);
+      moveRaw(address, other.child, "array");
+      other.struct = { address, callback };
+    }
+    const { address, callback } = taken.struct;
     if (by === "thread") join(start(callback, address));
     else ffiPort().functionAt(callback, { args: ["ptr"], returns: "void" })(address);
   }
 
-  #import({ array, from, part, how, given: says, device, lane }: Extract<Step, { do: "import" }>): void {
+  #import({ array, from, part, how, given: says, device, lane, isReadonly }: Extract<Step, { do: "import" }>): void {
     const owner = this.#cuda.device(device);
     const options = says === "stream" && lane !== null
       ? { stream: this.#stream(lane) }
@@ -350,7 +389,7 @@ class ProgramRun {
       : how === "arrow"
       ? StridedMemoryView.fromArrowDevice(source, options)
       : StridedMemoryView.fromCudaArrayInterface(source, options);
-    assertEquals(view.shape, [part.rows, part.cols]);
+    assertEquals([view.shape, view.readonly], [[part.rows, part.cols], isReadonly]);
     this.#arrays.set(array, { view, part, close: () => view.close() });
   }
 
@@ -391,12 +430,27 @@ function oursOf(view: StridedMemoryView): { readonly runs: readonly Run[]; reado
   return { runs: runsOf(view.ptr, view.shape, view.strides), kind: view.buffer.kind };
 }
 
-function takeTensor(source: DlpackTensor): Taken {
+function takeTensor(source: DlpackTensor, isReadonly: boolean): Taken {
   const kind: Kind = source.version === null ? "legacy" : "versioned";
   const address = source.take();
   const raw = readRaw(address, kind);
+  if (kind === "versioned") assertEquals((raw.flags & 1n) !== 0n, isReadonly, "READ_ONLY");
   const runs = runsOf(raw.data + raw.byteOffset, readInt64s(raw.shape, raw.ndim), readInt64s(raw.strides, raw.ndim));
-  return { runs, event: 0n, release: () => ({ callback: raw.deleter, address }), releaseSchema: () => {} };
+  return { runs, event: 0n, struct: { address, callback: raw.deleter }, child: 0n, releaseSchema: () => {} };
+}
+
+/** Bytes without gaps as an Arrow array. */
+function bytesArray(view: StridedMemoryView): ArrowArray {
+  const length = view.layout.volume;
+  const field = arrowField("C", { nullable: false });
+  return new ArrowArray({ field, length, nullCount: 0, buffers: [null, view.reshaped([length])] });
+}
+
+/** The elements of nested lists of bytes. */
+function runOf(raw: RawArray): Run {
+  let inner = raw;
+  for (let [child] = raw.children; child !== undefined; [child] = child.children) inner = child;
+  return { ptr: (inner.buffers[1] ?? 0n) + BigInt(inner.offset), bytes: inner.length };
 }
 
 function resourceOf(device: CudaDevice, kind: Resource): MemoryResource {

@@ -293,6 +293,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "A stream is made for every export that has one home only.",
     ],
     [
+      "buffer.owner !== undefined || ",
+      "",
+      "Managed memory that came as a device's own is freed under a consumer on another device.",
+    ],
+    [
       "  for (const stream of [first, ...others]) joined.wait(stream);\n",
       "",
       "A consumer reads before the producers have written.",
