@@ -13,6 +13,7 @@ import {
 import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { allOf } from "./all_of.ts";
 import { deviceMemory } from "./device_memory.ts";
 import { checkOf } from "./checking.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
@@ -40,6 +41,9 @@ export interface EventOptions {
   /** Whether other processes can be given the event, which measures no time then. Default false. */
   readonly interprocess?: boolean;
 }
+
+/** How many events that nobody uses a device keeps. */
+const enoughSpare = 16;
 
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
 export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
@@ -71,7 +75,7 @@ export class CudaDevice {
   #defaultStream: CudaStream | undefined;
   #perThreadStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
-  #orderEvent: CudaEvent | undefined;
+  readonly #spareEvents: CudaEvent[] = [];
   readonly #holders = new Holders(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
   readonly #freedOn = new Set<CudaDevice>();
@@ -264,15 +268,21 @@ export class CudaDevice {
   }
 
   /**
-   * An event to order streams by: whoever records it waits for it before anybody else can record it anew. Destroyed with the
-   * device.
+   * An event to order streams by, until `giveEvent` is called: one that was used before, if there is one. What has been told
+   * to wait for it waits for what was recorded then, whatever is recorded later.
    */
-  get orderEvent(): CudaEvent {
-    if (this.#orderEvent === undefined) {
-      this.#orderEvent = this.createEvent();
-      checkOf(this.driver)?.letGo(this.#orderEvent.handle);
-    }
-    return this.#orderEvent;
+  takeEvent(): CudaEvent {
+    const spare = this.#spareEvents.pop();
+    if (spare !== undefined) return spare;
+    const event = this.createEvent();
+    checkOf(this.driver)?.letGo(event.handle); // the device destroys it
+    return event;
+  }
+
+  /** Gives an event of {@linkcode CudaDevice.takeEvent} back. */
+  giveEvent(event: CudaEvent): void {
+    if (this.#holders.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
+    else this.#spareEvents.push(event);
   }
 
   /** Blocks until everything enqueued in the primary context is done. */
@@ -396,7 +406,7 @@ export class CudaDevice {
   #release(): void {
     for (const other of this.#freedOn) other.#finish();
     try {
-      this.#orderEvent?.close();
+      allOf(this.#spareEvents.splice(0).map((event) => () => event.close()));
     } finally {
       if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
       this.#arena.close();

@@ -125,8 +125,12 @@ export class CudaStream {
     if (other instanceof CudaStream) {
       if (other.handle === this.handle && other.device === this.device) return;
       checkSameCuda(other, this.device, "Cannot wait for a stream");
-      // A wait is for what was recorded when it was made: the device's one event does for all of them.
-      this.wait(other.record(other.device.orderEvent));
+      const event = other.device.takeEvent();
+      try {
+        this.wait(other.record(event));
+      } finally {
+        other.device.giveEvent(event);
+      }
       return;
     }
     const { driver } = this.device;

@@ -11,8 +11,10 @@ import {
 } from "../../bindings/arrow.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
-import { struct } from "../ffi/struct.ts";
+import { peek } from "../ffi/peek.ts";
+import { layoutOf, littleEndian, struct } from "../ffi/struct.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -86,16 +88,22 @@ export interface ArrowHolders {
  * release each once, or move its content out of it.
  */
 export class ArrowDeviceArray {
-  /** What the array is. */
-  readonly field: ArrowField;
+  readonly #field: ArrowField | (() => ArrowField);
   readonly #holders: ArrowHolders;
-  #taken = false;
+  readonly #held: Untaken;
 
-  /** Wraps structs that a producer has made. */
-  constructor(field: ArrowField, holders: ArrowHolders) {
-    this.field = field;
+  /** Wraps structs that a producer has made. A field may be made when somebody asks for it. */
+  constructor(field: ArrowField | (() => ArrowField), holders: ArrowHolders) {
+    this.#field = field;
     this.#holders = holders;
-    untaken.register(this, { array: holders.array.address, schema: holders.schema.address }, this);
+    const { array: { address: array }, schema: { address: schema } } = holders;
+    this.#held = { array, schema, closed: false, isWatched: false };
+    untaken.watch(this, this.#held);
+  }
+
+  /** What the array is. */
+  get field(): ArrowField {
+    return typeof this.#field === "function" ? this.#field() : this.#field;
   }
 
   /** Address of the `ArrowDeviceArray`, to look at. To pass it on to a consumer use {@linkcode ArrowDeviceArray.take}. */
@@ -123,9 +131,10 @@ export class ArrowDeviceArray {
    * @throws {ExchangeError} if they were given away before
    */
   take(): { readonly schema: bigint; readonly array: bigint } {
-    const { ptr: array, schemaPtr: schema } = this;
-    this.#taken = true;
-    untaken.unregister(this);
+    this.#checkTaken();
+    const { schema, array } = this.#held;
+    this.#held.closed = true;
+    untaken.unwatch(this, this.#held);
     return { schema, array };
   }
 
@@ -147,7 +156,7 @@ export class ArrowDeviceArray {
 
   /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
   close(): void {
-    if (!this.#taken) releaseBoth(this.take());
+    if (!this.#held.closed) releaseBoth(this.take());
   }
 
   /** Releases both structs if no consumer has taken them over. */
@@ -156,7 +165,7 @@ export class ArrowDeviceArray {
   }
 
   #checkTaken(): void {
-    if (this.#taken) throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
+    if (this.#held.closed) throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
   }
 }
 
@@ -164,8 +173,19 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
   libc().memory.memcpy(to, from, BigInt(struct(description).size));
 }
 
+/** An array on its way; it is closed when a consumer has taken it over. */
+interface Untaken extends Watched {
+  readonly schema: bigint;
+  readonly array: bigint;
+}
+
 /** Arrays that were dropped before anybody took them over are released all the same. */
-const untaken = new FinalizationRegistry<{ readonly schema: bigint; readonly array: bigint }>(releaseBoth);
+const untaken = new LateRegistry<Untaken>(releaseBoth);
+
+const releaseAt = {
+  schema: BigInt(layoutOf(ArrowSchema).offsets.release),
+  array: BigInt(layoutOf(ArrowArrayStruct).offsets.release),
+};
 
 function releaseBoth({ schema, array }: { readonly schema: bigint; readonly array: bigint }): void {
   releaseSchema(schema);
@@ -174,12 +194,12 @@ function releaseBoth({ schema, array }: { readonly schema: bigint; readonly arra
 
 /** Calls the release callback of a schema, unless it is released or moved. */
 export function releaseSchema(address: bigint): void {
-  const { release } = struct(ArrowSchema).at(address);
+  const release = peek(address + releaseAt.schema, 8).getBigUint64(0, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }
 
 /** Calls the release callback of an array, unless it is released or moved. */
 export function releaseArray(address: bigint): void {
-  const { release } = struct(ArrowArrayStruct).at(address);
+  const release = peek(address + releaseAt.array, 8).getBigUint64(0, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }

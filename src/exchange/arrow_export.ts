@@ -61,7 +61,7 @@ export function exportArrow(
     out.device_id = BigInt(place.id);
     out.sync_event = event === null ? 0n : block.address(eventSlot);
     block.pointers(eventSlot, [event?.handle ?? 0n]);
-    const tree = new ExportedTree(block, root.node, () => {
+    const tree = new ExportedTree(block.tree, root.node, () => {
       event?.close();
       orderReleases(held);
       for (const unpin of unpins) unpin();
@@ -75,7 +75,7 @@ export function exportArrow(
 }
 
 /** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */
-function checkOptions(options: ToArrowOptions): ToArrowOptions {
+export function checkOptions(options: ToArrowOptions): ToArrowOptions {
   for (const [name, value] of Object.entries(options)) {
     if (name !== "requestedSchema" && value !== null && value !== undefined) {
       throw new ExchangeError(`Cannot export to Arrow with the option ${name}: it is not known. Leave it out.`);
@@ -139,14 +139,14 @@ function buffersOf(array: ArrowArray): Map<StridedMemoryView, boolean> {
 }
 
 /** Where memory is, in Arrow's terms. */
-interface Place {
+export interface Place {
   readonly type: number;
   readonly id: number;
 }
 
 const cpu: Place = { type: ARROW_DEVICE.CPU, id: -1 };
 
-function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
+export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
   if (kind === "pinned" && stream !== null) return { type: ARROW_DEVICE.CUDA_HOST, id: stream.device.ordinal };
   if (device === null) return cpu;
   return { type: kind === "managed" ? ARROW_DEVICE.CUDA_MANAGED : ARROW_DEVICE.CUDA, id: device.ordinal };
@@ -169,7 +169,7 @@ function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
 }
 
 /** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
-function onHost(buffers: Iterable<StridedMemoryView>): Place {
+export function onHost(buffers: Iterable<StridedMemoryView>): Place {
   const streams = new Set<CudaStream | null>();
   for (const { buffer } of buffers) {
     streams.add(buffer.stream);

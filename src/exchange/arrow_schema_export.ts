@@ -17,7 +17,7 @@ export function exportSchema(field: ArrowField): ExportedTree {
   const root = plan(field, block);
   block.allocate();
   root.write();
-  return new ExportedTree(block, root.node, () => {});
+  return new ExportedTree(block.tree, root.node, () => {});
 }
 
 interface Planned {

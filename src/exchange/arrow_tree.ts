@@ -42,11 +42,22 @@ export class Block {
     return at;
   }
 
+  /** Bytes that are reserved. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** Allocates all that was reserved, zeroed. */
   allocate(): void {
-    this.#address = allocate(this.#size);
-    this.#memory = ffiPort().memory(this.#address, this.#size);
-    for (const [at, bytes] of this.#contents) new Uint8Array(this.#memory).set(bytes, at);
+    const address = allocate(this.#size);
+    this.place(address, ffiPort().memory(address, this.#size));
+  }
+
+  /** Writes to zeroed memory of the caller's what is to be at an address. */
+  place(address: bigint, memory: ArrayBuffer): void {
+    this.#address = address;
+    this.#memory = memory;
+    for (const [at, bytes] of this.#contents) new Uint8Array(memory).set(bytes, at);
   }
 
   /** Address of a place in the allocated block. */
@@ -71,6 +82,11 @@ export class Block {
     return this.#memory;
   }
 
+  /** The allocated block as the memory of a tree. */
+  get tree(): TreeMemory {
+    return { address: this.#address, words: new Int32Array(this.memory), free: () => this.free() };
+  }
+
   /** Frees the block. */
   free(): void {
     libc().loading.free(this.#address);
@@ -91,44 +107,51 @@ const releaseAt = {
   ArrowArray: layoutOf(ArrowArray).offsets.release,
 } as const;
 
+/** The memory of a tree. */
+export interface TreeMemory {
+  /** Where it begins. */
+  readonly address: bigint;
+  /** All of it. */
+  readonly words: Int32Array<ArrayBuffer>;
+  /** Gives it back. */
+  free(): void;
+}
+
 /** A tree that is out. */
 export class ExportedTree implements LiveExport {
   /** Address of the base struct. */
   readonly address: bigint;
-  readonly #block: Block;
+  readonly #memory: TreeMemory;
   readonly #root: TreeNode;
   readonly #finish: () => void;
-  readonly #counts: Int32Array<ArrayBuffer>;
-  readonly #pointers: BigUint64Array<ArrayBuffer>;
   #finished = false;
 
-  /** @param finish called once, when no consumer has any part of the tree any more; the block is freed by then */
-  constructor(block: Block, root: TreeNode, finish: () => void) {
-    this.address = block.address(root.struct);
-    this.#block = block;
+  /** @param finish called once, when no consumer has any part of the tree any more; the memory is given back by then */
+  constructor(memory: TreeMemory, root: TreeNode, finish: () => void) {
+    this.address = root.struct === 0 ? memory.address : memory.address + BigInt(root.struct);
+    this.#memory = memory;
     this.#root = root;
     this.#finish = finish;
-    this.#counts = new Int32Array(block.memory);
-    this.#pointers = new BigUint64Array(block.memory);
     addExport(this);
   }
 
   /** Looks whether consumers have released every part, and if so gives the memory back, once. */
   isReleased(): boolean {
-    if (!this.#finished && !this.#isAlive(this.#root, true)) {
+    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true)) {
       this.#finished = true;
       removeExport(this);
-      this.#block.free();
+      this.#memory.free();
       this.#finish();
     }
     return this.#finished;
   }
+}
 
-  #isAlive(node: TreeNode, isHeld: boolean): boolean {
-    // Atomics: what the releasing thread has done to the tree before is seen once its count is.
-    const isOver = Atomics.load(this.#counts, node.counter / 4) > 0;
-    const wasMoved = Atomics.load(this.#pointers, (node.struct + releaseAt[node.kind]) / 8) === 0n;
-    if (!isOver && (isHeld || wasMoved)) return true;
-    return node.inner.some((child) => this.#isAlive(child, false));
-  }
+function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, isHeld: boolean): boolean {
+  // Atomics: what the releasing thread has done to the tree before is seen once its count is.
+  const isOver = Atomics.load(words, node.counter / 4) > 0;
+  const release = (node.struct + releaseAt[node.kind]) / 4;
+  const wasMoved = Atomics.load(words, release) === 0 && Atomics.load(words, release + 1) === 0;
+  if (!isOver && (isHeld || wasMoved)) return true;
+  return node.inner.some((child) => isAlive(words, child, false));
 }

@@ -57,9 +57,13 @@ function waitForContext(stream: CudaStream, device: CudaDevice): void {
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
   if (cuCtxRecordEvent === null) return device.synchronize();
-  const { orderEvent } = device;
-  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, orderEvent.handle));
-  stream.wait(orderEvent);
+  const event = device.takeEvent();
+  try {
+    checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
+    stream.wait(event);
+  } finally {
+    device.giveEvent(event);
+  }
 }
 
 /** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */

@@ -11,19 +11,34 @@ import { ffiPort } from "./port.ts";
 export interface Slot<T> {
   /** Where it is. */
   readonly address: bigint;
-  /** What was made of it once; what stood in the memory before still stands there. */
+  /** What was made of it once; what its last user wrote there still stands there. */
   readonly content: T;
 }
 
 /** One block of the C allocator, cut into pieces. */
 interface Slab<T> {
   readonly address: bigint;
+  readonly memory: ArrayBuffer;
   readonly free: Piece<T>[];
 }
 
-/** A piece, and the block that it is of. */
-interface Piece<T> extends Slot<T> {
+/** A piece, and where it is in which block. What is made of it is made when it is first needed. */
+class Piece<T> implements Slot<T> {
+  readonly address: bigint;
   readonly slab: Slab<T>;
+  readonly at: number;
+  made: T | undefined;
+
+  constructor(slab: Slab<T>, at: number) {
+    this.address = slab.address + BigInt(at);
+    this.slab = slab;
+    this.at = at;
+  }
+
+  get content(): T {
+    if (this.made === undefined) throw new TypeError("Cannot use a piece that nobody has taken");
+    return this.made;
+  }
 }
 
 /** How many pieces are made at once. */
@@ -45,7 +60,7 @@ export class SlabPool<T> {
 
   /**
    * @param bytes of a piece, a multiple of 8
-   * @param make what to make of a piece, once: it is zeroed then
+   * @param make what to make of a piece when it is first taken: it is zeroed then
    */
   constructor(bytes: number, make: (address: bigint, bytes: DataView<ArrayBuffer>) => T) {
     if (!Number.isSafeInteger(bytes) || bytes <= 0 || bytes % 8 !== 0) {
@@ -62,6 +77,7 @@ export class SlabPool<T> {
     const piece = slab.free.pop();
     if (piece === undefined) throw new TypeError("Cannot take from a block that has no piece left"); // none such is open
     if (slab.free.length === 0) this.#open.pop();
+    piece.made ??= this.#make(piece.address, new DataView(slab.memory, piece.at, this.#bytes));
     return piece;
   }
 
@@ -75,11 +91,8 @@ export class SlabPool<T> {
   #grow(): Slab<T> {
     const address = allocate(this.#bytes * piecesPerSlab);
     const memory = ffiPort().memory(address, this.#bytes * piecesPerSlab);
-    const slab: Slab<T> = { address, free: [] };
-    for (let at = 0; at < memory.byteLength; at += this.#bytes) {
-      const place = address + BigInt(at);
-      slab.free.push({ address: place, content: this.#make(place, new DataView(memory, at, this.#bytes)), slab });
-    }
+    const slab: Slab<T> = { address, memory, free: [] };
+    for (let at = 0; at < memory.byteLength; at += this.#bytes) slab.free.push(new Piece(slab, at));
     this.#open.push(slab);
     this.#idle++;
     return slab;

@@ -20,7 +20,7 @@ function setUp(driverVersion = 13000) {
   const simulated = SimulatedDriver.of(cuda.driver);
   assert(simulated !== null);
   const device = cuda.device(0);
-  void device.orderEvent; // the one event that a device keeps, to order streams by
+  device.giveEvent(device.takeEvent()); // the one event that a device keeps, to order streams by
   const pinned = new PinnedMemoryResource(device);
   const flags = pinned.allocate(4);
   const bytes = flags.bytes().fill(0);
@@ -111,7 +111,7 @@ test("a release comes after the work of every device that can reach the memory, 
           assertEquals(cuda.driver.fill.cuMemsetD8Async(flags.ptr + BigInt(ordinal), 1, 1n, consumer.handle), 0);
         }
         const contexts = simulated?.live.contexts;
-        for (const device of cuda.devices) if (device.isActive) void device.orderEvent; // one for each context
+        for (const device of cuda.devices) if (device.isActive) device.giveEvent(device.takeEvent()); // one for each context
         using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // which no peer can reach
         if (isAlone) orderRelease(buffer);
         else orderReleases([other, buffer]);

@@ -179,7 +179,7 @@ export const cudaMutations: readonly Mutation[] = [
       "The default streams of two devices are taken for one.",
     ],
     [
-      "      this.wait(other.record(other.device.orderEvent));",
+      "        this.wait(other.record(event));",
       "      void other;",
       "A stream does not wait for another.",
     ],

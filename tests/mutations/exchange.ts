@@ -257,11 +257,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      '  checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, orderEvent.handle));\n',
+      '    checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
       "",
       "Memory is freed under a consumer.",
     ],
-    ["  stream.wait(orderEvent);\n", "", "Memory is freed under a consumer."],
+    ["    device.giveEvent(event);\n", "", "Events pile up."],
+    ["    stream.wait(event);\n", "", "Memory is freed under a consumer."],
     [
       "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
       "",
