@@ -76,7 +76,8 @@ export function exportArrow(
 
 /** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */
 export function checkOptions(options: ToArrowOptions): ToArrowOptions {
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
+    const value: unknown = Reflect.get(options, name);
     if (name !== "requestedSchema" && value !== null && value !== undefined) {
       throw new ExchangeError(`Cannot export to Arrow with the option ${name}: it is not known. Leave it out.`);
     }

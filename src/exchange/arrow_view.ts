@@ -6,6 +6,8 @@
 import { DType, StridedLayout } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowArray } from "./arrow_array.ts";
+import { checkOptions } from "./arrow_export.ts";
+import { exportView } from "./arrow_view_export.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "./arrow_device.ts";
 import { bitsOf } from "./arrow_buffers.ts";
 import { formatOf } from "./arrow_format.ts";
@@ -160,6 +162,9 @@ export function viewToArrow(
   options: ToArrowOptions,
   where: "host" | "device",
 ): ArrowDeviceArray {
+  const isWanted = (checkOptions(options).requestedSchema ?? null) !== null;
+  const exported = isWanted ? null : exportView(view, where);
+  if (exported !== null) return exported;
   const array = arrayOfView(view);
   return where === "host" ? array.__arrow_c_array__(options) : array.toArrowDevice(options);
 }

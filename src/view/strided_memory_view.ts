@@ -226,7 +226,9 @@ export class StridedMemoryView {
   /** Address of the first element; 0n if there are none. */
   get ptr(): bigint {
     const { ptr } = this.buffer;
-    return this.layout.volume === 0 ? 0n : ptr + BigInt(this.offset + this.layout.sliceOffsetInBytes);
+    if (this.layout.volume === 0) return 0n;
+    const before = this.offset + this.layout.sliceOffsetInBytes;
+    return before === 0 ? ptr : ptr + BigInt(before);
   }
 
   /** Extents. */

@@ -164,6 +164,30 @@ export const exchangeMutations: readonly Mutation[] = [
       "A tensor without a deleter crashes.",
     ],
   ]),
+  ...inFile("src/exchange/arrow_view_export.ts", [
+    "tests/exchange/arrow_view_export_test.ts",
+    "tests/exchange/arrow_view_test.ts",
+    "tests/sim/behaviours_test.ts",
+  ], [
+    ["    slot.content.restore();\n", "", "A consumer gets what the one before has written into its structs."],
+    ["    this.#pool.give(this.#slot);\n", "", "Each export leaks its structs."],
+    ["  const unpin = buffer.pin();\n", "  const unpin = () => {};\n", "Memory is freed under a consumer."],
+    [
+      "      ready?.giveBack();\n      orderRelease",
+      "      orderRelease",
+      "Each export leaks an event, and its context.",
+    ],
+    ["      orderRelease(buffer);\n", "", "Memory is freed while the consumer's work still uses it."],
+    [
+      "      orderRelease(buffer);\n      unpin();\n",
+      "      orderRelease(buffer);\n",
+      "Memory that was exported is never freed.",
+    ],
+    ["    ready?.giveBack();\n    unpin();\n    throw", "    throw", "An export that fails leaks its memory."],
+    ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
+    ["  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);\n", "", "A consumer is not told to wait."],
+    ["  if (!layout.isContiguousC || ", "  if (", "Elements out of order go out as if they were in it."],
+  ]),
   ...inFile("src/exchange/extent.ts", [
     "tests/exchange/dlpack_import_test.ts",
     "tests/exchange/array_interface_test.ts",

@@ -1,0 +1,304 @@
+/**
+ * Views out by Arrow, fast: the structs of an array of numbers differ in a few numbers only, so they are written once and
+ * copied from there.
+ *
+ * @module
+ */
+import {
+  ArrowArray as ArrowArrayStruct,
+  ArrowDeviceArray as ArrowDeviceStruct,
+  ArrowSchema,
+} from "../../bindings/arrow.ts";
+import type { CudaEvent } from "../cuda/event.ts";
+import { releaseThunks } from "../ffi/release_thunk.ts";
+import { SlabPool, type Slot } from "../ffi/slab.ts";
+import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import { cString } from "../ffi/text.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ArrowDeviceArray } from "./arrow_device.ts";
+import { onHost, type Place, placeOfBuffer } from "./arrow_export.ts";
+import { Block, ExportedTree, type TreeMemory, type TreeNode } from "./arrow_tree.ts";
+import { type ArrowField, arrowField } from "./arrow_type.ts";
+import { lookIfMany } from "./live_exports.ts";
+import { orderRelease } from "./order.ts";
+
+/** A tree of structs with places for what is not the same in all of its kind; all offsets are from its beginning. */
+interface Plan {
+  readonly block: Block;
+  readonly root: TreeNode;
+  /** By axis: where an array's length is, or the digits of a list's size in its format. */
+  readonly axes: readonly number[];
+  /** Of an array: where the address of the elements is. */
+  readonly data: number;
+  /** Of an array: where the handle of the event is. */
+  readonly event: number;
+}
+
+/** One piece of memory with a tree in it. */
+class TreePiece {
+  readonly plan: Plan;
+  readonly bytes: DataView<ArrayBuffer>;
+  readonly words: Int32Array<ArrayBuffer>;
+  readonly eventAddress: bigint;
+  readonly #live: Uint8Array<ArrayBuffer>;
+  readonly #fresh: Uint8Array<ArrayBuffer>;
+
+  constructor(makePlan: () => Plan & { readonly write: () => void }, address: bigint, bytes: DataView<ArrayBuffer>) {
+    const fresh = new ArrayBuffer(bytes.byteLength);
+    const { write, ...plan } = makePlan();
+    plan.block.place(address, fresh);
+    write();
+    this.plan = plan;
+    this.bytes = bytes;
+    this.words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+    this.eventAddress = address + BigInt(plan.event);
+    this.#live = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#fresh = new Uint8Array(fresh);
+  }
+
+  /** Undoes whatever consumers have done to the structs. */
+  restore(): void {
+    this.#live.set(this.#fresh);
+  }
+}
+
+/** Pieces with the same tree. */
+class TreePool {
+  readonly #pool: SlabPool<TreePiece>;
+
+  constructor(makePlan: () => Plan & { readonly write: () => void }) {
+    this.#pool = new SlabPool(makePlan().block.size, (address, bytes) => new TreePiece(makePlan, address, bytes));
+  }
+
+  take(): TakenTree {
+    const slot = this.#pool.take();
+    slot.content.restore();
+    return new TakenTree(this.#pool, slot);
+  }
+}
+
+/** A piece that is out. */
+class TakenTree implements TreeMemory {
+  readonly #pool: SlabPool<TreePiece>;
+  readonly #slot: Slot<TreePiece>;
+  readonly address: bigint;
+  readonly piece: TreePiece;
+
+  constructor(pool: SlabPool<TreePiece>, slot: Slot<TreePiece>) {
+    this.#pool = pool;
+    this.#slot = slot;
+    this.address = slot.address;
+    this.piece = slot.content;
+  }
+
+  get words(): Int32Array<ArrayBuffer> {
+    return this.piece.words;
+  }
+
+  free(): void {
+    this.#pool.give(this.#slot);
+  }
+}
+
+const arrayAt = layoutOf(ArrowArrayStruct).offsets;
+const deviceAt = layoutOf(ArrowDeviceStruct).offsets;
+
+/** The arrays of a view with so many axes: a fixed-size list for each but the last, and the numbers. */
+function planArray(axes: number): Plan & { readonly write: () => void } {
+  const block = new Block();
+  const levels = Array.from({ length: axes }, (_, axis) => ({
+    struct: block.struct(axis === 0 ? ArrowDeviceStruct : ArrowArrayStruct), // the device's begins with the base struct
+    counter: block.reserve(8),
+    buffers: block.reserve(axis === axes - 1 ? 16 : 8),
+    child: block.reserve(axis === axes - 1 ? 0 : 8),
+  }));
+  const event = block.reserve(8);
+  const last = levels.at(-1)?.buffers ?? 0;
+  return {
+    block,
+    root: nest(levels, "ArrowArray"),
+    axes: levels.map(({ struct }) => struct + arrayAt.length),
+    data: last + 8,
+    event,
+    write() {
+      levels.forEach(({ struct, counter, buffers, child }, axis) => {
+        const inner = levels[axis + 1];
+        const out = block.at(ArrowArrayStruct, struct);
+        out.n_buffers = inner === undefined ? 2n : 1n;
+        out.buffers = block.address(buffers);
+        out.release = releaseThunks().address.ArrowArray;
+        out.private_data = block.address(counter);
+        if (inner === undefined) return;
+        out.n_children = 1n;
+        out.children = block.address(child);
+        block.pointers(child, [block.address(inner.struct)]);
+      });
+    },
+  };
+}
+
+/** Room for the digits of an extent, of which Arrow's lists allow 2^31 - 1. */
+const digits = 10;
+
+/** The schema of such a view, with elements of a format. */
+function planSchema(format: string, axes: number): Plan & { readonly write: () => void } {
+  const block = new Block();
+  const levels = Array.from({ length: axes }, (_, axis) => ({
+    struct: block.struct(ArrowSchema),
+    counter: block.reserve(8),
+    format: block.bytes(axis === axes - 1 ? cString(format) : roomForSize()),
+    name: block.bytes(cString(axis === 0 ? "" : "item")),
+    child: block.reserve(axis === axes - 1 ? 0 : 8),
+  }));
+  return {
+    block,
+    root: nest(levels, "ArrowSchema"),
+    axes: levels.slice(0, -1).map(({ format }) => format + listFormat.length),
+    data: 0,
+    event: 0,
+    write() {
+      levels.forEach(({ struct, counter, format, name, child }, axis) => {
+        const inner = levels[axis + 1];
+        const out = block.at(ArrowSchema, struct);
+        out.format = block.address(format);
+        out.name = block.address(name);
+        out.release = releaseThunks().address.ArrowSchema;
+        out.private_data = block.address(counter);
+        if (inner === undefined) return;
+        out.n_children = 1n;
+        out.children = block.address(child);
+        block.pointers(child, [block.address(inner.struct)]);
+      });
+    },
+  };
+}
+
+const listFormat = "+w:";
+
+function roomForSize(): Uint8Array {
+  const text = new Uint8Array(listFormat.length + digits + 1);
+  text.set(cString(listFormat));
+  return text;
+}
+
+function nest(
+  levels: readonly { readonly struct: number; readonly counter: number }[],
+  kind: TreeNode["kind"],
+): TreeNode {
+  const [first = { struct: 0, counter: 0 }, ...others] = levels;
+  const { struct, counter } = first;
+  return { struct, counter, kind, inner: others.length === 0 ? [] : [nest(others, kind)] };
+}
+
+/** Views of more axes go out as any other array does; so there are few kinds of trees. */
+const mostAxes = 4;
+
+const arrays: (TreePool | undefined)[] = [];
+const schemas = new Map<string, (TreePool | undefined)[]>();
+
+/**
+ * Exports a view of numbers in C order.
+ *
+ * @returns null for a view that has to go out as any other array, if it can: one of many axes, or without elements
+ * @throws {TypeError} if the view's buffer is closed
+ * @throws {ExchangeError} if the host's memory is wanted and the view is not in it
+ */
+export function exportView(view: StridedMemoryView, where: "host" | "device"): ArrowDeviceArray | null {
+  const { buffer, dtype, layout, shape } = view;
+  const format = dtype.arrowFormat;
+  const axes = shape.length;
+  if (format === null || axes === 0 || axes > mostAxes || layout.volume === 0) return null;
+  if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
+  lookIfMany();
+  const data = view.ptr;
+  const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
+  const unpin = buffer.pin();
+  let ready: Ready | null = null;
+  try {
+    ready = where === "host" ? null : recordReady(view);
+    const array = (arrays[axes] ??= new TreePool(() => planArray(axes))).take();
+    const schema = schemaPool(format, axes).take();
+    writeArray(array.piece, shape, data, place, ready?.event ?? null);
+    writeSizes(schema.piece, shape);
+    const tree = new ExportedTree(array, array.piece.plan.root, () => {
+      ready?.giveBack();
+      orderRelease(buffer);
+      unpin();
+    });
+    const names = new ExportedTree(schema, schema.piece.plan.root, () => {});
+    return new ArrowDeviceArray(() => fieldOf(format, shape), { array: tree, schema: names });
+  } catch (error) {
+    ready?.giveBack();
+    unpin();
+    throw error;
+  }
+}
+
+function schemaPool(format: string, axes: number): TreePool {
+  let pools = schemas.get(format);
+  if (pools === undefined) schemas.set(format, pools = []);
+  return pools[axes] ??= new TreePool(() => planSchema(format, axes));
+}
+
+/** An event after what the home stream holds, and what ends its use. */
+interface Ready {
+  readonly event: CudaEvent;
+  readonly giveBack: () => void;
+}
+
+function recordReady({ stream }: StridedMemoryView): Ready | null {
+  if (stream === null) return null;
+  const { device } = stream;
+  device.retain(); // the event is of its context
+  const event = device.takeEvent();
+  const giveBack = () => {
+    device.giveEvent(event);
+    device.release();
+  };
+  try {
+    stream.record(event);
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+  return { event, giveBack };
+}
+
+function writeArray(
+  { plan, bytes, eventAddress }: TreePiece,
+  shape: readonly number[],
+  data: bigint,
+  place: Place,
+  event: CudaEvent | null,
+): void {
+  let length = 1;
+  shape.forEach((extent, axis) => {
+    length *= extent;
+    const at = plan.axes[axis] ?? 0;
+    bytes.setUint32(at, length >>> 0, littleEndian);
+    bytes.setUint32(at + 4, Math.floor(length / 2 ** 32), littleEndian);
+  });
+  bytes.setBigUint64(plan.data, data, littleEndian);
+  bytes.setInt32(deviceAt.device_type, place.type, littleEndian);
+  bytes.setInt32(deviceAt.device_id, place.id, littleEndian);
+  bytes.setInt32(deviceAt.device_id + 4, place.id >> 31, littleEndian); // the sign of a 64-bit number
+  if (event === null) return;
+  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);
+  bytes.setBigUint64(plan.event, event.handle, littleEndian);
+}
+
+function writeSizes({ plan, bytes }: TreePiece, shape: readonly number[]): void {
+  plan.axes.forEach((at, axis) => {
+    const text = String(shape[axis + 1]);
+    for (let i = 0; i < text.length; i++) bytes.setUint8(at + i, text.charCodeAt(i));
+  });
+}
+
+function fieldOf(format: string, shape: readonly number[]): ArrowField {
+  const leaf = arrowField(format, { nullable: false });
+  return shape.slice(1).reduceRight<ArrowField>(
+    (child, size) =>
+      arrowField({ kind: "fixed_size_list", size, child: { ...child, name: "item" } }, { nullable: false }),
+    leaf,
+  );
+}
