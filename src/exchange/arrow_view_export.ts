@@ -249,18 +249,18 @@ interface Ready {
 function recordReady({ stream }: StridedMemoryView): Ready | null {
   if (stream === null) return null;
   const { device } = stream;
-  device.retain(); // the event is of its context
   const event = device.takeEvent();
+  try {
+    stream.record(event);
+    device.retain(); // the event is of its context
+  } catch (error) {
+    device.giveEvent(event);
+    throw error;
+  }
   const giveBack = () => {
     device.giveEvent(event);
     device.release();
   };
-  try {
-    stream.record(event);
-  } catch (error) {
-    giveBack();
-    throw error;
-  }
   return { event, giveBack };
 }
 
