@@ -38,6 +38,11 @@ export interface FromArrowOptions {
   readonly stream?: CudaStream | null;
   /** The device of the array, where no stream says it. */
   readonly device?: CudaDevice;
+  /**
+   * What is wanted of a producer that is still to make its structs. It gives that if it can, and what it has if it cannot:
+   * `field` says which.
+   */
+  readonly requestedSchema?: ArrowField | null;
 }
 
 /** Addresses of structs that are the caller's to give away: an array of the C data interface, or of the device interface. */

@@ -42,10 +42,10 @@ export interface OpenedArrow<Pointers> {
 
 /** A kind of foreign object that hands Arrow's structs over. Both methods return null for objects of another kind. */
 export interface ForeignArrow {
-  /** The structs of an array. */
-  openArray(source: object): OpenedArrow<ArrowPointers> | null;
-  /** The struct of a stream. */
-  openStream(source: object): OpenedArrow<ArrowStreamPointer> | null;
+  /** The structs of an array. @param requested the field that is wanted; null: any */
+  openArray(source: object, requested: ArrowField | null): OpenedArrow<ArrowPointers> | null;
+  /** The struct of a stream. @param requested the field that is wanted; null: any */
+  openStream(source: object, requested: ArrowField | null): OpenedArrow<ArrowStreamPointer> | null;
 }
 
 const kinds: ForeignArrow[] = [];
@@ -78,17 +78,19 @@ export type Accept = (array: ArrowArray) => void;
  * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
  */
 export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
-  if (source instanceof ArrowDeviceArray) return takeExport(source, options, accept);
-  const opened = openForeign(source, (kind, object) => kind.openArray(object));
+  const { requestedSchema = null, ...where } = options;
+  const opened = openForeign(source, (kind, object) => kind.openArray(object, requestedSchema));
   if (opened !== null) {
     try {
-      return importArrow(opened.pointers, options, accept);
+      return importArrow(opened.pointers, where, accept);
     } finally {
       opened.close();
     }
   }
-  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__(), options, accept);
-  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__(), options, accept);
+  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__({ requestedSchema }), where, accept);
+  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__({ requestedSchema }), where, accept);
+  if (requestedSchema !== null) throw tooLate("array");
+  if (source instanceof ArrowDeviceArray) return takeExport(source, options, accept);
   if (isPointers(source)) {
     const { schema, deviceArray, array = 0n } = source;
     return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, accept);
@@ -96,6 +98,13 @@ export function importArrow(source: unknown, options: FromArrowOptions, accept: 
   throw new ExchangeError(
     "Cannot import an Arrow array: expected an object of Python, or one with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
       "addresses { schema, array } or { schema, deviceArray }",
+  );
+}
+
+/** The error of a schema that is requested of structs which are made already. */
+export function tooLate(what: "array" | "stream"): ExchangeError {
+  return new ExchangeError(
+    `Cannot request a schema of an Arrow ${what} whose structs are made already: pass its producer, or no requestedSchema`,
   );
 }
 

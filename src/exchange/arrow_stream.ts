@@ -16,7 +16,7 @@ import { layoutOf, struct } from "../ffi/struct.ts";
 import { readCString } from "../ffi/text.ts";
 import type { ArrowArray } from "./arrow_array.ts";
 import { type FromArrowOptions, releaseArray, releaseSchema } from "./arrow_device.ts";
-import { openForeign, takeArray } from "./arrow_import.ts";
+import { openForeign, takeArray, tooLate } from "./arrow_import.ts";
 import { readSchema } from "./arrow_schema_import.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { Walk } from "./arrow_walk.ts";
@@ -75,10 +75,12 @@ export class ArrowStream implements Iterable<ArrowArray> {
    * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
-    const opened = openForeign(source, (kind, object) => kind.openStream(object));
+    const { requestedSchema = null, ...where } = options;
+    const opened = openForeign(source, (kind, object) => kind.openStream(object, requestedSchema));
+    if (opened === null && requestedSchema !== null) throw tooLate("stream");
     if (opened === null) return ArrowStream.#take(pointerOf(source), options);
     try {
-      return ArrowStream.#take(opened.pointers, options);
+      return ArrowStream.#take(opened.pointers, where);
     } finally {
       opened.close();
     }

@@ -7,6 +7,7 @@ import {
   arrowField,
   ArrowStream,
   DType,
+  ExchangeError,
   exportArrowStream,
   HostMemoryResource,
   liveExports,
@@ -266,6 +267,39 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
   const closed = ArrowArray.from(times);
   closed.close();
   assertThrows(() => python.builtins["repr"](closed), TypeError, "closed");
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...withPython("a producer is asked for a schema, and gives it if it can, else what it has"), async () => {
+  const python = open();
+  {
+    using numbers: PyObject = python.evaluate("lambda: pa.array([1, 2, None], pa.int32())").$call();
+    using wide = ArrowArray.from(numbers, { requestedSchema: arrowField("l") });
+    assertEquals(wide.toArray(), [1n, 2n, null]);
+    using same = ArrowArray.from(numbers, { requestedSchema: null });
+    assertEquals(same.toArray(), [1, 2, null]);
+    using texts: PyObject = python.evaluate("lambda: pa.array(['one'])").$call();
+    assertThrows(() => ArrowArray.from(texts, { requestedSchema: arrowField("i") }), PythonError, "cast");
+    using table: PyObject = python.evaluate("lambda: pa.table({'x': pa.array([1, 2], pa.int32())})").$call();
+    const requestedSchema = arrowField({ kind: "struct", children: [arrowField("g", { name: "x" })] });
+    using stream = ArrowStream.from(table, { requestedSchema });
+    using batch = stream.next() ?? words();
+    assertEquals(batch.toArray(), [{ x: 1 }, { x: 2 }]);
+    assertEquals(batch.child("x").type, arrowField("g").type);
+  }
+  const ours = words();
+  using renamed = ArrowArray.from(ours, { requestedSchema: arrowField("u", { name: "mot" }) });
+  assertEquals([renamed.field.name, renamed.get(2)], ["mot", "right"]);
+  assertThrows(() => ArrowArray.from(ours, { requestedSchema: arrowField("i") }), ExchangeError, "requested int");
+  const requestedSchema = arrowField("u");
+  using exported = ours.toArrowDevice();
+  assertThrows(() => ArrowArray.from(exported, { requestedSchema }), ExchangeError, "made already");
+  using streamed = exportArrowStream([ours]);
+  const taken = { stream: streamed.take() };
+  assertThrows(() => ArrowStream.from(taken, { requestedSchema }), ExchangeError, "made already");
+  ArrowStream.from(taken).close();
+  renamed.close();
+  exported.close();
   assertEquals(await stillLent(python), 0);
 });
 

@@ -3,8 +3,12 @@
  *
  * @module
  */
+import { NativeArena } from "../../ffi/arena.ts";
 import { cString } from "../../ffi/text.ts";
+import { releaseSchema } from "../arrow_device.ts";
 import type { ForeignArrow, OpenedArrow } from "../arrow_import.ts";
+import { exportSchema } from "../arrow_schema_export.ts";
+import type { ArrowField } from "../arrow_type.ts";
 import { ExchangeError } from "../error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { type Handle, handleOf } from "./object.ts";
@@ -19,17 +23,19 @@ const methods = {
 
 /** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
 export const pythonArrow: ForeignArrow = {
-  openArray(source) {
+  openArray(source, requested) {
     return withCapsules(
       source,
+      requested,
       ["__arrow_c_device_array__", "__arrow_c_array__"],
       (method, [schema = 0n, array = 0n]) =>
         method === "__arrow_c_array__" ? { schema, array } : { schema, deviceArray: array },
     );
   },
-  openStream(source) {
+  openStream(source, requested) {
     return withCapsules(
       source,
+      requested,
       ["__arrow_c_device_stream__", "__arrow_c_stream__"],
       (method, [stream = 0n]) => method === "__arrow_c_stream__" ? { stream } : { deviceStream: stream },
     );
@@ -38,6 +44,7 @@ export const pythonArrow: ForeignArrow = {
 
 function withCapsules<Pointers>(
   source: object,
+  requested: ArrowField | null,
   spoken: readonly (keyof typeof methods)[],
   pointersOf: (method: keyof typeof methods, addresses: readonly bigint[]) => Pointers,
 ): OpenedArrow<Pointers> | null {
@@ -49,7 +56,7 @@ function withCapsules<Pointers>(
     if (method === undefined) {
       throw new ExchangeError(`Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()`);
     }
-    const returned = call(handle, method);
+    const returned = call(handle, method, requested);
     try {
       const pointers = pointersOf(method, unpack(python, returned, methods[method]));
       // Whatever was not moved out of the capsules by then is released by them.
@@ -61,13 +68,24 @@ function withCapsules<Pointers>(
   });
 }
 
-function call({ python, object }: Handle, name: string): bigint {
+function call({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
   const method = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  const schema = requested === null ? null : exportSchema(requested);
   try {
-    return python.check(python.api.calls.PyObject_CallNoArgs(method));
+    if (schema === null) return python.check(python.api.calls.PyObject_CallNoArgs(method));
+    return python.call(method, [python.check(python.api.capsules.PyCapsule_New(schema.address, schemaName(), 0n))]);
   } finally {
     python.drop(method);
+    if (schema !== null) releaseSchema(schema.address); // unless the producer has moved it out of the capsule
   }
+}
+
+let schemaNameAddress = 0n;
+
+/** What a capsule with a schema is called: it keeps the address, so the name is never freed. */
+function schemaName(): bigint {
+  if (schemaNameAddress === 0n) schemaNameAddress = new NativeArena().cString("arrow_schema");
+  return schemaNameAddress;
 }
 
 /** The addresses in one capsule, or in a tuple of several. */
