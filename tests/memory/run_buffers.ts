@@ -26,6 +26,7 @@ import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { MemoryPool } from "../../src/memory/memory_pool.ts";
 import { deviceOf, laneKinds } from "../sim/lanes.ts";
 import { bufferBytes, type Program, type Resource, type Step, uploaded } from "../sim/programs.ts";
+import { Raw } from "../sim/raw.ts";
 import { intercept } from "../support/intercept.ts";
 
 /** How a program is run. */
@@ -228,15 +229,26 @@ class Run {
     }
     drainFrees();
     const isOver = this.#dropped === 0;
-    if (isOver) this.#marked.close();
+    if (isOver) this.#closeMarks();
     for (const [ptr, { isPooled }] of this.#due) {
       if (isOver) this.#problems.push(`${isPooled ? "pooled" : "other"} memory at ${ptr} was closed and never freed`);
     }
     const release = () => {
-      this.#marked.close();
+      this.#closeMarks();
       for (const undo of this.#undo.splice(0)) undo();
     };
     return { bytes, problems: this.#problems, dropped: this.#dropped, release };
+  }
+
+  /**
+   * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep a
+   * context: a mark that is set later would be written into memory that the driver has put to other use, and what comes of
+   * that is a crash somewhere in libcuda (seen twice, before this wait).
+   */
+  #closeMarks(): void {
+    const { driver, devices } = this.#cuda;
+    new Raw(driver, devices.length).close(); // waits for every context
+    this.#marked.close();
   }
 
   #closeBuffers(): void {
