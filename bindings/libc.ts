@@ -99,6 +99,25 @@ export const libc = {
     // int *__errno_location(void);
     __errno_location: { args: [], returns: "ptr" },
   },
+  // Threads that run machine code and functions of C, and nothing else.
+  threads: {
+    // int pthread_create(pthread_t *newthread, const pthread_attr_t *attr, void *(*start_routine)(void *), void *arg);
+    pthread_create: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
+    // int pthread_join(pthread_t th, void **thread_return);
+    pthread_join: { args: ["u64", "ptr"], returns: "i32" },
+    // int pthread_mutex_lock(pthread_mutex_t *mutex);
+    pthread_mutex_lock: { args: ["ptr"], returns: "i32" },
+    // int pthread_mutex_unlock(pthread_mutex_t *mutex);
+    pthread_mutex_unlock: { args: ["ptr"], returns: "i32" },
+    // int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned int count);
+    pthread_barrier_init: { args: ["ptr", "ptr", "u32"], returns: "i32" },
+    // int pthread_barrier_wait(pthread_barrier_t *barrier);
+    pthread_barrier_wait: { args: ["ptr"], returns: "i32" },
+    // int pthread_barrier_destroy(pthread_barrier_t *barrier);
+    pthread_barrier_destroy: { args: ["ptr"], returns: "i32" },
+    // int sigfillset(sigset_t *set);
+    sigfillset: { args: ["ptr"], returns: "i32" },
+  },
   stdio: {
     // FILE *open_memstream(char **ptr, size_t *sizeloc);
     open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },

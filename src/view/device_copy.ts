@@ -12,6 +12,7 @@ import type { StridedLayout } from "../layout/mod.ts";
 import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { copyRun, type Run, stagingOf } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { type CopyPlan, explainPlan, type Pitched, planCopy } from "./copy_plan.ts";
@@ -34,13 +35,31 @@ interface Planned {
 }
 
 /** What it is planned to do, in words. */
-export function explainDeviceCopy(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
+export function explainDeviceCopy(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+): string {
   const planned = planFor(source, destination, conversion);
-  if (planned !== null) return explainPlan(planned.plan);
+  if (planned !== null) return explainStaging(planned, source, destination, stream) ?? explainPlan(planned.plan);
   if (conversion !== null) return explainParts(source, destination, conversion);
   return source.buffer.isDeviceAccessible
     ? "made dense on the device, copied to pinned memory in one piece, and arranged by the host"
     : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
+}
+
+function explainStaging(
+  planned: Planned,
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+): string | null {
+  if (planned.plan.kind !== "contiguous") return null;
+  const { bytes } = planned.plan;
+  const staging = stagingOf(runOf(planned, bytes, source, destination), stream);
+  return staging &&
+    `${bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
 
 /**
@@ -168,10 +187,8 @@ function execute({ plan, from, to }: Planned, source: CopySide, destination: Cop
   switch (plan.kind) {
     case "nothing":
       return;
-    case "contiguous": {
-      const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
-      return stream.device.copy(to, from, plan.bytes, direction, stream);
-    }
+    case "contiguous":
+      return copyRun(runOf({ plan, from, to }, plan.bytes, source, destination), stream);
     case "pitched":
       return enqueueBox(
         plan.box,
@@ -182,6 +199,17 @@ function execute({ plan, from, to }: Planned, source: CopySide, destination: Cop
     default:
       return launch(plan, from, to, stream);
   }
+}
+
+function runOf({ from, to }: Planned, bytes: number, source: CopySide, destination: CopySide): Run {
+  const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
+  return {
+    to,
+    from,
+    bytes,
+    direction,
+    isPageable: source.buffer.kind === "host" || destination.buffer.kind === "host",
+  };
 }
 
 function launch(plan: KernelPlan, from: bigint, to: bigint, stream: CudaStream): void {

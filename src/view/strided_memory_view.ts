@@ -294,7 +294,8 @@ export class StridedMemoryView {
    * Between host arrays the copy is done on return. Otherwise it is enqueued on a stream (by default the home stream of
    * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
    * change, or be read, before the stream has passed the copy; only where the host has to arrange the elements of a
-   * destination of its own is the stream waited for. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is done.
+   * destination of its own, and where native threads take much ordinary memory through pinned memory, does the call wait
+   * until the host's side is done. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is done.
    *
    * @throws {TypeError} if this view is read-only, or the types differ and are not, or cannot be, converted
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
@@ -319,7 +320,7 @@ export class StridedMemoryView {
       return;
     }
     if (this.layout.volume === 0) return;
-    const stream = options.stream ?? this.stream ?? from.stream ?? device.defaultStream;
+    const stream = this.#orderOf(from, device, options);
     if (this.#mayMeet(from)) copyThroughDense(from, this, stream, conversion);
     else copyOnDevice(from, this, stream, conversion);
   }
@@ -331,7 +332,8 @@ export class StridedMemoryView {
    */
   explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): string {
     const { from, conversion } = this.#copySource(source, options);
-    if (this.#drivenBy(from) !== null) return explainDeviceCopy(from, this, conversion);
+    const device = this.#drivenBy(from);
+    if (device !== null) return explainDeviceCopy(from, this, this.#orderOf(from, device, options), conversion);
     if (conversion === null) return "element by element by the host";
     return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
   }
@@ -339,6 +341,10 @@ export class StridedMemoryView {
   /** The device that has to do with a copy, or null if the host copies by itself. */
   #drivenBy(from: StridedMemoryView): CudaDevice | null {
     return this.device ?? from.device;
+  }
+
+  #orderOf(from: StridedMemoryView, device: CudaDevice, { stream }: ViewCopyOptions): CudaStream {
+    return stream ?? this.stream ?? from.stream ?? device.defaultStream;
   }
 
   #copySource(

@@ -1,0 +1,48 @@
+/** Large copies of ordinary host memory on a real device: staged by native threads, and right to the byte. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, DeviceMemoryResource, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
+import { canHaveTeams } from "../../src/ffi/native_team.ts";
+import { planStaging } from "../../src/memory/staging.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+
+const MiB = 2 ** 20;
+
+/** Index of the first difference, or -1; not by `assertEquals`, which would print it all. */
+function firstDifference(words: Uint32Array, expected: (i: number) => number): number {
+  return words.findIndex((word, i) => word !== expected(i));
+}
+
+for (const bytes of [24 * MiB, 64 * MiB + 4, 2100 * MiB + 12]) {
+  test(...needs(missingGpus(), `${bytes} bytes of ordinary memory go up and come down as they are, at once`), () => {
+    using cuda = Cuda.open();
+    const device = cuda.device(0);
+    using stream = device.createStream();
+    using buffer = new DeviceMemoryResource(device).allocate(bytes, { stream });
+    using host = new HostMemoryResource().allocate(bytes);
+    const words = new Uint32Array(host.bytes().buffer, host.bytes().byteOffset, bytes / 4);
+    const onDevice = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "uint32" });
+    const onHost = StridedMemoryView.fromBuffer(host, { shape: [bytes / 4], dtype: "uint32" });
+    if (canHaveTeams() && planStaging(bytes, navigator.hardwareConcurrency) !== null) {
+      assert(onDevice.explainCopyFrom(onHost).includes("threads"), onDevice.explainCopyFrom(onHost));
+    }
+    const value = (i: number, round: number) => Math.imul(i + round, 2654435761) >>> 0;
+    for (const round of [0, 1]) {
+      for (let i = 0; i < words.length; i++) words[i] = value(i, round);
+      onDevice.copyFrom(onHost, { stream });
+      words.fill(0); // the copy is over for the host
+      onHost.copyFrom(onDevice, { stream });
+      assertEquals(firstDifference(words, (i) => value(i, round)), -1, `round ${round}`);
+    }
+    // In the order of the stream.
+    buffer.fill(0x11, { stream });
+    host.copyFrom(buffer, { stream });
+    assertEquals(firstDifference(words, () => 0x11111111), -1);
+    words.fill(0x22222222);
+    buffer.copyFrom(host, { stream });
+    words.fill(0);
+    host.copyFrom(buffer, { stream });
+    assertEquals(firstDifference(words, () => 0x22222222), -1);
+  });
+}

@@ -1,0 +1,178 @@
+/** Copies of ordinary host memory through pinned memory by native threads: bytes, order, and what stays behind. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { canHaveTeams } from "../../src/ffi/native_team.ts";
+import { copyRun, copyStaged, planStaging, stagingOf, type StagingPlan } from "../../src/memory/staging.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+
+const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const size = 70_000;
+
+interface Step {
+  readonly kind: "up" | "down";
+  readonly offset: number;
+  readonly bytes: number;
+  readonly stream: 0 | 1;
+  readonly plan: StagingPlan;
+}
+
+const steps: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom("up" as const, "down" as const),
+  offset: fc.nat(9000),
+  bytes: fc.oneof(fc.integer({ min: 1, max: 60_000 }), fc.constantFrom(1, 4096, 8192, 3 * 4096)),
+  stream: fc.constantFrom<0 | 1>(0, 1),
+  plan: fc.record({ threads: fc.integer({ min: 1, max: 4 }), chunk: fc.constantFrom(4096, 5000, 12_288) }),
+});
+
+const settings = fc.record({
+  seed: fc.nat(),
+  schedule: fc.constantFrom("random" as const, "latest" as const, "round-robin" as const),
+});
+
+test(
+  ...needs(
+    missing,
+    "staged copies move the bytes that are there when they are called, and only these, whatever shares the ring",
+  ),
+  () => {
+    check(
+      fc.property(fc.array(steps, { maxLength: 8 }), settings, (program, options) => {
+        const reports: string[] = [];
+        const cuda = Cuda.simulate({ ...options, check: { onReport: (report) => reports.push(report.message) } });
+        {
+          const device = cuda.device(0);
+          using one = device.createStream();
+          using other = device.createStream();
+          const streams = [one, other];
+          using buffer = new DeviceMemoryResource(device).allocate(size, { stream: one });
+          using host = new HostMemoryResource().allocate(size);
+          buffer.fill(0, { stream: one });
+          const model = new Uint8Array(size);
+          program.forEach(({ kind, offset, bytes, stream: index, plan }, i) => {
+            const stream = streams[index] ?? one;
+            for (const before of streams) if (before !== stream) stream.wait(before);
+            const [here, there] = [host.ptr + BigInt(offset), buffer.ptr + BigInt(offset)];
+            const memory = host.bytes();
+            if (kind === "up") {
+              memory.forEach((_, at) => memory[at] = at * 7 + i * 31);
+              model.set(memory.subarray(offset, offset + bytes), offset);
+              copyStaged({ to: there, from: here, bytes, direction: "HtoD", isPageable: true }, stream, plan);
+              memory.fill(0xee); // what was read may change
+            } else {
+              memory.fill(0xdd);
+              copyStaged({ to: here, from: there, bytes, direction: "DtoH", isPageable: true }, stream, plan);
+              const expected = new Uint8Array(size).fill(0xdd);
+              expected.set(model.subarray(offset, offset + bytes), offset);
+              assertEquals(memory, expected);
+            }
+          });
+          for (const stream of streams) one.wait(stream);
+          buffer.copyTo(host, { stream: one });
+          one.synchronize();
+          assertEquals(host.bytes(), model);
+        }
+        cuda.close();
+        assertEquals(reports, []);
+      }),
+      60,
+    );
+  },
+);
+
+test(...needs(missing, "work enqueued before a staged copy comes before it, and work enqueued later after it"), () => {
+  for (const schedule of ["latest", "random", "round-robin"] as const) {
+    using cuda = Cuda.simulate({ schedule });
+    const device = cuda.device(0);
+    using stream = device.createStream();
+    using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
+    using host = new HostMemoryResource().allocate(size);
+    const plan = { threads: 2, chunk: 8192 };
+    const [up, down] = [
+      { to: buffer.ptr, from: host.ptr, direction: "HtoD" as const },
+      { to: host.ptr, from: buffer.ptr, direction: "DtoH" as const },
+    ].map((run) => ({ ...run, bytes: size, isPageable: true }));
+    if (up === undefined || down === undefined) throw new Error("two runs");
+    host.bytes().fill(5);
+    buffer.fill(1, { stream });
+    copyStaged(up, stream, plan);
+    copyStaged(down, stream, plan);
+    assert(host.bytes().every((byte) => byte === 5), schedule);
+    buffer.fill(2, { stream });
+    copyStaged(down, stream, plan);
+    assert(host.bytes().every((byte) => byte === 2), schedule);
+  }
+});
+
+test(...needs(missing, "what the driver refuses is its error, and the next copy is right"), () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
+  using host = new HostMemoryResource().allocate(2 * size);
+  const plan = { threads: 2, chunk: 4096 };
+  const run = { to: buffer.ptr, from: host.ptr, bytes: size, direction: "HtoD" as const, isPageable: true };
+  assertThrows(() => copyStaged({ ...run, bytes: 2 * size }, stream, plan), CudaError, "cuMemcpyHtoDAsync_v2");
+  host.bytes().fill(9);
+  copyStaged(run, stream, plan);
+  host.bytes().fill(0);
+  copyStaged({ ...run, to: host.ptr, from: buffer.ptr, direction: "DtoH" }, stream, plan);
+  assert(host.bytes().subarray(0, size).every((byte) => byte === 9));
+});
+
+test("only much ordinary memory is staged, and only where there are processors for it", () => {
+  const MiB = 2 ** 20;
+  assertEquals(planStaging(8 * MiB, 16), null);
+  assertEquals(planStaging(1024 * MiB, 2), null);
+  const plan = planStaging(1024 * MiB, 16);
+  assert(plan !== null && plan.threads > 1 && plan.threads <= 16);
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const stream = device.defaultStream;
+  using pinned = new PinnedMemoryResource(device).allocate(64 * MiB);
+  const run = { to: 1n, from: pinned.ptr, bytes: 64 * MiB, direction: "HtoD" as const, isPageable: true };
+  assertEquals(stagingOf(run, stream, 16), null, "memory that the driver knows");
+  using host = new HostMemoryResource().allocate(64 * MiB);
+  const pageable = { ...run, from: host.ptr };
+  if (missing === null) assertEquals(stagingOf(pageable, stream, 16), planStaging(64 * MiB, 16));
+  assertEquals(stagingOf({ ...pageable, isPageable: false }, stream, 16), null);
+  assertEquals(stagingOf({ ...pageable, direction: "DtoD" }, stream, 16), null);
+});
+
+test(...needs(missing, "where no thread can be started the driver copies"), () => {
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(size, { stream });
+  using host = new HostMemoryResource().allocate(size);
+  const run = { to: buffer.ptr, from: host.ptr, bytes: size, direction: "HtoD" as const, isPageable: true };
+  const { threads } = libc();
+  try {
+    Object.defineProperty(libc(), "threads", { value: { ...threads, pthread_create: () => 11 }, configurable: true });
+    host.bytes().fill(3);
+    copyRun(run, stream, { threads: 3, chunk: 4096 });
+    stream.synchronize();
+    host.bytes().fill(0);
+    copyRun({ ...run, to: host.ptr, from: buffer.ptr, direction: "DtoH" }, stream, { threads: 3, chunk: 4096 });
+    stream.synchronize();
+  } finally {
+    Object.defineProperty(libc(), "threads", { value: threads, configurable: true });
+  }
+  assert(host.bytes().every((byte) => byte === 3));
+});
+
+test("a copy that is not staged is the driver's", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(4, { stream });
+  using host = new HostMemoryResource().allocate(4);
+  host.bytes().set([1, 2, 3, 4]);
+  copyRun({ to: buffer.ptr, from: host.ptr, bytes: 4, direction: "HtoD", isPageable: true }, stream);
+  stream.synchronize();
+  host.bytes().fill(0);
+  copyRun({ to: host.ptr, from: buffer.ptr, bytes: 4, direction: "DtoH", isPageable: true }, stream);
+  stream.synchronize();
+  assertEquals([...host.bytes()], [1, 2, 3, 4]);
+});
