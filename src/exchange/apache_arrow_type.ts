@@ -237,6 +237,8 @@ export function typeToApache(arrow: ApacheArrow<unknown>, type: ArrowType): unkn
     }
     case "list":
       return make(arrow, type.offsets === 64 ? "LargeList" : "List", fieldToApache(arrow, type.child));
+    case "list_view":
+      return make(arrow, type.offsets === 64 ? "LargeListView" : "ListView", fieldToApache(arrow, type.child));
     case "fixed_size_list":
       return make(arrow, "FixedSizeList", type.size, fieldToApache(arrow, type.child));
     case "struct":

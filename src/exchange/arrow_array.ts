@@ -174,7 +174,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * | decimal | string, exact: `"-12.50"` |
    * | date, time, timestamp, duration | number for 32 bits, bigint for 64: the count of the type's unit |
    * | interval | number of months, or an object with the parts |
-   * | list, fixed-size list | array of values |
+   * | list, list view, fixed-size list | array of values |
    * | struct | object by field name |
    * | map | array of `[key, value]` |
    * | dictionary | the value that the index stands for |

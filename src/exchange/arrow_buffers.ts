@@ -70,7 +70,8 @@ export function bufferCount(type: ArrowType): number {
       return 1;
     case "utf8":
     case "binary":
-      return 3; // validity, offsets, data; or validity, views, sizes of the data buffers between them
+    case "list_view":
+      return 3; // validity, offsets, data or sizes; or validity, views, sizes of the data buffers between them
     default:
       return 2;
   }
@@ -119,6 +120,11 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
         bytes: [validity, offsetBytes(end, type.offsets)],
         childLength: lastOffset(extent, type.offsets, probe),
       };
+    case "list_view": {
+      // Where each list lies is its own affair, in any order: checked when it is read.
+      const each = safe(end * (type.offsets / 8), "bytes of offsets");
+      return { bytes: [validity, each, each], childLength: 0 };
+    }
     case "map":
       return { bytes: [validity, offsetBytes(end, 32)], childLength: lastOffset(extent, 32, probe) };
     default:

@@ -41,7 +41,12 @@ const units: readonly (readonly [letter: string, unit: ArrowTimeUnit])[] = [
   ["n", "nanosecond"],
 ];
 
-const listFormats: readonly (readonly [format: string, offsets: 32 | 64])[] = [["+l", 32], ["+L", 64]];
+const listFormats: readonly (readonly [format: string, kind: "list" | "list_view", offsets: 32 | 64])[] = [
+  ["+l", "list", 32],
+  ["+L", "list", 64],
+  ["+vl", "list_view", 32],
+  ["+vL", "list_view", 64],
+];
 
 /** By the value of a plain type, its format. */
 const plainFormats: ReadonlyMap<string, string> = new Map([...plain].map(([format, type]) => [keyOf(type), format]));
@@ -78,7 +83,9 @@ function nameFormat(type: ArrowType): string {
     case "timestamp":
       return `ts${letterOf(stored.unit)}:${stored.timezone}`;
     case "list":
-      return listFormats.find(([, offsets]) => offsets === stored.offsets)?.[0] ?? unknownType(stored);
+    case "list_view":
+      return listFormats.find(([, kind, offsets]) => kind === stored.kind && offsets === stored.offsets)?.[0] ??
+        unknownType(stored);
     case "fixed_size_list":
       return `+w:${stored.size}`;
     case "struct":
@@ -114,19 +121,19 @@ export function parseArrowFormat(
   if (simple !== undefined) return expectChildren(format, children, 0) && simple;
   const [child] = children;
   if (format === "+s") return { kind: "struct", children };
-  const offsets = listFormats.find(([name]) => name === format)?.[1];
+  const list = listFormats.find(([name]) => name === format);
   const size = /^\+w:(\d{1,16})$/.exec(format)?.[1];
   if (
-    (offsets !== undefined || size !== undefined || format === "+m") && expectChildren(format, children, 1) && child
+    (list !== undefined || size !== undefined || format === "+m") && expectChildren(format, children, 1) && child
   ) {
-    if (offsets !== undefined) return { kind: "list", offsets, child };
+    if (list !== undefined) return { kind: list[1], offsets: list[2], child };
     if (size !== undefined) return { kind: "fixed_size_list", size: wholeNumber(format, size), child };
     return { kind: "map", keysSorted, child: checkEntries(child) };
   }
-  if (/^\+(ud|us):|^\+r$|^\+v[lL]$/.test(format)) {
+  if (/^\+(ud|us):|^\+r$/.test(format)) {
     throw new ExchangeError(
-      `Cannot exchange Arrow format ${JSON.stringify(format)}: unions, run-end encoded arrays and list views are not ` +
-        "supported. Convert to a struct, or to plain lists, first.",
+      `Cannot exchange Arrow format ${JSON.stringify(format)}: unions and run-end encoded arrays are not supported. ` +
+        "Convert to a struct, or to a plain array, first.",
     );
   }
   throw new ExchangeError(

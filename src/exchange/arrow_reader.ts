@@ -77,6 +77,10 @@ export function makeReader(array: ArrowArray): Reader {
       const slots = ranges(array, type.offsets);
       return (at) => elements(childOf(array), ...slots(at));
     }
+    case "list_view": {
+      const slots = viewedRanges(array, type.offsets);
+      return (at) => elements(childOf(array), ...slots(at));
+    }
     case "fixed_size_list":
       return (at) => elements(childOf(array), at * type.size, (at + 1) * type.size);
     case "map":
@@ -143,12 +147,27 @@ function intervalReader(bytes: DataView, unit: (ArrowType & { readonly kind: "in
   }
 }
 
+/** The integers of so many bits in a buffer. */
+function integers(array: ArrowArray, index: number, bits: 32 | 64): (at: number) => number {
+  const bytes = bufferBytes(array, index);
+  return bits === 32
+    ? (at) => bytes.getInt32(at * 4, littleEndian)
+    : (at) => Number(bytes.getBigInt64(at * 8, littleEndian));
+}
+
+/** Where an element's parts begin and end in the child that its offset and its size lead into. */
+function viewedRanges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
+  const [offset, size] = [integers(array, 1, bits), integers(array, 2, bits)];
+  return (at) => {
+    const [start, length] = [offset(at), size(at)];
+    if (start >= 0 && length >= 0) return [start, start + length];
+    throw new ExchangeError(`Cannot read an Arrow ${array.type.kind}: it has ${length} elements from ${start} on`);
+  };
+}
+
 /** Where an element's parts begin and end in the buffer or child that the offsets lead into. */
 function ranges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
-  const offsets = bufferBytes(array, 1);
-  const offset = bits === 32
-    ? (at: number) => offsets.getInt32(at * 4, littleEndian)
-    : (at: number) => Number(offsets.getBigInt64(at * 8, littleEndian));
+  const offset = integers(array, 1, bits);
   return (at) => {
     const [start, end] = [offset(at), offset(at + 1)];
     if (start >= 0 && start <= end) return [start, end];

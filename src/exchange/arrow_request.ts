@@ -33,6 +33,7 @@ function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
   const { type } = field;
   switch (type.kind) {
     case "list":
+    case "list_view":
     case "fixed_size_list":
     case "map":
       return { name, metadata, nullable, type: { ...type, child: child(type.child, 0) } };
@@ -64,6 +65,7 @@ const families: Readonly<Record<ArrowType["kind"], string>> = {
   duration: "duration",
   interval: "interval",
   list: "list",
+  list_view: "list",
   fixed_size_list: "list",
   map: "list",
   struct: "struct",

@@ -23,7 +23,7 @@ export type ArrowType =
   | { readonly kind: "time" | "duration"; readonly unit: ArrowTimeUnit }
   | { readonly kind: "timestamp"; readonly unit: ArrowTimeUnit; readonly timezone: string }
   | { readonly kind: "interval"; readonly unit: "months" | "days_milliseconds" | "months_days_nanoseconds" }
-  | { readonly kind: "list"; readonly offsets: 32 | 64; readonly child: ArrowField }
+  | { readonly kind: "list" | "list_view"; readonly offsets: 32 | 64; readonly child: ArrowField }
   | { readonly kind: "fixed_size_list"; readonly size: number; readonly child: ArrowField }
   | { readonly kind: "struct"; readonly children: readonly ArrowField[] }
   | { readonly kind: "map"; readonly keysSorted: boolean; readonly child: ArrowField }
@@ -89,6 +89,7 @@ export function arrowField(type: ArrowType | string, options: ArrowFieldOptions 
 export function childrenOf(type: ArrowType): readonly ArrowField[] {
   switch (type.kind) {
     case "list":
+    case "list_view":
     case "fixed_size_list":
     case "map":
       return [type.child];

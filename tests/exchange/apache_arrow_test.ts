@@ -111,9 +111,9 @@ function printable(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? `${value}n` : value;
 }
 
-/** Whether the package has all of a type's parts: elements and lists of size 0 it cannot count. */
+/** Whether the package has all of a type's parts: no list views, and elements and lists of size 0 it cannot count. */
 function hasApache({ format, children, dictionary }: Model): boolean {
-  return !/w:0$/.test(format) && children.every(hasApache) && (dictionary === null || hasApache(dictionary));
+  return !/w:0$|^\+v/.test(format) && children.every(hasApache) && (dictionary === null || hasApache(dictionary));
 }
 
 /** Bytes of an element, by the beginning of the format. */

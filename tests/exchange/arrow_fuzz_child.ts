@@ -41,7 +41,7 @@ const badFormats = [
   ...["", "x", "ii", "+q", "+", "w", "w:", "w:-1", "w:1x", "w:99999999999", "+w", "+w:", "+w:-2", "+w:4294967296"],
   ...["d:", "d:5", "d:0,1", "d:39,1", "d:77,0,256", "d:10,2,77", "d:1,2,3,4", "d:a,b", "d:-5,2"],
   ...["ts", "tss", "tsq:", "tt", "ttx", "tDs:", "td", "tdX", "ti", "tiX", "v", "vq"],
-  ...["+ud:0,1", "+us:", "+r", "+vl", "+vL", "\u{1f600}", "i".repeat(5000)],
+  ...["+ud:0,1", "+us:", "+r", "+vx", "+v", "\u{1f600}", "i".repeat(5000)],
 ];
 
 /** Breaks a struct in one way; returns false where it cannot be broken so. */
@@ -218,7 +218,7 @@ const breaks: Readonly<Record<string, Break>> = {
   },
   "a child that is too short": (node) => {
     const { format, dictionary } = node.model;
-    if (lengthOf(node) === 0 || !isNested(node) || dictionary !== null || format === "+w:0") return false;
+    if (lengthOf(node) === 0 || !isNested(node) || dictionary !== null || /^\+(w:0|v.)$/.test(format)) return false;
     if (/^\+[lLm]$/.test(format)) {
       const width = offsetWidth(node);
       const end = offsetOf(node) + lengthOf(node);

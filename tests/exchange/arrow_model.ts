@@ -112,7 +112,7 @@ const leaf: fc.Arbitrary<Model> = fc.tuple(header, fc.constantFrom(...leafFormat
 
 /** Types of any nesting. */
 export const models: fc.Arbitrary<Model> = fc.letrec<{ model: Model }>((tie) => {
-  const list = fc.tuple(header, fc.constantFrom("+l", "+L", "+w:0", "+w:1", "+w:3"), tie("model"))
+  const list = fc.tuple(header, fc.constantFrom("+l", "+L", "+vl", "+vL", "+w:0", "+w:1", "+w:3"), tie("model"))
     .map(([head, format, child]): Model => ({ ...head, format, flags: 0, children: [child], dictionary: null }));
   const struct = fc.tuple(header, fc.array(tie("model"), { maxLength: 3 }))
     .map(([head, children]): Model => ({
@@ -198,6 +198,8 @@ function present(model: Model): fc.Arbitrary<Value> {
       return fc.array(fc.tuple(...(first?.children ?? []).map(valueOf)), { maxLength: 3 });
     case "+l":
     case "+L":
+    case "+vl":
+    case "+vL":
       return first === undefined ? fc.constant([]) : fc.array(valueOf(first), { maxLength: 3 });
   }
   const [, nested, size = ""] = /^(\+?)w:(\d+)$/.exec(format) ?? [];
@@ -343,6 +345,9 @@ function body(model: Model, filled: readonly Value[], slots: readonly Value[], q
     case "+l":
     case "+L":
       return child === undefined ? never(format) : lists(model, child, slots, quirk);
+    case "+vl":
+    case "+vL":
+      return child === undefined ? never(format) : listViews(model, child, slots, quirk);
     case "u":
     case "U":
     case "z":
@@ -383,6 +388,23 @@ function lists(model: Model, child: Model, slots: readonly Value[], quirk: Quirk
   }
   return {
     buffers: [offsetBuffer(offsets, model.format === "+L" ? 8 : 4)],
+    children: [encode(child, elements, quirk)],
+  };
+}
+
+/** Lists that lie anywhere: the last one first, with `gap` elements between two that are nobody's. */
+function listViews(model: Model, child: Model, slots: readonly Value[], quirk: Quirks): Body {
+  const elements: Value[] = [];
+  const places = slots.toReversed().map((slot) => {
+    const list = (slot ?? []) as Value[];
+    const offset = elements.length;
+    elements.push(...list, ...Array.from({ length: quirk.gap }, () => filler(child)));
+    return { offset, size: list.length };
+  }).toReversed();
+  const width = model.format === "+vL" ? 8 : 4;
+  const [offsets, sizes] = [places.map(({ offset }) => offset), places.map(({ size }) => size)];
+  return {
+    buffers: [offsetBuffer(offsets, width), offsetBuffer(sizes, width)],
     children: [encode(child, elements, quirk)],
   };
 }

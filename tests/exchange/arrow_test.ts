@@ -47,7 +47,7 @@ test("an array of any type that comes in has its producer's values, and is given
     }),
     3000,
   );
-  for (const format of [...leafFormats, "+l", "+L", "+s", "+m", "+w:3"]) {
+  for (const format of [...leafFormats, "+l", "+L", "+vl", "+vL", "+s", "+m", "+w:3"]) {
     assert(seen.has(format), `${format} was tried`);
   }
 });

@@ -175,6 +175,17 @@ test("elements that lead outside of an array's buffers are refused when they are
   });
   assertThrows(() => lists.get(0), ExchangeError, "elements 0 to 7");
   assertThrows(() => lists.get(1), ExchangeError, "from 7 to 2");
+  const viewed = (offset: number, size: number) =>
+    new ArrowArray({
+      field: arrowField({ kind: "list_view", offsets: 32, child: child.field }),
+      length: 1,
+      buffers: [null, bytesOf(Int32Array.of(offset)), bytesOf(Int32Array.of(size))],
+      children: [child],
+    });
+  assertEquals(viewed(1, 1).get(0), [child.get(1)]);
+  assertThrows(() => viewed(1, 2).get(0), ExchangeError, "elements 1 to 3");
+  assertThrows(() => viewed(-1, 1).get(0), ExchangeError, "1 elements from -1 on");
+  assertThrows(() => viewed(0, -1).get(0), ExchangeError, "-1 elements from 0 on");
   const coded = new ArrowArray({
     field: arrowField({
       kind: "dictionary",

@@ -100,6 +100,11 @@ const arrays: readonly (readonly [expression: string, values: ArrowValue[]])[] =
   ["pa.array([(1, 2, 3), None], pa.month_day_nano_interval())", [{ months: 1, days: 2, nanoseconds: 3n }, null]],
   ["pa.array([[1, None], [], None], pa.list_(pa.int32()))", [[1, null], [], null]],
   ["pa.array([['a'], ['b', 'c'], None], pa.large_list(pa.string()))", [["a"], ["b", "c"], null]],
+  ["pa.array([[1, None], [], None], pa.list_view(pa.int32()))", [[1, null], [], null]],
+  [
+    "pa.LargeListViewArray.from_arrays([3, 0, 1], [1, 2, 3], pa.array([1, 2, 3, 4], pa.int8()))",
+    [[4], [1, 2], [2, 3, 4]],
+  ],
   ["pa.array([[1, 2], [3, 4], None], pa.list_(pa.int16(), 2))", [[1, 2], [3, 4], null]],
   ["pa.array([[[1], []], None], pa.list_(pa.list_(pa.int8())))", [[[1], []], null]],
   [
