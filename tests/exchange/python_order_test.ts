@@ -51,6 +51,8 @@ test(
       const made = interpreter.callHelper("Array", [
         integer(tensor),
         text("float32"),
+        share(interpreter.singletons.none),
+        share(interpreter.singletons.none),
         tuple([integer(4n)]),
         share(interpreter.singletons.none),
         text("<f4"),

@@ -15,6 +15,7 @@ import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.t
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
 import { PythonError } from "./error.ts";
+import { takeByTable } from "./exchange_table.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Handle } from "./object.ts";
 import { copyOut } from "./values.ts";
@@ -109,6 +110,8 @@ export function takeArray(python: Interpreter, object: bigint, options: ImportOp
 }
 
 function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  const taken = takeByTable(python, object, options);
+  if (taken !== null) return taken;
   const capsule = python.callHelper("hand_over", [python.share(object), streamFor(python, options)]);
   try {
     using tensor = unpack(python, capsule);

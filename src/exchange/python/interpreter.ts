@@ -24,6 +24,7 @@ type Helper =
   | "HostStream"
   | "DeviceStream"
   | "hand_over"
+  | "is_plain"
   | "method"
   | "integer"
   | "pairs"

@@ -201,6 +201,10 @@ def hand_over(value, stream):
     try: return value.__dlpack__(max_version=(1, 3), **options)
     except TypeError: return value.__dlpack__(**options)
 
+def is_plain(value):
+    "Whether a tensor, as torch has them, is no more than DLPack can say."
+    return not (value.requires_grad or value.is_conj() or value.is_neg())
+
 def method(value, name, *arguments): return getattr(value, name)(*arguments)
 def integer(text): return int(text, 0)
 def pairs(mapping): return list(mapping.items())

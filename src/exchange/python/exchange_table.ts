@@ -1,0 +1,139 @@
+/**
+ * DLPack's table of C functions, which a Python type may have beside `__dlpack__`: an array is handed over without a call of
+ * Python, and the producer says on which stream it works. All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import {
+  DLDeviceType,
+  DLPACK_CAPSULE,
+  DLPACK_MAJOR_VERSION,
+  DLPackExchangeAPI,
+  DLPackExchangeAPIHeader,
+} from "../../../bindings/dlpack.ts";
+import { NativeArena, type Out } from "../../ffi/arena.ts";
+import { ffiPort } from "../../ffi/port.ts";
+import { struct } from "../../ffi/struct.ts";
+import { cString } from "../../ffi/text.ts";
+import type { NativeFunction } from "../../ffi/types.ts";
+import { StridedMemoryView } from "../../view/strided_memory_view.ts";
+import { succeeds } from "../call_release.ts";
+import { DlpackTensor, type ImportOptions } from "../dlpack.ts";
+import { consumerStream, orderStreams } from "../order.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+const attribute = cString("__dlpack_c_exchange_api__");
+
+/** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
+const currentStream = { args: ["i32", "i32", "ptr"], returns: "i32" } as const;
+
+/** What is used of a table. */
+interface ExchangeTable {
+  /** Whether the type is one of tensors that have more to them than DLPack can say, as torch's: its table does not ask. */
+  readonly mayBeMore: boolean;
+  /** Address of `managed_tensor_from_py_object_no_sync`. */
+  readonly fromObject: bigint;
+  readonly currentStream: NativeFunction<typeof currentStream>;
+}
+
+/** The tables of types that arrays have had, null for types without one. */
+class Tables {
+  readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // there is one interpreter in a process
+  readonly #byType = new Map<bigint, ExchangeTable | null>();
+
+  /** The table of an object's type. A type that is known is held for ever, so that no other gets its address. */
+  of(python: Interpreter, object: bigint): ExchangeTable | null {
+    const type = python.api.objects.PyObject_Type(object);
+    const known = this.#byType.get(type);
+    if (known !== undefined) {
+      python.drop(type);
+      return known;
+    }
+    const found = findTable(python, type);
+    if (this.#byType.size < mostTypes) this.#byType.set(type, found);
+    else python.drop(type);
+    return found;
+  }
+}
+
+/** A program that makes types without end is asked for each again. */
+const mostTypes = 256;
+
+const tables = new WeakMap<Interpreter, Tables>();
+
+function findTable(python: Interpreter, type: bigint): ExchangeTable | null {
+  const { objects, capsules } = python.api;
+  if (objects.PyObject_HasAttrString(type, attribute) !== 1) return null;
+  const capsule = python.check(objects.PyObject_GetAttrString(type, attribute));
+  try {
+    if (capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1) return null;
+    const mayBeMore = objects.PyObject_HasAttrString(type, cString("is_conj")) === 1;
+    return readTable(capsules.PyCapsule_GetPointer(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)), mayBeMore);
+  } finally {
+    python.drop(capsule);
+  }
+}
+
+/** The newest table of our major version, of those that a type has one after the other. They live as long as the process. */
+function readTable(newest: bigint, mayBeMore: boolean): ExchangeTable | null {
+  for (let address = newest; address !== 0n;) {
+    const { version, prev_api } = struct(DLPackExchangeAPIHeader).at(address);
+    if (version.major === DLPACK_MAJOR_VERSION) {
+      const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
+      if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
+      return {
+        mayBeMore,
+        fromObject: managed_tensor_from_py_object_no_sync,
+        currentStream: ffiPort().functionAt(current_work_stream, currentStream),
+      };
+    }
+    address = prev_api;
+  }
+  return null;
+}
+
+/**
+ * Takes an array by its type's table, as a view that owns it.
+ *
+ * @param object borrowed
+ * @returns null if the type has no table that we can read, or the array is more than its table would say
+ * @throws {PythonError} if its owner refuses to hand it over
+ * @throws {ExchangeError} if it cannot be taken as it is
+ */
+export function takeByTable(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | null {
+  let known = tables.get(python);
+  if (known === undefined) tables.set(python, known = new Tables());
+  const table = known.of(python, object);
+  if (table === null || (table.mayBeMore && !isPlain(python, object))) return null;
+  const { out } = known;
+  if (!succeeds(table.fromObject, object, out.$address)) python.check(0n);
+  using tensor = new DlpackTensor(out.value, [DLPACK_MAJOR_VERSION, 0], { isReleased: () => false });
+  const view = StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
+  try {
+    order(python, table, out, view, options);
+    return view;
+  } catch (error) {
+    view.close();
+    throw error;
+  }
+}
+
+/** Whether a tensor has no gradient, and is what its memory says. `__dlpack__` refuses the others, in words. */
+function isPlain(python: Interpreter, object: bigint): boolean {
+  const answer = python.callHelper("is_plain", [python.share(object)]);
+  python.drop(answer); // True and False live for ever
+  return answer === python.singletons.true;
+}
+
+/** Nobody has ordered anything yet: our stream waits for the one that the producer works on. */
+function order(
+  python: Interpreter,
+  table: ExchangeTable,
+  out: Out<"ptr">,
+  { device }: StridedMemoryView,
+  { stream }: ImportOptions,
+): void {
+  if (device === null || stream === null) return;
+  python.checkInt(table.currentStream(DLDeviceType.kDLCUDA, device.ordinal, out.$address));
+  orderStreams(consumerStream(device, out.value || 1n), stream ?? device.defaultStream);
+}
