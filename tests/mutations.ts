@@ -14,6 +14,7 @@ import { graphMutations } from "./mutations/graphs.ts";
 import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
 import type { Mutation } from "./mutations/mutation.ts";
+import { pythonMutations } from "./mutations/python.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
 
@@ -26,6 +27,7 @@ export const mutations: readonly Mutation[] = [
   ...sharingMutations,
   ...exchangeMutations,
   ...arrowMutations,
+  ...pythonMutations,
   ...layoutMutations,
   ...checkerMutations,
 ];

@@ -246,6 +246,9 @@ test(...needs(missing, "what the protocol forbids, Python is told"), async () =>
   refused({ stream: 1 });
   refused({ copy: true });
   refused({ dl_device: [2, 0] });
+  const padded = StridedMemoryView.fromTypedArray(new Uint8Array(4)).view({ dtype: "int4" });
+  assertThrows(() => ask(padded, {}), PythonError, "a byte of its own");
+  assertEquals(String(ask.$call(padded, { max_version: [1, 0] })).includes("dltensor_versioned"), true);
   const locked = StridedMemoryView.fromTypedArray(array).view({});
   const readonly = StridedMemoryView.fromBuffer(locked.buffer, { shape: [4], dtype: "float32", readonly: true });
   assertThrows(() => ask(readonly, {}), PythonError, "read-only");

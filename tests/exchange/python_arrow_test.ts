@@ -206,7 +206,36 @@ def first_child(array):
 def fails(array):
     capsules = array.__arrow_c_array__()
     raise ValueError("taken nothing")
+
+import ctypes
+pointer, at = ctypes.c_void_p, ctypes.c_void_p.from_address
+address_in = ctypes.pythonapi.PyCapsule_GetPointer
+address_in.restype, address_in.argtypes = pointer, [ctypes.py_object, ctypes.c_char_p]
+def release(struct): ctypes.CFUNCTYPE(None, pointer)(at(struct + 64).value)(struct)
+class Moved:
+    "The first child of an array, moved out of it as a consumer in C does it. The parent is released."
+    def __init__(self, array):
+        schema, parent = array.__arrow_c_array__()
+        parent = address_in(parent, b"arrow_array")
+        child = at(at(parent + 48).value).value
+        self.struct = ctypes.create_string_buffer(ctypes.string_at(child, 80), 80)
+        at(child + 64).value = None
+        release(parent)
+    def text(self): return ctypes.string_at(at(at(ctypes.addressof(self.struct) + 40).value + 16).value, 8).decode()
+    def end(self): release(ctypes.addressof(self.struct))
 `);
+  {
+    const child = words();
+    const field = arrowField({ kind: "struct", children: [child.field] });
+    const parent = new ArrowArray({ field, length: 3, buffers: [null], children: [child] });
+    assertEquals(await stillLent(python), 0);
+    using moved: PyObject = python.evaluate("Moved").$call(parent);
+    python.run("gc.collect()");
+    assertEquals(liveExports() > 0, true, "the child holds what it needs");
+    assertEquals(moved["text"](), "oneright");
+    moved["end"]();
+  }
+  assertEquals(await stillLent(python), 0);
   {
     using child: PyObject = python.evaluate("first_child").$call(table());
     python.run("gc.collect()");
@@ -259,6 +288,14 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
   const times = new ArrowArray({ field: arrowField("tss:UTC"), length: 3, buffers: [null, bytes] });
   assertEquals(python.import("numpy")["sum"](times), 6);
   assertEquals(python.evaluate("lambda array: str(pa.array(array).type)")(times), "timestamp[s, tz=UTC]");
+  const coded = new ArrowArray({
+    field: arrowField({ kind: "dictionary", index: { kind: "int", bits: 8 }, values: words().field, ordered: false }),
+    length: 2,
+    buffers: [null, StridedMemoryView.fromTypedArray(Uint8Array.of(2, 0))],
+    dictionary: words(),
+  });
+  assertEquals(python.evaluate("lambda array: pa.array(array).to_pylist()").$call(coded).$value(), ["right", "one"]);
+  assertEquals(python.evaluate("lambda array: hasattr(array, '__dlpack__')")(coded), false, "indices are no elements");
   const refused = python.evaluate("lambda array: np.from_dlpack(array)");
   assertThrows(() => refused(words()), PythonError);
   const options = python.evaluate("lambda array, given: array.__arrow_c_device_array__(**given)");
@@ -280,6 +317,14 @@ test(...withPython("a producer is asked for a schema, and gives it if it can, el
     assertEquals(same.toArray(), [1, 2, null]);
     using texts: PyObject = python.evaluate("lambda: pa.array(['one'])").$call();
     assertThrows(() => ArrowArray.from(texts, { requestedSchema: arrowField("i") }), PythonError, "cast");
+    python.run(`
+class Deaf:
+    def __init__(self, array): self.array = array
+    def __arrow_c_array__(self, requested_schema=None): return self.array.__arrow_c_array__()
+`);
+    using deaf: PyObject = python.evaluate("Deaf").$call(texts);
+    using what = ArrowArray.from(deaf, { requestedSchema: arrowField("i") });
+    assertEquals(what.toArray(), ["one"]);
     using table: PyObject = python.evaluate("lambda: pa.table({'x': pa.array([1, 2], pa.int32())})").$call();
     const requestedSchema = arrowField({ kind: "struct", children: [arrowField("g", { name: "x" })] });
     using stream = ArrowStream.from(table, { requestedSchema });

@@ -178,12 +178,11 @@ def elements_of(array):
         sync_event=None if event is None else ctypes.addressof(event.event))
 
 class ArrowStream:
-    "An Arrow stream of ours, which is read once: its struct is moved."
+    "An Arrow stream of ours, which is read once: a copy of its struct, which nobody else uses."
     __slots__ = "stream", "__weakref__"
 
     def __init__(self, address):
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
-        self.kind.from_address(address).release = None
 
     def __del__(self):
         if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))

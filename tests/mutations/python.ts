@@ -1,0 +1,118 @@
+/** The protective lines of the exchange with Python's libraries. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const arrow = ["tests/exchange/python_arrow_test.ts"];
+const arrays = ["tests/exchange/python_arrays_test.ts"];
+
+/** What can be broken there. */
+export const pythonMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
+    [
+      "        inner = held.pop(one.private_data)[-1]\n",
+      "        inner = held[one.private_data][-1]\n",
+      "What a consumer has released is kept.",
+    ],
+    [
+      "            if part.release: end(ctypes.addressof(part))",
+      "            pass",
+      "Children are never released with their parent.",
+    ],
+    [
+      "            if part.release: end(",
+      "            if True: end(",
+      "A child that was moved out ends with its parent, and again by itself.",
+    ],
+    ["    if one.release: deleter(one.release)(address)\n", "", "What nobody took out of a capsule is kept."],
+    [
+      "    if one.release: deleter(one.release)(address)\n",
+      "    deleter(one.release)(address)\n",
+      "What was taken out of a capsule is released in it too, at NULL.",
+    ],
+    [
+      "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",
+      "        for kind, address in ((ArrowArray, self.array),):\n",
+      "Schemas are never released.",
+    ],
+    [
+      "    if unknown: raise NotImplementedError",
+      "    if False: raise NotImplementedError",
+      "What a consumer asks for is left aside without a word.",
+    ],
+    [
+      "        if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))\n",
+      "        pass\n",
+      "A stream that nobody reads is never released.",
+    ],
+    [
+      "        stream, self.stream = self.stream, None\n",
+      "        stream = self.stream\n",
+      "A stream is handed over twice.",
+    ],
+    [
+      '    address = array.interface["data"][0] if counts[-1] else None\n',
+      "    address = None\n",
+      "Numbers go out without their elements.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", arrays, [
+    [
+      "        if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:\n",
+      "        if False:\n",
+      "A consumer takes elements of four bits that have a byte each for packed ones.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/arrow_lend.ts", arrow, [
+    [
+      '  if (array.type.kind === "dictionary") return null;\n',
+      "",
+      "NumPy counts with the indices of a dictionary.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/arrays.ts", arrow, [
+    [
+      "text(layout.isContiguousC ? dtype.arrowFormat : null)",
+      "text(dtype.arrowFormat)",
+      "Elements with gaps between them go out as if they had none.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/arrow.ts", arrow, [
+    [
+      "    if (schema !== null) releaseSchema(schema.address);",
+      "",
+      "A schema that was asked for is never released.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_import.ts", arrow, [
+    [
+      '  if (requestedSchema !== null) throw tooLate("array");\n',
+      "",
+      "A request that nobody can honour is left aside.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_stream.ts", arrow, [
+    [
+      '    if (opened === null && requestedSchema !== null) throw tooLate("stream");\n',
+      "",
+      "A request that nobody can honour is left aside.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_view_test.ts"], [
+    [
+      "    if (start >= 0 && length >= 0) return [start, start + length];\n",
+      "    return [start, start + length];\n",
+      "A view of a list before the child's first element is read.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_fuzz_test.ts"], [
+    [
+      '  if (kind === "device" && BigInt(device.ordinal) !== id) {\n',
+      "  if (false) {\n",
+      "An array of another device is taken for one of this.",
+    ],
+    [
+      '  walk.pointer(address, "event");\n',
+      "",
+      "An event is read between addresses.",
+    ],
+  ]),
+];
