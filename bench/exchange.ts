@@ -22,7 +22,7 @@ import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DLDeviceType } from "../bindings/dlpack.ts";
-import { Cuda, DlpackTensor, StridedMemoryView } from "../mod.ts";
+import { Cuda, StridedMemoryView } from "../mod.ts";
 import { provideSimulator } from "../src/cuda/simulation.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { releaseThunks } from "../src/ffi/release_thunk.ts";
@@ -57,7 +57,6 @@ const foreign: ForeignTensorOptions = {
 };
 const onHost = foreignTensor("versioned", { ...foreign, data: host.ptr });
 const onDevice = foreignTensor("versioned", { ...foreign, data: view.ptr, deviceType: DLDeviceType.kDLCUDA });
-const holder = { isReleased: () => false };
 const described = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: null } };
 const unordered = { device, stream: null };
 
@@ -78,7 +77,7 @@ interface Operation {
 }
 
 function takeTensor(ptr: bigint, options = {}): StridedMemoryView {
-  return StridedMemoryView.fromDlpack(new DlpackTensor(ptr, [1, 3], holder), options);
+  return StridedMemoryView.fromDlpack({ managedTensorVersioned: ptr }, options);
 }
 
 const half = { ratio: 0.5 };

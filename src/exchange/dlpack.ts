@@ -49,6 +49,14 @@ export interface DlpackSource {
   __dlpack_device__?(): readonly [type: number, id: number];
 }
 
+/** Address of a struct that is the caller's to give away: one of the two. */
+export interface DlpackPointer {
+  /** `DLManagedTensorVersioned *`. */
+  readonly managedTensorVersioned?: bigint;
+  /** `DLManagedTensor *`, from before DLPack 1.0. */
+  readonly managedTensor?: bigint;
+}
+
 /** Whether an object speaks DLPack. */
 export function isDlpackSource(source: unknown): source is DlpackSource {
   return typeof source === "object" && source !== null && "__dlpack__" in source &&

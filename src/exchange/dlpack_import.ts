@@ -13,7 +13,14 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { type DlpackSource, DlpackTensor, type ImportOptions, isDlpackSource, type ToDlpackOptions } from "./dlpack.ts";
+import {
+  type DlpackPointer,
+  type DlpackSource,
+  DlpackTensor,
+  type ImportOptions,
+  isDlpackSource,
+  type ToDlpackOptions,
+} from "./dlpack.ts";
 import { callRelease } from "./call_release.ts";
 import { readInt64s, readTensor, type TensorFields } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
@@ -22,21 +29,35 @@ import { extentOf } from "./extent.ts";
 /**
  * Takes a tensor over.
  *
- * @param source a tensor, or an object with `__dlpack__()`
- * @throws {ExchangeError} if it cannot be honoured; a tensor passed in is then still the caller's
+ * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
+ * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
  */
 export function fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
-  if (source instanceof DlpackTensor) return take(source, options);
-  if (!isDlpackSource(source)) {
-    throw new ExchangeError("Cannot import by DLPack: expected an object with a method __dlpack__()");
-  }
+  if (source instanceof DlpackTensor) return takeTensor(source, options);
+  if (isDlpackSource(source)) return ask(source, options);
+  const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
+    source,
+  );
+  const ptr = managedTensorVersioned ?? managedTensor;
+  if (typeof ptr === "bigint") return take(ptr, managedTensorVersioned !== undefined, null, options);
+  throw new ExchangeError(
+    "Cannot import by DLPack: expected an object with a method __dlpack__(), or the address of a tensor as a bigint: " +
+      "{ managedTensorVersioned }",
+  );
+}
+
+function takeTensor(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
+  return take(tensor.ptr, tensor.version !== null, tensor, options);
+}
+
+function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
   const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
   const tensor: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
   if (!(tensor instanceof DlpackTensor)) {
     throw new ExchangeError("Cannot import by DLPack: __dlpack__() did not return a DlpackTensor");
   }
   try {
-    return take(tensor, options);
+    return takeTensor(tensor, options);
   } catch (error) {
     tensor.close(); // made for this import alone
     throw error;
@@ -50,10 +71,15 @@ function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOpt
   return isOnHost || stream === undefined ? {} : { stream };
 }
 
-function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
-  if (tensor.ptr === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
-  const versioned = tensor.version !== null;
-  const fields = readTensor(tensor.ptr, versioned);
+/** @param tensor what the struct came in, which is taken if the struct is */
+function take(
+  address: bigint,
+  isVersioned: boolean,
+  tensor: DlpackTensor | null,
+  options: ImportOptions,
+): StridedMemoryView {
+  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
+  const fields = readTensor(address, isVersioned);
   const dtype = readDtype(fields);
   const device = readDevice(fields, options);
   const layout = readLayout(fields, dtype);
@@ -64,8 +90,8 @@ function take(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
     size,
     device,
     stream: device === null ? null : options.stream ?? null,
-    owner: tensor,
-    free: giveBack(tensor.take(), fields.deleter),
+    owner: tensor ?? undefined,
+    free: giveBack(tensor?.take() ?? address, fields.deleter),
   });
   return StridedMemoryView.fromImport({
     buffer,

@@ -72,7 +72,13 @@ export {
   equalFields as equalArrowFields,
 } from "./arrow_type.ts";
 
-export { type DlpackSource, DlpackTensor, type ImportOptions, type ToDlpackOptions } from "./dlpack.ts";
+export {
+  type DlpackPointer,
+  type DlpackSource,
+  DlpackTensor,
+  type ImportOptions,
+  type ToDlpackOptions,
+} from "./dlpack.ts";
 export { ExchangeError } from "./error.ts";
 export { type LiveExport, liveExports } from "./live_exports.ts";
 export * from "./python/mod.ts";

@@ -161,7 +161,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * Takes an array over by DLPack: from an object with `__dlpack__()`, or a tensor that an export has returned.
+   * Takes an array over by DLPack: from an object with `__dlpack__()`, a tensor that an export has returned, or the address
+   * of a struct of the caller's: `{ managedTensorVersioned: address }`.
    *
    * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
    */

@@ -319,3 +319,26 @@ test("host memory has no stream, even where one is given for the case that it is
 test("a tensor at no address is refused", () => {
   for (const kind of ["versioned", "legacy"] as const) assertRefused(0n, kind, {}, "its address is NULL");
 });
+
+test("a struct is taken by its address, in either form, and stays the caller's where it is refused", () => {
+  using deleter = new CountingDeleter();
+  for (const kind of bothKinds) {
+    using memory = resource.allocate(64);
+    const data = memory.ptr;
+    const pointer = (ptr: bigint) => kind === "versioned" ? { managedTensorVersioned: ptr } : { managedTensor: ptr };
+    const good = foreignTensor(kind, { shape: [4, 2], strides: [1, 4], data, deleter: deleter.address });
+    const view = StridedMemoryView.fromDlpack(pointer(good.ptr));
+    assertEquals([view.ptr, view.shape, view.strides], [memory.ptr, [4, 2], [1, 4]]);
+    view.close();
+    view.close();
+    assertEquals(deleter.callsFor(good.ptr), 1);
+    const bad = foreignTensor(kind, { shape: [-4], strides: [1], data, deleter: deleter.address });
+    assertThrows(() => StridedMemoryView.fromDlpack(pointer(bad.ptr)), ExchangeError);
+    assertEquals(deleter.callsFor(bad.ptr), 0);
+    assertThrows(() => StridedMemoryView.fromDlpack(pointer(0n)), ExchangeError, "its address is NULL");
+    for (const foreign of [good, bad]) foreign.free();
+  }
+  for (const nothing of [{}, { managedTensor: 5 }, 5n, null, undefined, "tensor"]) {
+    assertThrows(() => StridedMemoryView.fromDlpack(nothing), ExchangeError, "the address of a tensor as a bigint");
+  }
+});

@@ -119,7 +119,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_fuzz_test.ts",
   ], [
     ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
-    ["  if (tensor.ptr === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
+    ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
     ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
     [
       "    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done\n",
@@ -127,7 +127,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while our work still uses it.",
     ],
     ["    if (deleter !== 0n) callRelease(deleter, tensor);\n", "", "Foreign memory is never freed."],
-    ["    owner: tensor,\n", "", "An import does not say what it comes from."],
+    ["    owner: tensor ?? undefined,\n", "", "An import does not say what it comes from."],
     [
       "stream: device === null ? null : options.stream ?? null",
       "stream: null",

@@ -18,7 +18,7 @@ import { cString } from "../../ffi/text.ts";
 import type { NativeFunction } from "../../ffi/types.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { succeeds } from "../call_release.ts";
-import { DlpackTensor, type ImportOptions } from "../dlpack.ts";
+import { callDeleter, type ImportOptions } from "../dlpack.ts";
 import { consumerStream, orderStreams } from "../order.ts";
 import type { Interpreter } from "./interpreter.ts";
 
@@ -107,13 +107,21 @@ export function takeByTable(python: Interpreter, object: bigint, options: Import
   if (table === null || (table.mayBeMore && !isPlain(python, object))) return null;
   const { out } = known;
   if (!succeeds(table.fromObject, object, out.$address)) python.check(0n);
-  using tensor = new DlpackTensor(out.value, [DLPACK_MAJOR_VERSION, 0], { isReleased: () => false });
-  const view = StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
+  const view = take(out.value, options);
   try {
     order(python, table, out, view, options);
     return view;
   } catch (error) {
     view.close();
+    throw error;
+  }
+}
+
+function take(managedTensorVersioned: bigint, options: ImportOptions): StridedMemoryView {
+  try {
+    return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
+  } catch (error) {
+    callDeleter(managedTensorVersioned, true); // made for this import alone
     throw error;
   }
 }
