@@ -334,6 +334,26 @@ export class CudaDevice {
     this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
   }
 
+  /**
+   * Enqueues a copy from one device's memory to another's, whether or not they can use each other's.
+   *
+   * @param stream of either device, or of a third
+   */
+  copyPeer(
+    destination: bigint,
+    to: CudaDevice,
+    source: bigint,
+    from: CudaDevice,
+    bytes: number,
+    stream: CudaStream,
+  ): void {
+    const { cuMemcpyPeerAsync } = this.driver.copy;
+    this.within(() => {
+      const code = cuMemcpyPeerAsync(destination, to.context, source, from.context, BigInt(bytes), stream.handle);
+      this.#check("cuMemcpyPeerAsync", code);
+    });
+  }
+
   /** Enqueues a fill of `bytes` bytes, a multiple of `width`, with a value of `width` bytes. */
   fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
     const { fill } = this.driver;

@@ -6,7 +6,7 @@
 import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
 import { type CudaDriver, isSticky } from "../cuda/driver.ts";
-import { checkStream } from "../cuda/belonging.ts";
+import { checkStream, isSameDevice } from "../cuda/belonging.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
@@ -333,8 +333,11 @@ export class MemoryBuffer {
       throw new TypeError("Cannot copy a buffer of another Cuda: copy it to the host first");
     }
     // The stream's own device: a default stream's handle means the one of whichever context is current.
+    const peers = this.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
+      ? { from: other ?? device, to: device }
+      : null;
     const isPageable = this.kind === "host" || source.kind === "host";
-    copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable }, stream);
+    copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
     this.#keep(stream);
     source.#keep(stream);
   }

@@ -30,6 +30,8 @@ export interface Run {
   readonly direction: CopyDirection;
   /** Whether the host's side, if there is one, is not known to be pinned. */
   readonly isPageable: boolean;
+  /** The devices that it is between, if there are two. */
+  readonly peers: { readonly from: CudaDevice; readonly to: CudaDevice } | null;
 }
 
 /** How host memory is staged. */
@@ -74,9 +76,10 @@ export function planStaging(bytes: number, cpus: number): StagingPlan | null {
 
 /** Enqueues a copy on a stream: staged, if that is faster. */
 export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null = stagingOf(run, stream)): void {
-  if (plan === null || !tryStaged(run, stream, plan)) {
-    stream.device.copy(run.to, run.from, run.bytes, run.direction, stream);
-  }
+  const { to, from, bytes, direction, peers } = run;
+  if (plan !== null && tryStaged(run, stream, plan)) return;
+  if (peers === null) stream.device.copy(to, from, bytes, direction, stream);
+  else stream.device.copyPeer(to, peers.to, from, peers.from, bytes, stream);
 }
 
 /** @returns whether there were threads for it */

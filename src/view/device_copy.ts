@@ -3,36 +3,19 @@
  *
  * @module
  */
-import { CU_MEMORYTYPE, CUDA_MEMCPY3D_v2 } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import type { StridedLayout } from "../layout/mod.ts";
-import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { StridedLayout } from "../layout/mod.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { copyRun, type Run, stagingOf } from "../memory/staging.ts";
+import { copyRun, stagingOf } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
-import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
-import { type CopyPlan, explainPlan, type Pitched, planCopy } from "./copy_plan.ts";
-import { copyProblem } from "./copy_problem.ts";
+import { kernelFor } from "./copy_kernel_cache.ts";
+import { explainPlan } from "./copy_plan.ts";
+import { type CopySide, devicesBetween, isHost, on, sizeOf, temporary } from "./copy_side.ts";
 import { copyHost } from "./host_copy.ts";
-
-/** One side of a copy. */
-export interface CopySide {
-  readonly buffer: MemoryBuffer;
-  /** Bytes from the start of the buffer to offset 0 of the layout. */
-  readonly offset: number;
-  readonly layout: StridedLayout;
-}
-
-/** A plan, and where the first word is read and written. */
-interface Planned {
-  readonly plan: CopyPlan;
-  readonly from: bigint;
-  readonly to: bigint;
-}
+import { copyPitched } from "./pitched_copy.ts";
+import { isKernelReady, planFor, type Planned, runOf } from "./planned_copy.ts";
 
 /** What it is planned to do, in words. */
 export function explainDeviceCopy(
@@ -41,25 +24,25 @@ export function explainDeviceCopy(
   stream: CudaStream,
   conversion: Conversion | null,
 ): string {
-  const planned = planFor(source, destination, conversion);
-  if (planned !== null) return explainStaging(planned, source, destination, stream) ?? explainPlan(planned.plan);
+  const planned = planFor(source, destination, stream, conversion);
+  if (planned !== null) return explainPlanned(planned, source, destination, stream);
+  if (devicesBetween(source, destination) !== null) return explainBetween(source, destination, conversion);
   if (conversion !== null) return explainParts(source, destination, conversion);
   return source.buffer.isDeviceAccessible
     ? "made dense on the device, copied to pinned memory in one piece, and arranged by the host"
     : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
 }
 
-function explainStaging(
-  planned: Planned,
-  source: CopySide,
-  destination: CopySide,
-  stream: CudaStream,
-): string | null {
-  if (planned.plan.kind !== "contiguous") return null;
-  const { bytes } = planned.plan;
-  const staging = stagingOf(runOf(planned, bytes, source, destination), stream);
-  return staging &&
-    `${bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
+function explainPlanned(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): string {
+  const { plan, device } = planned;
+  const words = explainPlan(plan);
+  if (plan.kind === "strided" || plan.kind === "tiled") {
+    return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
+  }
+  if (plan.kind !== "contiguous") return words;
+  const staging = stagingOf(runOf(planned, plan.bytes, source, destination), stream);
+  if (staging === null) return words;
+  return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
 
 /**
@@ -89,44 +72,99 @@ export function copyThroughDense(
   stream: CudaStream,
   conversion: Conversion | null = null,
 ): void {
-  using dense = denseLike(source.layout, stream);
+  using dense = temporary(source.layout.toDense("K"), stream);
   copyOnDevice(source, dense, stream);
   copyOnDevice(dense, destination, stream, conversion);
 }
 
 function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
-  const planned = planFor(source, destination, conversion);
-  if (planned !== null) execute(planned, source, destination, stream);
+  const planned = planFor(source, destination, stream, conversion);
+  if (planned !== null) return execute(planned, source, destination, stream);
+  const between = devicesBetween(source, destination);
+  if (between !== null) copyBetween(source, destination, stream, conversion, between);
   else if (conversion !== null) convertInParts(source, destination, stream, conversion);
   else if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
   else toDevice(source, destination, stream);
 }
 
-/** Dense memory of the device for the elements of a layout, in the same order. */
-interface DenseSide extends CopySide {
-  [Symbol.dispose](): void;
+function execute(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const { plan, from, to, device } = planned;
+  switch (plan.kind) {
+    case "nothing":
+      return;
+    case "contiguous":
+      return copyRun(runOf(planned, plan.bytes, source, destination), stream);
+    case "pitched": {
+      const [here, there] = [{ isHost: isHost(source), at: from }, { isHost: isHost(destination), at: to }];
+      return copyPitched(plan.box, here, there, stream, devicesBetween(source, destination));
+    }
+    default:
+      return on(device, stream, (own) => {
+        const { kernel, grid, block } = kernelFor(own.device, plan);
+        kernel.launch(own, grid, block, [to, from]);
+      });
+  }
 }
 
-function denseLike(layout: StridedLayout, stream: CudaStream): DenseSide {
-  const dense = layout.toDense("K");
-  const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(dense), { stream });
-  return { buffer, offset: 0, layout: dense, [Symbol.dispose]: () => buffer.close() };
+/**
+ * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on the
+ * one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that makes
+ * them smaller before they are sent.
+ */
+function copyBetween(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+  { from, to }: { readonly from: CudaDevice; readonly to: CudaDevice },
+): void {
+  on(from, stream, (sending) => {
+    if (!isGathered(source, conversion)) {
+      const layout = gatheredLayout(source, destination, conversion);
+      using gathered = temporary(layout, sending);
+      copy(source, gathered, sending, shrinks(conversion) ? conversion : null);
+      return copy(gathered, destination, sending, shrinks(conversion) ? null : conversion);
+    }
+    on(to, sending, (receiving) => {
+      using landed = temporary(source.layout.toDense("K"), receiving);
+      sending.wait(receiving); // the memory is there
+      copy(source, landed, sending);
+      receiving.wait(sending);
+      copy(landed, destination, receiving, conversion);
+    });
+  });
 }
 
-/** Whether a kernel can reach the elements of a side, and move each of them in one piece. */
-function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: number): boolean {
-  return buffer.isDeviceAccessible &&
-    (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
+function shrinks(conversion: Conversion | null): boolean {
+  return conversion !== null && bytesOf(conversion.to) <= bytesOf(conversion.from);
+}
+
+function isGathered({ layout }: CopySide, conversion: Conversion | null): boolean {
+  return layout.isDense && !shrinks(conversion);
+}
+
+/** In the order of the destination. */
+function gatheredLayout(source: CopySide, destination: CopySide, conversion: Conversion | null): StridedLayout {
+  const dense = destination.layout.toDense("K");
+  const { itemsize } = (shrinks(conversion) ? destination : source).layout;
+  return new StridedLayout(dense.shape, dense.strides, itemsize);
+}
+
+function explainBetween(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
+  const before = isGathered(source, conversion) ? "" : "gathered by a kernel, ";
+  const isSpread = isGathered(source, conversion) || !destination.layout.isDense ||
+    (conversion !== null && !shrinks(conversion));
+  return `${before}sent to the other device in one piece${isSpread ? ", and spread there by a kernel" : ""}`;
 }
 
 /** Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot. */
 function convertInParts(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion): void {
   if (!isKernelReady(source, bytesOf(conversion.from))) {
-    using dense = denseLike(source.layout, stream);
+    using dense = temporary(source.layout.toDense("K"), stream);
     copy(source, dense, stream);
     return copy(dense, destination, stream, conversion);
   }
-  using dense = denseLike(destination.layout, stream);
+  using dense = temporary(destination.layout.toDense("K"), stream);
   copy(source, dense, stream, conversion);
   copy(dense, destination, stream);
 }
@@ -135,116 +173,6 @@ function explainParts(source: CopySide, destination: CopySide, { from, to }: Con
   const before = isKernelReady(source, bytesOf(from)) ? "" : "brought to dense memory of the device, ";
   const after = isKernelReady(destination, bytesOf(to)) ? "" : ", and copied from there";
   return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
-}
-
-/** A plan, and all that it depends on besides the destination's layout. */
-interface Decided {
-  readonly source: StridedLayout;
-  /** The lowest four bits of both addresses. */
-  readonly alignment: bigint;
-  readonly canLaunch: boolean;
-  readonly conversion: Conversion | null;
-  /** Null if the host has to take part. */
-  readonly plan: CopyPlan | null;
-  readonly fromOffset: bigint;
-  readonly toOffset: bigint;
-}
-
-/** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
-const decided = new WeakMap<StridedLayout, Decided>();
-
-/** The plan, or null if the host has to take part. */
-function planFor(source: CopySide, destination: CopySide, conversion: Conversion | null): Planned | null {
-  const isReady = conversion === null ||
-    (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
-  if (!isReady) return null;
-  const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
-  const [from, to] = [start(source), start(destination)];
-  const alignment = (from & 15n) << 4n | (to & 15n);
-  const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
-  let known = decided.get(destination.layout);
-  if (
-    known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch ||
-    known.conversion?.from !== conversion?.from || known.conversion?.to !== conversion?.to
-  ) {
-    const problem = copyProblem(source.layout, destination.layout, { from, to }, conversion);
-    known = {
-      source: source.layout,
-      alignment,
-      canLaunch,
-      conversion,
-      plan: planCopy(problem, canLaunch),
-      fromOffset: BigInt(problem.fromOffset),
-      toOffset: BigInt(problem.toOffset),
-    };
-    decided.set(destination.layout, known);
-  }
-  const { plan, fromOffset, toOffset } = known;
-  return plan && { plan, from: from + fromOffset, to: to + toOffset };
-}
-
-function execute({ plan, from, to }: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
-  switch (plan.kind) {
-    case "nothing":
-      return;
-    case "contiguous":
-      return copyRun(runOf({ plan, from, to }, plan.bytes, source, destination), stream);
-    case "pitched":
-      return enqueueBox(
-        plan.box,
-        { isHost: isHost(source), at: from },
-        { isHost: isHost(destination), at: to },
-        stream,
-      );
-    default:
-      return launch(plan, from, to, stream);
-  }
-}
-
-function runOf({ from, to }: Planned, bytes: number, source: CopySide, destination: CopySide): Run {
-  const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
-  return {
-    to,
-    from,
-    bytes,
-    direction,
-    isPageable: source.buffer.kind === "host" || destination.buffer.kind === "host",
-  };
-}
-
-function launch(plan: KernelPlan, from: bigint, to: bigint, stream: CudaStream): void {
-  const { kernel, grid, block } = kernelFor(stream.device, plan);
-  kernel.launch(stream, grid, block, [to, from]);
-}
-
-function isHost({ buffer }: CopySide): boolean {
-  return buffer.kind === "host" || buffer.kind === "pinned";
-}
-
-interface Corner {
-  readonly isHost: boolean;
-  readonly at: bigint;
-}
-
-/** Boxes of one slice are rectangles: the driver's three-dimensional copy does both. */
-function enqueueBox(box: Pitched, source: Corner, destination: Corner, stream: CudaStream): void {
-  const { device } = stream;
-  const { driver } = device;
-  using arena = new NativeArena();
-  const struct = arena.struct(CUDA_MEMCPY3D_v2);
-  struct.srcMemoryType = source.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
-  struct[source.isHost ? "srcHost" : "srcDevice"] = source.at;
-  struct.srcPitch = box.fromPitch;
-  struct.srcHeight = box.fromHeight;
-  struct.dstMemoryType = destination.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
-  struct[destination.isHost ? "dstHost" : "dstDevice"] = destination.at;
-  struct.dstPitch = box.toPitch;
-  struct.dstHeight = box.toHeight;
-  struct.WidthInBytes = box.width;
-  struct.Height = box.height;
-  struct.Depth = box.depth;
-  const enqueue = () => driver.copyPitched.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
-  checkCuda(driver, "cuMemcpy3DAsync_v2", device.within(enqueue));
 }
 
 /** From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. */
@@ -270,17 +198,13 @@ function toHost(source: CopySide, destination: CopySide, stream: CudaStream): vo
 
 /** By way of dense memory of the device: a kernel could reach over to the host's, but one copy in one piece is faster. */
 function through(source: CopySide, destination: CopySide, layout: StridedLayout, stream: CudaStream): void {
-  using dense = denseLike(layout, stream);
+  using dense = temporary(layout, stream);
   copy(source, dense, stream);
   copy(dense, destination, stream);
 }
 
 function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {
   return new PinnedMemoryResource(device).allocate(sizeOf(layout), { stream });
-}
-
-function sizeOf(layout: StridedLayout): number {
-  return Math.ceil(layout.volume * layout.itemsize);
 }
 
 function hostSide({ buffer, offset, layout }: CopySide): { bytes: Uint8Array; offset: number; layout: StridedLayout } {

@@ -5,6 +5,8 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CudaStream } from "../../src/cuda/stream.ts";
 import { libc } from "../../src/ffi/libc.ts";
+import { Cuda } from "../../mod.ts";
+import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { recordingDevice } from "../exchange/recording_driver.ts";
@@ -273,4 +275,25 @@ test("device memory is copied on the stream that is given, and not without one",
     `cuMemcpyDtoHAsync_v2(${hostPtr}, ${devicePtr}, 16, 9)`,
     `cuMemcpyDtoDAsync_v2(${devicePtr}, ${devicePtr}, 16, 9)`,
   ]);
+});
+
+test("bytes go from one device to another, whether or not they can use each other's memory", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const [from, to] = [cuda.device(0), cuda.device(1)];
+  for (const place of [from, to]) {
+    using stream = place.createStream();
+    using source = new DeviceMemoryResource(from).allocate(8, { stream });
+    using destination = new DeviceMemoryResource(to).allocate(8, { stream });
+    using home = from.createStream();
+    source.setHomeStream(home);
+    source.fill(6, { stream: home });
+    stream.wait(home);
+    destination.copyFrom(source, { stream });
+    using host = new HostMemoryResource().allocate(8);
+    using reader = to.createStream();
+    reader.wait(stream);
+    host.copyFrom(destination, { stream: reader });
+    reader.synchronize();
+    assertEquals([...host.bytes()], Array(8).fill(6));
+  }
 });

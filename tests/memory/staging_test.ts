@@ -59,11 +59,19 @@ test(
             if (kind === "up") {
               memory.forEach((_, at) => memory[at] = at * 7 + i * 31);
               model.set(memory.subarray(offset, offset + bytes), offset);
-              copyStaged({ to: there, from: here, bytes, direction: "HtoD", isPageable: true }, stream, plan);
+              copyStaged(
+                { to: there, from: here, bytes, direction: "HtoD", isPageable: true, peers: null },
+                stream,
+                plan,
+              );
               memory.fill(0xee); // what was read may change
             } else {
               memory.fill(0xdd);
-              copyStaged({ to: here, from: there, bytes, direction: "DtoH", isPageable: true }, stream, plan);
+              copyStaged(
+                { to: here, from: there, bytes, direction: "DtoH", isPageable: true, peers: null },
+                stream,
+                plan,
+              );
               const expected = new Uint8Array(size).fill(0xdd);
               expected.set(model.subarray(offset, offset + bytes), offset);
               assertEquals(memory, expected);
@@ -93,7 +101,7 @@ test(...needs(missing, "work enqueued before a staged copy comes before it, and 
     const [up, down] = [
       { to: buffer.ptr, from: host.ptr, direction: "HtoD" as const },
       { to: host.ptr, from: buffer.ptr, direction: "DtoH" as const },
-    ].map((run) => ({ ...run, bytes: size, isPageable: true }));
+    ].map((run) => ({ ...run, bytes: size, isPageable: true, peers: null }));
     if (up === undefined || down === undefined) throw new Error("two runs");
     host.bytes().fill(5);
     buffer.fill(1, { stream });
@@ -113,7 +121,14 @@ test(...needs(missing, "what the driver refuses is its error, and the next copy 
   using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
   using host = new HostMemoryResource().allocate(2 * size);
   const plan = { threads: 2, chunk: 4096 };
-  const run = { to: buffer.ptr, from: host.ptr, bytes: size, direction: "HtoD" as const, isPageable: true };
+  const run = {
+    to: buffer.ptr,
+    from: host.ptr,
+    bytes: size,
+    direction: "HtoD" as const,
+    isPageable: true,
+    peers: null,
+  };
   assertThrows(() => copyStaged({ ...run, bytes: 2 * size }, stream, plan), CudaError, "cuMemcpyHtoDAsync_v2");
   host.bytes().fill(9);
   copyStaged(run, stream, plan);
@@ -132,7 +147,7 @@ test("only much ordinary memory is staged, and only where there are processors f
   const device = cuda.device(0);
   const stream = device.defaultStream;
   using pinned = new PinnedMemoryResource(device).allocate(64 * MiB);
-  const run = { to: 1n, from: pinned.ptr, bytes: 64 * MiB, direction: "HtoD" as const, isPageable: true };
+  const run = { to: 1n, from: pinned.ptr, bytes: 64 * MiB, direction: "HtoD" as const, isPageable: true, peers: null };
   assertEquals(stagingOf(run, stream, 16), null, "memory that the driver knows");
   using host = new HostMemoryResource().allocate(64 * MiB);
   const pageable = { ...run, from: host.ptr };
@@ -146,7 +161,14 @@ test(...needs(missing, "where no thread can be started the driver copies"), () =
   using stream = cuda.device(0).createStream();
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(size, { stream });
   using host = new HostMemoryResource().allocate(size);
-  const run = { to: buffer.ptr, from: host.ptr, bytes: size, direction: "HtoD" as const, isPageable: true };
+  const run = {
+    to: buffer.ptr,
+    from: host.ptr,
+    bytes: size,
+    direction: "HtoD" as const,
+    isPageable: true,
+    peers: null,
+  };
   const { threads } = libc();
   try {
     Object.defineProperty(libc(), "threads", { value: { ...threads, pthread_create: () => 11 }, configurable: true });
@@ -169,10 +191,10 @@ test("a copy that is not staged is the driver's", () => {
   using buffer = new DeviceMemoryResource(device).allocate(4, { stream });
   using host = new HostMemoryResource().allocate(4);
   host.bytes().set([1, 2, 3, 4]);
-  copyRun({ to: buffer.ptr, from: host.ptr, bytes: 4, direction: "HtoD", isPageable: true }, stream);
+  copyRun({ to: buffer.ptr, from: host.ptr, bytes: 4, direction: "HtoD", isPageable: true, peers: null }, stream);
   stream.synchronize();
   host.bytes().fill(0);
-  copyRun({ to: host.ptr, from: buffer.ptr, bytes: 4, direction: "DtoH", isPageable: true }, stream);
+  copyRun({ to: host.ptr, from: buffer.ptr, bytes: 4, direction: "DtoH", isPageable: true, peers: null }, stream);
   stream.synchronize();
   assertEquals([...host.bytes()], [1, 2, 3, 4]);
 });

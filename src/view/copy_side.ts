@@ -1,0 +1,99 @@
+/**
+ * One side of a copy, and which devices can work with it.
+ *
+ * @module
+ */
+import { isSameDevice } from "../cuda/belonging.ts";
+import { checkOf } from "../cuda/checking.ts";
+import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { isAccessGranted } from "../memory/peer_access.ts";
+
+/** One side of a copy. */
+export interface CopySide {
+  readonly buffer: MemoryBuffer;
+  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  readonly offset: number;
+  readonly layout: StridedLayout;
+}
+
+/** A side for the time of one copy. */
+export interface TemporarySide extends CopySide {
+  [Symbol.dispose](): void;
+}
+
+/** Bytes that the elements of a layout take without gaps. */
+export function sizeOf(layout: StridedLayout): number {
+  return Math.ceil(layout.volume * layout.itemsize);
+}
+
+/** Memory of a stream's device for a dense layout; freed in the order of the stream. */
+export function temporary(layout: StridedLayout, stream: CudaStream): TemporarySide {
+  const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
+  return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
+}
+
+/** Whether a side is host memory, pinned or not. */
+export function isHost({ buffer }: CopySide): boolean {
+  return buffer.kind === "host" || buffer.kind === "pinned";
+}
+
+/** The device whose own memory a side is; null for memory of the host, and memory that moves. */
+export function homeOf({ buffer }: CopySide): CudaDevice | null {
+  return buffer.kind === "device" ? buffer.device : null;
+}
+
+/** The two devices that a copy is between, or null. */
+export function devicesBetween(
+  source: CopySide,
+  destination: CopySide,
+): { readonly from: CudaDevice; readonly to: CudaDevice } | null {
+  const [from, to] = [homeOf(source), homeOf(destination)];
+  return from === null || to === null || isSameDevice(from, to) ? null : { from, to };
+}
+
+/** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
+function canReach(device: CudaDevice, side: CopySide): boolean {
+  const { buffer } = side;
+  const home = homeOf(side);
+  if (home === null) return buffer.isDeviceAccessible;
+  return isSameDevice(home, device) ||
+    (buffer.pool !== null && isAccessGranted(device.driver, buffer.pool.handle, device.ordinal));
+}
+
+/**
+ * The device whose kernels can use both sides, or null. Between two devices it is the one that has the source, if it has
+ * access: what crosses is written then, which needs no answer from the other side.
+ */
+export function kernelDevice(source: CopySide, destination: CopySide, stream: CudaStream): CudaDevice | null {
+  const homes = [homeOf(source), homeOf(destination)].filter((home) => home !== null);
+  if (homes.every((home) => home === stream.device)) return stream.device;
+  const devices = [...homes, stream.device];
+  return devices.find((device) => canReach(device, source) && canReach(device, destination)) ?? null;
+}
+
+/** Streams for work that another device's stream waits for. */
+const helpers = new WeakMap<CudaDevice, CudaStream>();
+
+/** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
+export function on(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
+  if (isSameDevice(stream.device, device)) return work(stream);
+  const helper = helpers.get(device) ?? makeHelper(device);
+  helper.wait(stream);
+  work(helper);
+  stream.wait(helper);
+}
+
+function makeHelper(device: CudaDevice): CudaStream {
+  const helper = device.createStream();
+  checkOf(device.driver)?.letGo(helper.handle); // it goes with the device
+  helpers.set(device, helper);
+  device.onClose(() => {
+    helpers.delete(device);
+    helper.close();
+  });
+  return helper;
+}

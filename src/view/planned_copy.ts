@@ -1,0 +1,89 @@
+/**
+ * Plans for copies between memory that there is: which one, where the first words are, and who carries it out.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import type { Run } from "../memory/staging.ts";
+import { bytesOf, type Conversion } from "./conversion.ts";
+import { type CopyPlan, planCopy } from "./copy_plan.ts";
+import { copyProblem } from "./copy_problem.ts";
+import { type CopySide, devicesBetween, isHost, kernelDevice } from "./copy_side.ts";
+
+/** A plan, and where the first word is read and written. */
+export interface Planned {
+  readonly plan: CopyPlan;
+  readonly from: bigint;
+  readonly to: bigint;
+  /** The device that runs the kernel, if the plan has one. */
+  readonly device: CudaDevice;
+}
+
+/** A plan, and all that it depends on besides the destination's layout. */
+interface Decided {
+  readonly source: StridedLayout;
+  /** The lowest four bits of both addresses. */
+  readonly alignment: bigint;
+  readonly canLaunch: boolean;
+  readonly conversion: Conversion | null;
+  /** Null if the host has to take part. */
+  readonly plan: CopyPlan | null;
+  readonly fromOffset: bigint;
+  readonly toOffset: bigint;
+}
+
+/** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
+const decided = new WeakMap<StridedLayout, Decided>();
+
+/** The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone. */
+export function planFor(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+): Planned | null {
+  const isReady = conversion === null ||
+    (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
+  if (!isReady) return null;
+  const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
+  const [from, to] = [start(source), start(destination)];
+  const alignment = (from & 15n) << 4n | (to & 15n);
+  const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
+  let known = decided.get(destination.layout);
+  if (
+    known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch ||
+    known.conversion?.from !== conversion?.from || known.conversion?.to !== conversion?.to
+  ) {
+    const problem = copyProblem(source.layout, destination.layout, { from, to }, conversion);
+    known = {
+      source: source.layout,
+      alignment,
+      canLaunch,
+      conversion,
+      plan: planCopy(problem, canLaunch),
+      fromOffset: BigInt(problem.fromOffset),
+      toOffset: BigInt(problem.toOffset),
+    };
+    decided.set(destination.layout, known);
+  }
+  const { plan, fromOffset, toOffset } = known;
+  if (plan === null) return null;
+  const needsKernel = plan.kind === "strided" || plan.kind === "tiled";
+  const device = needsKernel ? kernelDevice(source, destination, stream) : stream.device;
+  return device && { plan, from: from + fromOffset, to: to + toOffset, device };
+}
+
+/** Whether a kernel can move each element of a side in one piece, if it reaches them. */
+export function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: number): boolean {
+  return buffer.isDeviceAccessible &&
+    (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
+}
+
+/** The one run of bytes that a contiguous copy is. */
+export function runOf({ from, to }: Planned, bytes: number, source: CopySide, destination: CopySide): Run {
+  const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
+  const isPageable = source.buffer.kind === "host" || destination.buffer.kind === "host";
+  return { to, from, bytes, direction, isPageable, peers: devicesBetween(source, destination) };
+}

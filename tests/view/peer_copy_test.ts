@@ -1,0 +1,186 @@
+/** Copies between two devices, whichever can use the other's memory, against copying byte by byte. */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  type CudaDevice,
+  DeviceMemoryResource,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { slice, StridedLayout } from "../../src/layout/mod.ts";
+import { check, fc } from "../support/property.ts";
+import { apart, copiedByHand, meeting, pattern, type Placed } from "./arrays.ts";
+
+const types: { readonly [bytes: number]: string } = { 1: "uint8", 3: "uint8x3", 4: "uint32", 16: "complex128" };
+
+const shapes: fc.Arbitrary<number[]> = fc.oneof(
+  { weight: 3, arbitrary: fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 4 }) },
+  { weight: 1, arbitrary: fc.tuple(fc.integer({ min: 8, max: 40 }), fc.integer({ min: 8, max: 40 })) },
+  { weight: 1, arbitrary: fc.tuple(fc.integer({ min: 2, max: 4 }), fc.constant(600)) },
+);
+
+interface Case {
+  readonly itemsize: number;
+  readonly source: Placed;
+  readonly destination: Placed;
+  /** Whether the device of each side may use the memory of the other. */
+  readonly access: readonly [boolean, boolean];
+  /** Ordinals: where the copy is enqueued, and the home streams of both sides. */
+  readonly stream: number;
+  readonly homes: readonly [number, number];
+  readonly seed: number;
+}
+
+const ordinal = fc.nat(2);
+const cases: fc.Arbitrary<Case> = fc.tuple(shapes, fc.constantFrom(1, 3, 4, 16)).chain(([shape, itemsize]) =>
+  fc.record({
+    itemsize: fc.constant(itemsize),
+    source: fc.oneof(
+      { weight: 4, arbitrary: apart(shape, itemsize) },
+      { weight: 1, arbitrary: meeting(shape, itemsize) },
+    ),
+    destination: apart(shape, itemsize),
+    access: fc.tuple(fc.boolean(), fc.boolean()),
+    stream: ordinal,
+    homes: fc.tuple(ordinal, ordinal),
+    seed: fc.nat(),
+  })
+);
+
+function view(buffer: MemoryBuffer, { layout, offset }: Placed, dtype: string): StridedMemoryView {
+  const { shape, strides } = layout;
+  const start = layout.volume === 0 ? 0 : offset + layout.sliceOffsetInBytes;
+  return StridedMemoryView.fromBuffer(buffer, { shape, strides, dtype, offset: start });
+}
+
+function device(cuda: Cuda, ordinal: number): CudaDevice {
+  return cuda.device(ordinal);
+}
+
+test("a copy between two devices moves each element to its place, with access to each other's memory or without", () => {
+  check(
+    fc.property(cases, ({ itemsize, source, destination, access, stream: where, homes, seed }) => {
+      const reports: string[] = [];
+      const cuda = Cuda.simulate({ devices: 3, seed, check: { onReport: ({ message }) => reports.push(message) } });
+      {
+        using one = device(cuda, homes[0]).createStream();
+        using other = device(cuda, homes[1]).createStream();
+        using stream = device(cuda, where).createStream();
+        const pools = [new DeviceMemoryResource(device(cuda, 0)), new DeviceMemoryResource(device(cuda, 1))];
+        pools.forEach((pool, i) => pool.peerAccessibleBy = access[i] === true ? [1 - i] : []);
+        const [before, after] = [pattern(source.size, seed), pattern(destination.size, seed + 1)];
+        using from = new DeviceMemoryResource(device(cuda, 0)).allocate(source.size, { stream: one });
+        using to = new DeviceMemoryResource(device(cuda, 1)).allocate(destination.size, { stream: other });
+        const pinned = new PinnedMemoryResource(device(cuda, 0));
+        const bytesOf = (buffer: MemoryBuffer) =>
+          StridedMemoryView.fromBuffer(buffer, { shape: [buffer.size], dtype: "uint8" });
+        // Nobody waits: whatever comes next has to be ordered after it.
+        const put = (buffer: MemoryBuffer, bytes: Uint8Array) => {
+          const staging = pinned.allocate(bytes.length);
+          staging.bytes().set(bytes);
+          const order = buffer.device?.createStream() ?? stream;
+          bytesOf(buffer).copyFrom(bytesOf(staging), { stream: order });
+          return { staging, order };
+        };
+        const puts = [put(from, before), put(to, after)];
+        const dtype = types[itemsize] ?? "";
+        const [here, there] = [view(from, source, dtype), view(to, destination, dtype)];
+        there.copyFrom(here, { stream });
+        using result = pinned.allocate(destination.size);
+        using reader = device(cuda, 1).createStream();
+        bytesOf(result).copyFrom(bytesOf(to), { stream: reader });
+        reader.synchronize();
+        assertEquals(
+          result.bytes(),
+          copiedByHand(source, before, destination, after),
+          there.explainCopyFrom(here, { stream }),
+        );
+        for (const { staging, order } of puts) [staging, order].forEach((thing) => thing.close());
+      }
+      cuda.close();
+      assertEquals(reports, []);
+    }),
+    120,
+  );
+});
+
+/** A view on each of two devices, of one pool each. */
+function two(cuda: Cuda, shape: readonly number[], dtypes: readonly [string, string] = ["float32", "float32"]) {
+  const [one, other] = [cuda.device(0), cuda.device(1)];
+  const made = [one, other].map((device, i) => {
+    const dtype = dtypes[i] ?? "";
+    const stream = device.createStream();
+    const buffer = new DeviceMemoryResource(device).allocate(1 << 16, { stream });
+    return { view: StridedMemoryView.fromBuffer(buffer, { shape, dtype }), buffer, stream };
+  });
+  const [from, to] = made;
+  if (from === undefined || to === undefined) throw new Error("two devices");
+  const close = () => made.forEach(({ buffer, stream }) => [buffer, stream].forEach((thing) => thing.close()));
+  return { from: from.view, to: to.view, stream: to.stream, [Symbol.dispose]: close };
+}
+
+test("what is done between two devices is said: sent as it lies, or gathered and spread, or by one kernel with access", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  using pair = two(cuda, [64, 32]);
+  const { from, to } = pair;
+  assertEquals(to.explainCopyFrom(from), "one copy of 8192 bytes by the driver");
+  const wide = StridedLayout.dense([8, 1024], 4).sliced("...", slice(0, 1000));
+  const rows = [from.view({ layout: wide }), to.view({ layout: StridedLayout.dense([8, 1000], 4) })] as const;
+  assertEquals(rows[1].explainCopyFrom(rows[0]), "8 rows of 4000 bytes by the driver");
+  rows[1].copyFrom(rows[0]); // which the driver refuses without access, unless it is told of both devices
+  const turned = [from.permuted([1, 0]), to.reshaped([32, 64])] as const;
+  assertEquals(
+    turned[1].explainCopyFrom(turned[0]),
+    "sent to the other device in one piece, and spread there by a kernel",
+  );
+  const every = from.view({ layout: StridedLayout.dense([64, 64], 4).sliced("...", slice(null, null, 2)) });
+  assertEquals(to.explainCopyFrom(every), "gathered by a kernel, sent to the other device in one piece");
+  new DeviceMemoryResource(cuda.device(1)).peerAccessibleBy = [0];
+  assertEquals(
+    to.explainCopyFrom(every),
+    "a kernel over 2048 words of 4 bytes as 2048, in the order of the destination, on device 0",
+  );
+  new DeviceMemoryResource(cuda.device(1)).peerAccessibleBy = [];
+  new DeviceMemoryResource(cuda.device(0)).peerAccessibleBy = [1];
+  assertEquals(
+    to.explainCopyFrom(every),
+    "a kernel over 2048 words of 4 bytes as 2048, in the order of the destination, on device 1",
+  );
+});
+
+test("elements are converted on the way between two devices, before they are sent if that makes them smaller", () => {
+  const cases = [["float64", "float32", 1], ["uint8", "float64", 1], ["uint8", "float64", 2]] as const;
+  for (const [source, target, step] of cases) {
+    const dtypes = [source, target] as const;
+    using cuda = Cuda.simulate({ devices: 2 });
+    using pair = two(cuda, [40, 30 * step], dtypes);
+    const { stream } = pair;
+    const from = pair.from.sliced("...", slice(null, null, step));
+    const to = pair.to.sliced("...", slice(0, 30)).view({
+      layout: StridedLayout.dense([40, 30], pair.to.dtype.itemsize),
+    });
+    using host = new PinnedMemoryResource(cuda.device(0)).allocate(1 << 16);
+    const onHost = (dtype: string) => StridedMemoryView.fromBuffer(host, { shape: [40, 30], dtype });
+    const numbers = Float64Array.from({ length: 1200 }, (_, i) => i % 250);
+    onHost(dtypes[0]).copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape: [40, 30] }), { convert: true });
+    from.copyFrom(onHost(dtypes[0]));
+    const explained = to.explainCopyFrom(from, { convert: true });
+    assertEquals(
+      explained,
+      source === "float64"
+        ? "gathered by a kernel, sent to the other device in one piece"
+        : `${
+          step === 2 ? "gathered by a kernel, " : ""
+        }sent to the other device in one piece, and spread there by a kernel`,
+    );
+    to.copyFrom(from, { convert: true });
+    onHost(dtypes[1]).copyFrom(to);
+    cuda.devices.forEach((device) => device.synchronize());
+    stream.synchronize();
+    const result = new Float64Array(1200);
+    StridedMemoryView.fromTypedArray(result, { shape: [40, 30] }).copyFrom(onHost(dtypes[1]), { convert: true });
+    assertEquals(result, numbers);
+  }
+});
