@@ -31,6 +31,7 @@ import type { ArrowStreamPointer } from "./arrow_stream.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { Walk } from "./arrow_walk.ts";
 import { ExchangeError } from "./error.ts";
+import { orderGiveBack } from "./order.ts";
 
 /** Structs that a foreign object has handed over. */
 export interface OpenedArrow<Pointers> {
@@ -231,7 +232,7 @@ function release(shared: Shared): (ptr: bigint, stream: CudaStream | null) => vo
   return (_, stream) => {
     if (stream !== null) shared.streams.add(stream);
     if (--shared.users > 0 || shared.moved === 0n) return;
-    for (const one of shared.streams) one.synchronize(); // a producer may free at once: what was enqueued must be done
+    for (const one of shared.streams) orderGiveBack(one);
     releaseArray(shared.moved);
     libc().loading.free(shared.moved);
   };

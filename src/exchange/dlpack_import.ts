@@ -25,6 +25,7 @@ import { callRelease } from "./call_release.ts";
 import { readInt64s, readTensor, type TensorFields } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
+import { orderGiveBack } from "./order.ts";
 
 /**
  * Takes a tensor over.
@@ -106,7 +107,7 @@ function take(
 /** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */
 function giveBack(tensor: bigint, deleter: bigint): Allocation["free"] {
   return (_, stream) => {
-    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done
+    if (stream !== null) orderGiveBack(stream);
     if (deleter !== 0n) callRelease(deleter, tensor);
   };
 }

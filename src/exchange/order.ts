@@ -5,7 +5,7 @@
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkCuda, isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
@@ -79,6 +79,21 @@ function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[
 export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: CudaDevice): boolean {
   if (kind !== "device") return true;
   return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
+}
+
+/**
+ * Before foreign memory is given back to a producer who may free it at once: makes the host wait for everything that
+ * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
+ * stream, too. In a lost context there is nothing left to wait for.
+ */
+export function orderGiveBack(stream: CudaStream): void {
+  try {
+    const { orderEvent } = stream.device;
+    stream.record(orderEvent);
+    orderEvent.synchronize();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

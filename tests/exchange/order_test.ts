@@ -1,8 +1,10 @@
 /** Who waits for whom when memory changes hands: seen by a byte that the one sets and the other must find. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
+  CudaError,
   type CudaStream,
   DeviceMemoryResource,
   ManagedMemoryResource,
@@ -11,7 +13,14 @@ import {
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import { orderConsumer, orderRelease, orderReleases, orderStreams, recordReady } from "../../src/exchange/order.ts";
+import {
+  orderConsumer,
+  orderGiveBack,
+  orderRelease,
+  orderReleases,
+  orderStreams,
+  recordReady,
+} from "../../src/exchange/order.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Streams that do nothing before they must, each with a byte that it sets. */
@@ -142,6 +151,23 @@ test("memory without a home needs no order when it is released", () => {
   const before = simulated.calls("cuCtxRecordEvent");
   orderRelease(buffer);
   assertEquals(simulated.calls("cuCtxRecordEvent"), before);
+});
+
+// Random programs have shown it: waiting for a blocking stream itself leaves out what the default stream holds.
+test("foreign memory is given back after all that its home would wait for, the default stream's work included", () => {
+  const { device, pinned, simulated } = setUp();
+  using home = device.createStream({ nonBlocking: false });
+  using flag = pinned.allocate(1);
+  const seen = flag.bytes().fill(0);
+  flag.fill(1, { stream: home });
+  flag.fill(2, { stream: device.defaultStream });
+  orderGiveBack(home);
+  assertEquals([...seen], [2]);
+  // Where nothing can be waited for any more, that is no reason to keep what is another's.
+  simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  orderGiveBack(home);
+  simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  assertThrows(() => orderGiveBack(home), CudaError, "OUT_OF_MEMORY");
 });
 
 test("one event comes after the homes of any buffers, and of what it takes nothing is left", () => {

@@ -98,6 +98,11 @@ export interface LoanHolder extends Common {
   isOver: boolean;
 }
 
+/** Whether an array is another library's own: it waits for nobody when its consumers release. */
+export function isForeignArray({ from, block }: ArrayHolder): boolean {
+  return from === null && block.resource === "foreign";
+}
+
 /** From whom a holder has the memory. */
 export function giverOf(holder: Holder): Holder | null {
   return holder.kind === "array" ? holder.from?.holder ?? null : holder.of;
@@ -130,7 +135,7 @@ export class Holders {
   get live(): number {
     let live = 0;
     for (const one of this.exports) {
-      if (one.of.block.resource === "foreign" && one.of.from === null) continue; // not ours
+      if (isForeignArray(one.of)) continue; // not ours
       if (!one.isOver && !one.isSecond) live++;
       if (one.hasSchema) live++;
     }
@@ -192,7 +197,7 @@ export class Holders {
   #finish(one: ExportHolder): void {
     one.isOver = true;
     const { of } = one;
-    if (of.home !== null) this.#order.after(of.home, one.mark);
+    if (of.home !== null && !isForeignArray(of)) this.#order.after(of.home, one.mark);
     join(of.mark, one.mark);
     of.pins--;
     this.#goIfUnused(of);
@@ -211,9 +216,9 @@ export class Holders {
       from.holder.guests--;
       return;
     }
-    const isForeign = from.holder.of.block.resource === "foreign" && from.holder.of.from === null;
+    const isForeign = isForeignArray(from.holder.of);
     // Another library may free at once: what was enqueued here must be done.
-    if (isForeign && home !== null) this.#order.hostAfter(this.#order.held(home));
+    if (isForeign && home !== null) this.#order.hostAfter(this.#order.upcoming(home));
     this.release(from.holder, enqueued);
     from.holder.hasSchema = false;
     if (isForeign) this.#finish(from.holder);

@@ -33,6 +33,7 @@ import {
   type ExportHolder,
   type Holder,
   Holders,
+  isForeignArray,
   isPromised,
   type LoanHolder,
   type Origin,
@@ -725,11 +726,6 @@ class Planner {
 
 function via({ kind, id }: Holder): Via {
   return { kind, id };
-}
-
-/** Whether an array is another library's own. */
-function isForeignArray({ from, block }: ArrayHolder): boolean {
-  return from === null && block.resource === "foreign";
 }
 
 /** Which device Arrow says that an array is on; null if that depends on how it came in. */

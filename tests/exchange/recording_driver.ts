@@ -16,6 +16,7 @@ const noted = new Set([
   "cuStreamWaitEvent",
   "cuStreamSynchronize",
   "cuEventRecord",
+  "cuEventSynchronize",
   "cuCtxRecordEvent",
   "cuCtxSynchronize",
   "cuMemAllocFromPoolAsync",

@@ -79,7 +79,7 @@ export const arrowMutations: readonly Mutation[] = [
   ...inFile("src/exchange/arrow_import.ts", [programs, releases, "tests/exchange/arrow_test.ts"], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
-      "    for (const one of shared.streams) one.synchronize(); // a producer may free at once: what was enqueued must be done\n",
+      "    for (const one of shared.streams) orderGiveBack(one);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],

@@ -122,7 +122,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
     ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
     [
-      "    stream?.synchronize(); // a deleter may free at once: what was enqueued here must be done\n",
+      "    if (stream !== null) orderGiveBack(stream);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
@@ -316,6 +316,16 @@ export const exchangeMutations: readonly Mutation[] = [
       "  if (others.length === 0) return first.record();\n",
       "",
       "A stream is made for every export that has one home only.",
+    ],
+    [
+      "    stream.record(orderEvent);\n    orderEvent.synchronize();\n",
+      "    stream.synchronize();\n",
+      "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
+    ],
+    [
+      "    if (!isSticky(error)) throw error;\n",
+      "    throw error;\n",
+      "In a lost context foreign memory is never given back.",
     ],
     [
       "buffer.owner !== undefined || ",
