@@ -87,10 +87,14 @@ export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: 
  * stream, too. In a lost context there is nothing left to wait for.
  */
 export function orderGiveBack(stream: CudaStream): void {
+  const { device } = stream;
   try {
-    const { orderEvent } = stream.device;
-    stream.record(orderEvent);
-    orderEvent.synchronize();
+    const event = device.takeEvent();
+    try {
+      stream.record(event).synchronize();
+    } finally {
+      device.giveEvent(event);
+    }
   } catch (error) {
     if (!isSticky(error)) throw error;
   }

@@ -318,8 +318,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "A stream is made for every export that has one home only.",
     ],
     [
-      "    stream.record(orderEvent);\n    orderEvent.synchronize();\n",
-      "    stream.synchronize();\n",
+      "      stream.record(event).synchronize();\n",
+      "      stream.synchronize();\n",
       "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
     ],
     [
