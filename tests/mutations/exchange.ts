@@ -285,7 +285,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "",
       "Memory is freed under a consumer.",
     ],
-    ["    device.giveEvent(event);\n", "", "Events pile up."],
+    [
+      "    stream.wait(event);\n  } finally {\n    device.giveEvent(event);\n",
+      "    stream.wait(event);\n  } finally {\n",
+      "Events pile up.",
+    ],
     ["    stream.wait(event);\n", "", "Memory is freed under a consumer."],
     [
       "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",

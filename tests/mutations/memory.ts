@@ -80,6 +80,13 @@ export const memoryMutations: readonly Mutation[] = [
     ["!Number.isSafeInteger(bytes) || ", "", "A size that is no whole number is allocated as another one."],
     [" || bytes < 0", "", "A negative size is allocated as an enormous one."],
   ]),
+  ...inFile("src/memory/staging.ts", [programs], [
+    [
+      "stream.device.copy(to, from, bytes,",
+      "(stream.device.siblings[0] ?? stream.device).copy(to, from, bytes,",
+      "A copy goes to the default stream of another device.",
+    ],
+  ]),
   ...inFile("src/memory/reclaim.ts", ["tests/memory/deferred_free_test.ts"], [
     ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
     ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
@@ -165,12 +172,6 @@ export const memoryMutations: readonly Mutation[] = [
       '    if (false) throw new TypeError("Cannot copy device memory without',
       "A copy without a stream is a nameless error.",
     ],
-    [
-      "    stream.device.copy(to, from",
-      "    device.copy(to, from",
-      "A copy goes to the default stream of another device.",
-    ],
-
     [
       "!Number.isInteger(value) || value < 0 || value >= 256 ** width",
       "false",
