@@ -45,7 +45,7 @@ function reach(cuda: Cuda, resource: DeviceMemoryResource): boolean | string {
   source.fill(0x3c, { stream: here });
   there.wait(here);
   try {
-    target.copyFrom(source, { stream: there });
+    peer.copy(target.ptr, source.ptr, 256, "DtoD", there); // as one device's: buffers would go from peer to peer
     target.copyTo(sink, { stream: there });
   } catch (error) {
     if (error instanceof CudaError) return error.codeName;
