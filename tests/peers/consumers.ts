@@ -108,7 +108,7 @@ class Device(Only):
 
 speakers = {"DLPack": Dlpack, "CUDA array interface": Cai, "array interface": Interface, "Arrow": Arrow, "Arrow device": Device}
 
-def only(array, convention): return speakers[convention](array)
+def only(array, convention): return array if convention == "DLPack table" else speakers[convention](array)
 
 def values(data, dtype, shape):
     try: kind = numpy.dtype(dtype)
@@ -393,8 +393,10 @@ export async function runMatrix(
   const cells: Cell[] = [];
   for (const convention of conventions) {
     for (const dtype of dtypes) {
-      const given = await giveAll(space, here, dtype, convention, balance);
-      cells.push({ convention, direction: "to", dtype: dtype.name, outcomes: given });
+      if (convention !== "DLPack table") {
+        const given = await giveAll(space, here, dtype, convention, balance);
+        cells.push({ convention, direction: "to", dtype: dtype.name, outcomes: given });
+      }
       const taken = await takeAll(space, here, dtype, convention, balance, library.makes ?? [4, 8]);
       if (taken.length > 0) cells.push({ convention, direction: "from", dtype: dtype.name, outcomes: taken });
     }

@@ -5,8 +5,14 @@
  * @module
  */
 
-/** A way to hand an array over. */
-export type Convention = "DLPack" | "CUDA array interface" | "array interface" | "Arrow" | "Arrow device";
+/** A way to hand an array over. By a DLPack table of C functions arrays are only taken from a library. */
+export type Convention =
+  | "DLPack"
+  | "DLPack table"
+  | "CUDA array interface"
+  | "array interface"
+  | "Arrow"
+  | "Arrow device";
 
 /** Where the arrays are. */
 export type Place = "cpu" | "gpu";
@@ -107,6 +113,9 @@ def writable(array): return bool(array.flags.writeable)
         parts: dense,
         gives: dense,
       },
+      // Known to no torch before 2.9.
+      { place: "cpu", convention: "DLPack table", dtypes: [], parts: [], gives: [] },
+      { place: "gpu", convention: "DLPack table", dtypes: [], parts: [], gives: [] },
     ],
     code: `
 import torch
@@ -115,6 +124,8 @@ def of(dtype): return getattr(torch, {"complex32": "chalf"}.get(dtype, dtype))
 def take(array, convention):
     return torch.from_dlpack(array) if convention == "DLPack" else torch.as_tensor(array, device="cuda")
 def make(data, dtype, shape, convention):
+    if convention == "DLPack table" and not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        raise TypeError("this torch has no table")
     raw = torch.frombuffer(bytearray(bytes(numpy.asarray(data))), dtype=of(dtype))
     return raw.reshape(tuple(shape)).to("cuda" if place == "gpu" else "cpu")
 def address(array): return array.data_ptr()
