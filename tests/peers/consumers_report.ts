@@ -14,7 +14,7 @@ export function report({ name }: Library, place: Place, { version, asked, cells 
     rows.set(row, [...rows.get(row) ?? [], cell.dtype]);
   }
   const title = `${name} ${version}, ${place === "gpu" ? "GPU" : "CPU"}`;
-  const says = asked.length > 0 ? `By DLPack it asks for ${asked.join(", ")}.\n` : "";
+  const says = asked.length > 0 ? `By DLPack it asks for ${asked.join(", ")}.\n\n` : "";
   const lines = [...rows].map(([row, dtypes]) => {
     const [convention = "", direction = "", outcome = ""] = row.split(" | ");
     return `| ${convention} | ${direction} | ${dtypes.join(", ")} | ${outcome} |`;
