@@ -15,7 +15,7 @@ import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.t
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
 import { PythonError } from "./error.ts";
-import { takeByTable } from "./exchange_table.ts";
+import { offerTable, takeByTable } from "./exchange_table.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { Handle } from "./object.ts";
 import { copyOut } from "./values.ts";
@@ -29,6 +29,7 @@ import { copyOut } from "./values.ts";
 export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);
+  offerTable(python);
   const { none, true: yes, false: no } = python.singletons;
   const numbers = (values: readonly number[]) => python.tuple(values.map((value) => python.integer(BigInt(value))));
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);

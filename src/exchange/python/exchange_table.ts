@@ -12,20 +12,64 @@ import {
   DLPackExchangeAPIHeader,
 } from "../../../bindings/dlpack.ts";
 import { NativeArena, type Out } from "../../ffi/arena.ts";
+import { libc } from "../../ffi/libc.ts";
+import { executable } from "../../ffi/machine_code.ts";
 import { ffiPort } from "../../ffi/port.ts";
 import { struct } from "../../ffi/struct.ts";
 import { cString } from "../../ffi/text.ts";
 import type { NativeFunction } from "../../ffi/types.ts";
+import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { succeeds } from "../call_release.ts";
 import { callDeleter, type ImportOptions } from "../dlpack.ts";
 import { consumerStream, orderStreams } from "../order.ts";
+import { aarch64Call, currentStreamCode, x8664Call } from "./call_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { tablePrelude } from "./prelude_table.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
 
 /** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
 const currentStream = { args: ["i32", "i32", "ptr"], returns: "i32" } as const;
+
+/** The address of our own `managed_tensor_from_py_object_no_sync`; 0n as long as there is none. */
+let ours = 0n;
+
+const offered = new WeakSet<Interpreter>();
+
+/** Offers arrays of ours by a table. Where the system refuses machine code they are handed over by `__dlpack__` alone. */
+export function offerTable(python: Interpreter): void {
+  const { arch } = ffiPort().platform;
+  if (arch === "other" || offered.has(python)) return;
+  offered.add(python);
+  const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
+  python.drop(python.executePrelude(tablePrelude));
+  const encode = arch === "aarch64" ? aarch64Call : x8664Call;
+  const call = (callable: "hand_out" | "take_in") =>
+    encode({
+      PyLong_FromVoidPtr: at("PyLong_FromVoidPtr"),
+      PyObject_CallFunctionObjArgs: at("PyObject_CallFunctionObjArgs"),
+      PyLong_AsVoidPtr: at("PyLong_AsVoidPtr"),
+      Py_DecRef: at("Py_DecRef"),
+      callable: python.helper(callable),
+    });
+  const [give, take, stream] = executable([call("hand_out"), call("take_in"), currentStreamCode[arch]]) ?? [];
+  if (give === undefined || take === undefined || stream === undefined) return;
+  const text = (value: string | null) => value === null ? python.share(python.singletons.none) : python.text(value);
+  const types = DType.all().map(({ name, dlpack: { code, bits, padded }, typestr, arrowFormat }) =>
+    python.tuple([
+      python.text(name),
+      python.integer(BigInt(code)),
+      python.integer(BigInt(bits)),
+      python.share(padded ? python.singletons.true : python.singletons.false),
+      text(typestr),
+      text(arrowFormat),
+    ])
+  );
+  const addresses = [give, take, stream].map((address) => python.integer(address));
+  python.drop(python.callHelper("offer_table", [python.tuple(types), ...addresses]));
+  ours = give;
+}
 
 /** What is used of a table. */
 interface ExchangeTable {
@@ -81,6 +125,8 @@ function readTable(newest: bigint, mayBeMore: boolean): ExchangeTable | null {
     if (version.major === DLPACK_MAJOR_VERSION) {
       const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
       if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
+      // An array of ours comes back by __dlpack__, which orders our stream after its home without another between them.
+      if (managed_tensor_from_py_object_no_sync === ours) return null;
       return {
         mayBeMore,
         fromObject: managed_tensor_from_py_object_no_sync,

@@ -25,6 +25,9 @@ type Helper =
   | "DeviceStream"
   | "hand_over"
   | "is_plain"
+  | "hand_out"
+  | "take_in"
+  | "offer_table"
   | "method"
   | "integer"
   | "pairs"
@@ -38,6 +41,8 @@ export class Interpreter {
   readonly api: Functions<typeof cpython>;
   /** Path of libpython. */
   readonly path: string;
+  /** `dlopen`'s handle of it. */
+  readonly library: bigint;
   /** `3.12.3`. */
   readonly version: string;
   /** None, True and False, which live for ever. */
@@ -59,6 +64,7 @@ export class Interpreter {
   constructor({ path, handle, functions }: NativeLibrary<typeof cpython>) {
     this.api = functions;
     this.path = path;
+    this.library = handle;
     this.version = readCString(functions.opening.Py_GetVersion()).split(" ")[0] ?? "";
     const state = this.api.threads.PyGILState_Ensure();
     try {
@@ -133,6 +139,11 @@ export class Interpreter {
   checkInt(result: number): number {
     if (result === -1) throw this.#error();
     return result;
+  }
+
+  /** Runs statements where the prelude's functions are; the result is None. */
+  executePrelude(code: string): bigint {
+    return this.execute(code, this.#namespace);
   }
 
   /** Runs statements; the result is None. */

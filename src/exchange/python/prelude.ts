@@ -67,6 +67,7 @@ VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTens
 PADDED = 4 # the bit in the flags of a versioned struct for elements of less than a byte that have one each
 deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 lent = {} # copies of structs that a consumer has or may take, with what they keep alive, by address
+contexts = {} # of the devices on which arrays of ours have been, by number
 offered = [] # capsules that nobody had taken when we last looked
 
 @deleter
@@ -97,6 +98,7 @@ class Array(SpeaksArrow):
     def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
         self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
         self.context, self.home = context, home
+        if context is not None: contexts[device[1]] = context
         self.interface = {
             "shape": shape, "strides": strides, "typestr": typestr, "data": (address, readonly), "version": 3,
         }
@@ -124,6 +126,14 @@ class Array(SpeaksArrow):
             raise BufferError("cannot hand over %s to a consumer of DLPack below 1.0, which cannot be told that each element "
                 "has a byte of its own" % self.name)
         self.order(stream)
+        address = self.copied(versioned)
+        capsule = new_capsule(address, b"dltensor_versioned" if versioned else b"dltensor", None)
+        look()
+        with lock: offered.append(capsule)
+        return capsule
+
+    def copied(self, versioned):
+        "Address of a struct over the same memory, which keeps this array until its deleter is called."
         tensor = ctypes.string_at(self.tensor, VERSIONED)
         if not versioned: tensor = tensor[32:] + bytes(LEGACY - 48)
         struct = ctypes.create_string_buffer(tensor, len(tensor))
@@ -131,10 +141,7 @@ class Array(SpeaksArrow):
         at = address + (16 if versioned else 56)
         ctypes.c_void_p.from_address(at).value = ctypes.cast(give_back, ctypes.c_void_p).value
         lent[address] = self, struct
-        capsule = new_capsule(address, b"dltensor_versioned" if versioned else b"dltensor", None)
-        look()
-        with lock: offered.append(capsule)
-        return capsule
+        return address
 
     def order(self, stream):
         if self.device[0] == 1:
