@@ -82,7 +82,7 @@ def allocate(array, kind, code, bits, lanes, shape):
 
 def take_wrong(array, code):
     tensor = ctypes.create_string_buffer(struct.pack("<IIQQQ", 1, 3, 0, 0, 0) + struct.pack(
-        "<QiiiBBHQQQ", 64, code >> 16, 0, 0, code & 0xff, 32, 1, 0, 0, 0))
+        "<QiiiBBHQQQ", 64, code >> 16, 7, 0, code & 0xff, 32, 1, 0, 0, 0))
     back = ctypes.py_object()
     return functions(array)[5](ctypes.addressof(tensor), ctypes.byref(back))
 `;
@@ -152,8 +152,8 @@ test(...needs(missing, "a tensor that cannot be ours is refused with an exceptio
   const { call } = open();
   const wrong = {
     "elements of the DLPack type": 99,
-    "memory of device (2, 0)": 2 << 16 | 2,
-    "memory of device (10, 0)": 10 << 16 | 2,
+    "memory of device (2, 7)": 2 << 16 | 2,
+    "memory of device (10, 7)": 10 << 16 | 2,
   };
   for (const [words, code] of Object.entries(wrong)) {
     const error = assertThrows(() => call("take_wrong", array, code < 1 << 16 ? 1 << 16 | code : code), PythonError);
