@@ -310,6 +310,13 @@ function takePart(
     throw error;
   }
   try {
+    space("look").$call(array).$close();
+  } catch (error) {
+    view.close();
+    if (error instanceof PythonError) return { part, result: "none", why: "the library cannot show its own elements" };
+    throw error;
+  }
+  try {
     using seen = space("look").$call(array);
     const [address, kind, shape, elements] = seen.$value() as [string, string, number[], unknown];
     const is = {
