@@ -79,7 +79,7 @@ function take(
   tensor: DlpackTensor | null,
   options: ImportOptions,
 ): StridedMemoryView {
-  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
+  checkPointer(address, "address");
   const fields = readTensor(address, isVersioned);
   const dtype = readDtype(fields);
   const device = readDevice(fields, options);
@@ -125,13 +125,21 @@ function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
   }
 }
 
+/** Fails unless there can be a struct, or 64-bit integers, at an address. */
+function checkPointer(address: bigint, name: string): void {
+  if (address === 0n) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);
+  if ((address & 7n) === 0n) return;
+  throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
+}
+
 function readLayout(fields: TensorFields, dtype: DType): StridedLayout {
   const { ndim } = fields;
   if (ndim < 0 || ndim > MAX_NDIM) {
     throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: expected 0 to ${MAX_NDIM}`);
   }
-  if (ndim > 0 && fields.shape === 0n) {
-    throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: its shape pointer is NULL`);
+  if (ndim > 0) {
+    checkPointer(fields.shape, "shape pointer");
+    if (fields.strides !== 0n) checkPointer(fields.strides, "strides pointer");
   }
   const shape = readInt64s(fields.shape, ndim);
   const strides = ndim > 0 && fields.strides === 0n ? null : readInt64s(fields.strides, ndim);

@@ -23,8 +23,11 @@ function writeNumbers(values: readonly bigint[]): bigint {
   return address;
 }
 
-/** How a pointer to numbers is given: as it should be, NULL, or to where nothing is (only where it must not be read). */
-type Pointer = "right" | "null" | "nowhere";
+/**
+ * How a pointer to numbers is given: as it should be, NULL, between two addresses, or to where nothing is (only where it
+ * must not be read).
+ */
+type Pointer = "right" | "null" | "odd" | "nowhere";
 
 interface Case {
   readonly kind: Kind;
@@ -77,8 +80,8 @@ const cases: fc.Arbitrary<Case> = fc.record({
     fc.array(steps, { minLength: 64, maxLength: 64 }),
   ),
   pointers: fc.tuple(
-    mostly(fc.constant<Pointer>("right"), fc.constantFrom<Pointer>("null", "nowhere")),
-    mostly(fc.constant<Pointer>("right"), fc.constantFrom<Pointer>("null", "nowhere")),
+    mostly(fc.constant<Pointer>("right"), fc.constantFrom<Pointer>("null", "odd", "nowhere")),
+    mostly(fc.constant<Pointer>("right"), fc.constantFrom<Pointer>("null", "odd", "nowhere")),
   ),
 }).map(({ kind, type: [code = 0, bits = 0], ndim, numbers: [shape, strides], pointers, ...raw }) => {
   // Many axes only of extent 1, mostly: or nearly all such tensors would be refused for their number of elements.
@@ -143,9 +146,15 @@ function spanInBits({ kind, raw, ndim, shape, strides, stridesPointer }: Case): 
   return { min: min * size, end: (max + 1n) * size };
 }
 
+/** Whether a pointer that must be read is at no address of integers. */
+function isOdd({ ndim, shapePointer, stridesPointer }: Case): boolean {
+  return ndim > 0 && (shapePointer === "odd" || stridesPointer === "odd");
+}
+
 /** Whether nothing at all is wrong with a tensor, nor near any limit. */
 function isPlainlyRight(one: Case): boolean {
   if (!isKnown(one) || one.ndim < 0 || one.ndim > 64 || (one.ndim > 0 && one.shapePointer === "null")) return false;
+  if (isOdd(one)) return false;
   if (one.shape.some((extent) => extent < 0n || extent > 100n)) return false;
   if (one.strides.some((stride) => stride < -100n || stride > 100n)) return false;
   const span = spanInBits(one);
@@ -156,7 +165,7 @@ function isPlainlyRight(one: Case): boolean {
 
 /** Fails unless the memory that a view claims has all of the tensor's elements, lies in memory, and no more. */
 function assertSafe(one: Case, view: StridedMemoryView): void {
-  assert(isKnown(one) && one.ndim >= 0 && one.ndim <= 64 && one.shape.every((extent) => extent >= 0n));
+  assert(isKnown(one) && !isOdd(one) && one.ndim >= 0 && one.ndim <= 64 && one.shape.every((extent) => extent >= 0n));
   assertEquals(view.shape.map(BigInt), [...one.shape]);
   if (one.stridesPointer !== "null" && one.ndim > 0) assertEquals(view.strides.map(BigInt), [...one.strides]);
   assertEquals(view.readonly, one.kind === "versioned" && (one.raw.flags & 1n) !== 0n);
@@ -186,6 +195,7 @@ check(
     const pointers = {
       right: { shape: writeNumbers(one.shape), strides: writeNumbers(one.strides) },
       null: { shape: 0n, strides: 0n },
+      odd: { shape: nowhere + 4n, strides: nowhere + 1n },
       nowhere: { shape: nowhere, strides: nowhere },
     };
     writeRaw(ptr, one.kind, {
@@ -231,6 +241,20 @@ for (const major of [0, 2, 3, 2 ** 32 - 1]) {
     message = error.message;
   }
   assertEquals(message.startsWith(`Cannot import a tensor of DLPack ${major}.`), true, message);
+  tensor.take();
+}
+
+// Where no struct can be nothing is read.
+for (const ptr of [0n, nowhere + 1n, nowhere + 4n]) {
+  const tensor = new DlpackTensor(ptr, [1, 3], { isReleased: () => false });
+  let refused = false;
+  try {
+    StridedMemoryView.fromDlpack(tensor);
+  } catch (error) {
+    assertInstanceOf(error, ExchangeError, String(error));
+    refused = true;
+  }
+  assert(refused, `a tensor at ${ptr}`);
   tensor.take();
 }
 console.log(JSON.stringify(tally));

@@ -134,7 +134,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while our work still uses it.",
     ],
     ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
-    ["  if (ndim > 0 && fields.shape === 0n) {\n", "  if (false) {\n", "A shape at NULL is read."],
+    [
+      "  if (address === 0n) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);\n",
+      "",
+      "A shape at NULL is read.",
+    ],
+    ["  if ((address & 7n) === 0n) return;\n", "  return;\n", "A struct between two addresses is read."],
 
     [
       "      if (device.ordinal !== deviceId) {\n",
