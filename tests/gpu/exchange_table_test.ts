@@ -1,0 +1,151 @@
+/**
+ * DLPack's table of C functions on a GPU: torch's tensors come by it, in the order of the stream that torch works on, and
+ * arrays of ours go by it to whoever asks for it, as tvm-ffi does.
+ */
+import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  type CudaDevice,
+  type CudaStream,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  liveExports,
+  Python,
+  PythonError,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython("torch");
+const missing = missingGpus() ?? (typeof found === "string" ? found : null);
+const foundTvm = findPython("torch", "tvm_ffi");
+const missingTvm = missingGpus() ?? (typeof foundTvm === "string" ? foundTvm : null);
+const count = 2 ** 20;
+
+const counting = `
+import torch
+table = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+asked = []
+if not hasattr(torch, "own_dlpack"):
+    torch.own_dlpack = torch.Tensor.__dlpack__
+    def counted(tensor, **options):
+        asked.append(1)
+        return torch.own_dlpack(tensor, **options)
+    torch.Tensor.__dlpack__ = counted
+def make_slowly(count):
+    ballast = torch.zeros(2 ** 28, device="cuda")
+    tensor = torch.zeros(count, dtype=torch.int32, device="cuda")
+    for _ in range(40): ballast.add_(1)
+    return tensor.add_(7)
+def elsewhere(count):
+    with torch.cuda.stream(torch.cuda.Stream()): return make_slowly(count)
+`;
+
+/** Copies that take some milliseconds, so that what is not ordered after them is seen to come too early. */
+function slow(device: CudaDevice, stream: CudaStream): void {
+  const resource = new DeviceMemoryResource(device);
+  using from = resource.allocate(2 ** 28, { stream });
+  using to = resource.allocate(2 ** 28, { stream });
+  for (let i = 0; i < 40; i++) to.copyFrom(from, { stream });
+}
+
+test(...needs(missing, "torch's tensors come by its table, after the work of torch's stream"), async () => {
+  using cuda = Cuda.open();
+  using stream = cuda.device(0).createStream();
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
+  python.run(counting);
+  const hasTable = python.evaluate("table is not None") as boolean;
+  const version = python.evaluate("torch.__version__") as string;
+  const make = python.evaluate("make_slowly");
+  make(4).close();
+  python.run("asked.clear()");
+  for (let i = 0; i < 3; i++) {
+    using tensor = make.$call(count);
+    using view = StridedMemoryView.from(tensor, { stream });
+    assertEquals([view.stream, view.shape, view.dtype.name], [stream, [count], "int32"]);
+    assertEquals(`${view.ptr}`, python.evaluate("lambda tensor: str(tensor.data_ptr())")(tensor), "the same memory");
+    assertEquals([...new Set(Array.from(await view.toTypedArray(), Number))], [7], "after torch's work");
+  }
+  // data_ptr() is asked of the tensor itself: the only arrays that crossed are the three.
+  const asked = python.evaluate("len(asked)") as number;
+  if (hasTable) assert(asked <= 3, `torch ${version} has a table, and was asked by __dlpack__ ${asked} times`);
+  console.log(
+    `torch ${version}: ${hasTable ? "has" : "has no"} table; __dlpack__ was called ${asked} times for 3 views`,
+  );
+});
+
+test(
+  ...needs(missing, "work on a stream that torch has chosen comes first, too, while that is the current one"),
+  async () => {
+    using cuda = Cuda.open();
+    using stream = cuda.device(0).createStream();
+    const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
+    python.run(counting);
+    python.run(`
+chosen = torch.cuda.Stream()
+torch.cuda.set_stream(chosen)
+`);
+    try {
+      const make = python.evaluate("make_slowly");
+      for (let i = 0; i < 3; i++) {
+        using tensor = make.$call(count);
+        using view = StridedMemoryView.from(tensor, { stream });
+        assertEquals([...new Set(Array.from(await view.toTypedArray(), Number))], [7]);
+      }
+    } finally {
+      python.run("torch.cuda.set_stream(torch.cuda.default_stream())");
+    }
+  },
+);
+
+test(...needs(missing, "tensors that are more than their memory are refused, as torch's __dlpack__ does"), () => {
+  using cuda = Cuda.open();
+  using stream = cuda.device(0).createStream();
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
+  python.run("import torch");
+  for (
+    const expression of [
+      "torch.zeros(3, device='cuda', requires_grad=True)",
+      "torch.zeros(3, device='cuda', dtype=torch.complex64).conj()",
+    ]
+  ) {
+    using tensor = python.evaluate(`lambda: ${expression}`).$call();
+    const error = assertThrows(() => StridedMemoryView.from(tensor, { stream }).close(), Error, undefined, expression);
+    assertInstanceOf(error, PythonError, `${expression}: ${error}`);
+  }
+});
+
+test(
+  ...needs(missingTvm, "tvm-ffi gets an array of ours in order, and what it returns is the same memory"),
+  async () => {
+    using cuda = Cuda.open();
+    const device = cuda.device(0);
+    using home = device.createStream();
+    const python = Python.open({ home: typeof foundTvm === "string" ? "" : foundTvm.executable, stream: home });
+    python.run("import torch, tvm_ffi; echo = tvm_ffi.get_global_func('testing.echo')");
+    using buffer = device.memory.allocate(4 * count, { stream: home });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [count], dtype: "int32" });
+    slow(device, home);
+    device.synchronize();
+    buffer.fill(0, { stream: home });
+    slow(device, home);
+    buffer.fill(5, { stream: home, width: 4 }); // late
+    {
+      using returned = python.evaluate("echo").$call(view);
+      using back = StridedMemoryView.from(returned, { stream: home });
+      assertEquals([back.ptr, back.shape, back.device], [view.ptr, [count], device]);
+      // On the default stream, where the consumer works: it must come after the late fill.
+      using host = new HostMemoryResource().allocate(4 * count);
+      const { defaultStream } = device;
+      buffer.copyTo(host, { stream: defaultStream });
+      defaultStream.synchronize();
+      assertEquals([...new Set(new Int32Array(host.bytes().buffer))], [5]);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    python.run("import gc; gc.collect()");
+    assertEquals(liveExports(), 0);
+  },
+);
