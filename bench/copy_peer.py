@@ -1,10 +1,11 @@
-"""Times torch's copy_ on the copies of copy.ts, and prints one JSON object: gigabytes moved per second, read and write together.
+"""Times torch's copy_ on the copies of copy.ts, and prints one JSON object: gigabytes per second, by section.
 
-Run by copy.ts. Needs a GPU and torch.
+Run by copy.ts. Needs a GPU and torch, and two GPUs for the section `devices`.
 """
 
 import json
 import sys
+import time
 
 import torch
 
@@ -12,37 +13,86 @@ REPEATS, ROUNDS = 20, 7
 DTYPES = {1: torch.uint8, 2: torch.int16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
 
 
-def rate(to, source):
-    nbytes = 2 * to.numel() * to.element_size()
-    to.copy_(source)
+def device_rate(nbytes, enqueue):
+    """Of something that is enqueued, by the device's clock."""
+    enqueue()
     times = []
     for _ in range(ROUNDS):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         for _ in range(REPEATS):
-            to.copy_(source)
+            enqueue()
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end) / REPEATS)
     return nbytes / sorted(times)[len(times) // 2] / 1e6
 
 
-def view(shape, axes, step, itemsize):
-    """The source: a permuted or stepped part of a dense array, or a repeated row."""
-    dtype = DTYPES[itemsize]
+def host_rate(nbytes, work):
+    """Of something that is over when it returns, by the host's clock."""
+    work()
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return nbytes / sorted(times)[len(times) // 2] / 1e9
+
+
+def layout_rate(case):
+    shape, step, dtype = case["shape"], case["step"], DTYPES[case["itemsize"]]
     if step == 0:
-        return torch.zeros(shape[1:], dtype=dtype, device="cuda").expand(shape)
-    room = [extent * (step if axis == len(shape) - 1 else 1) for axis, extent in enumerate(shape)]
-    array = torch.zeros(room, dtype=dtype, device="cuda")[..., ::step]
-    return array.permute(axes)
-
-
-cases = json.loads(sys.argv[1])
-rates = []
-for case in cases:
-    source = view(case["shape"], case["axes"], case["step"], case["itemsize"])
+        source = torch.zeros(shape[1:], dtype=dtype, device="cuda").expand(shape)
+    else:
+        room = [extent * (step if axis == len(shape) - 1 else 1) for axis, extent in enumerate(shape)]
+        source = torch.zeros(room, dtype=dtype, device="cuda")[..., ::step].permute(case["axes"])
     to = torch.zeros(source.shape, dtype=source.dtype, device="cuda")
-    rates.append(rate(to, source))
-    del source, to
-    torch.cuda.empty_cache()
-print(json.dumps({"version": torch.__version__, "rates": rates}))
+    return device_rate(2 * to.numel() * to.element_size(), lambda: to.copy_(source))
+
+
+def conversion_rate(case):
+    source = torch.zeros((8192, 4096), dtype=getattr(torch, case["from"]), device="cuda").permute(case["axes"])
+    to = torch.zeros(source.shape, dtype=getattr(torch, case["to"]), device="cuda")
+    return device_rate(to.numel() * (source.element_size() + to.element_size()), lambda: to.copy_(source))
+
+
+def host_rates(nbytes):
+    device = torch.ones(nbytes, dtype=torch.uint8, device="cuda")
+    rates = []
+    for host in (torch.ones(nbytes, dtype=torch.uint8), torch.ones(nbytes, dtype=torch.uint8).pin_memory()):
+        for to, source in ((device, host), (host, device)):
+            def copy():
+                to.copy_(source, non_blocking=host.is_pinned())
+                torch.cuda.synchronize()
+            rates.append(host_rate(nbytes, copy))
+    return rates
+
+
+def between_rate(case):
+    def array(kind, device):
+        if kind == "stepped":
+            return torch.zeros((8192, 2 * 8192), device=device)[:, ::2]
+        dense = torch.zeros((8192, 8192), device=device)
+        return dense.t() if kind == "turned" else dense
+
+    source, to = array(case["from"], "cuda:0"), array(case["to"], "cuda:1")
+
+    def copies():
+        for _ in range(10):
+            to.copy_(source)
+        torch.cuda.synchronize(0)
+        torch.cuda.synchronize(1)
+
+    return host_rate(10 * to.numel() * to.element_size(), copies)
+
+
+SECTIONS = {"layouts": layout_rate, "conversions": conversion_rate, "host": host_rates, "devices": between_rate}
+report = {"version": torch.__version__}
+for section, cases in json.loads(sys.argv[1]).items():
+    if section == "devices" and torch.cuda.device_count() < 2:
+        continue
+    report[section] = []
+    for case in cases:
+        report[section].append(SECTIONS[section](case))
+        torch.cuda.empty_cache()
+print(json.dumps(report))

@@ -19,8 +19,8 @@ export interface CopyKernel {
 
 const threads = 256;
 
-/** Words that each thread of a strided copy moves: all are read before the first is written. */
-const unrolled = 4;
+/** Words that each thread of a strided copy moves, unless asked otherwise: all are read before the first is written. */
+const usual = 4;
 
 /** How a word of so many bytes is moved. */
 const moves: { readonly [word in WordSize]: Access } = {
@@ -88,8 +88,13 @@ function takeApart(ptx: PtxWriter, index: Register, extents: readonly number[], 
   return extents.length === 0 ? [] : [wide(rest), ...parts];
 }
 
-/** A copy in the order of the destination, one word at a time. */
-export function stridedKernel({ axes, word, fromWord, words, conversion }: CopyProblem): CopyKernel {
+/**
+ * A copy in the order of the destination, one word at a time.
+ *
+ * @param unrolled words that each thread moves
+ */
+export function stridedKernel(problem: CopyProblem, unrolled: number = usual): CopyKernel {
+  const { axes, word, fromWord, words, conversion } = problem;
   const ptx = new PtxWriter();
   const { to, from } = pointers(ptx);
   const perBlock = threads * unrolled;

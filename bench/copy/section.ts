@@ -1,0 +1,62 @@
+/**
+ * What the sections of the benchmark of copies share: timing, and tables.
+ *
+ * @module
+ */
+import type { CudaDevice, CudaStream } from "../../mod.ts";
+
+/** What torch reached: gigabytes per second, one for each question of a section. */
+export interface Peer {
+  readonly version?: string;
+  readonly layouts?: readonly number[];
+  readonly conversions?: readonly number[];
+  /** Up and down from ordinary memory, up and down from pinned memory. */
+  readonly host?: readonly (readonly number[])[];
+  readonly devices?: readonly number[];
+}
+
+const REPEATS = 20;
+const ROUNDS = 7;
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
+}
+
+/** Gigabytes per second of something that is enqueued, by the device's clock. */
+export function deviceRate(device: CudaDevice, stream: CudaStream, bytes: number, enqueue: () => void): number {
+  using start = device.createEvent({ timing: true });
+  using end = device.createEvent({ timing: true });
+  enqueue();
+  return bytes / 1e6 / median(Array.from({ length: ROUNDS }, () => {
+    stream.record(start);
+    for (let i = 0; i < REPEATS; i++) enqueue();
+    stream.record(end).synchronize();
+    return end.millisecondsSince(start) / REPEATS;
+  }));
+}
+
+/** Gigabytes per second of something that is over when it returns, by the host's clock. */
+export function hostRate(bytes: number, work: () => void): number {
+  work();
+  return bytes / 1e6 / median(Array.from({ length: 5 }, () => {
+    const start = performance.now();
+    work();
+    return performance.now() - start;
+  }));
+}
+
+/** Begins a table. */
+export function table(title: string, ...columns: readonly string[]): void {
+  console.log(`\n### ${title}\n\n| ${columns.join(" | ")} |\n|${columns.map(() => "---|").join("")}`);
+}
+
+/** A row of it: numbers without places. */
+export function row(...cells: readonly (string | number | undefined)[]): void {
+  const words = cells.map((cell) => typeof cell === "number" ? cell.toFixed(0) : cell ?? "-");
+  console.log(`| ${words.join(" | ")} |`);
+}
+
+/** One number in terms of another. */
+export function ratio(one: number, other: number | undefined): string {
+  return other === undefined ? "-" : (one / other).toFixed(2);
+}
