@@ -75,6 +75,13 @@ export const pythonMutations: readonly Mutation[] = [
       "Elements with gaps between them go out as if they had none.",
     ],
   ]),
+  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
+    [
+      "  if (nameAt === 0n) errors.PyErr_Clear();",
+      "",
+      "What is no capsule leaves an exception behind, and the next call ends the process.",
+    ],
+  ]),
   ...inFile("src/exchange/python/arrow.ts", arrow, [
     [
       "    if (schema !== null) releaseSchema(schema.address);",

@@ -138,11 +138,21 @@ function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
   return address;
 }
 
-/** The tensor in a capsule, taken over as the protocol says. */
-function unpack({ api: { capsules } }: Interpreter, capsule: bigint): DlpackTensor {
-  const name = readCString(capsules.PyCapsule_GetName(capsule));
+/**
+ * The tensor in a capsule, taken over as the protocol says.
+ *
+ * @throws {ExchangeError} if it is no capsule with a tensor
+ */
+function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
+  const { capsules, errors } = python.api;
+  const nameAt = capsules.PyCapsule_GetName(capsule);
+  if (nameAt === 0n) errors.PyErr_Clear(); // no capsule: an exception that stays set makes the next call fail, or worse
+  const name = readCString(nameAt);
   if (name !== "dltensor" && name !== "dltensor_versioned") {
-    throw new ExchangeError(`Cannot import by DLPack: __dlpack__() returned a capsule named "${name}"`);
+    throw new ExchangeError(
+      `Cannot import ${python.show(capsule)}, which __dlpack__() returned: expected a capsule dltensor or ` +
+        "dltensor_versioned",
+    );
   }
   const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
   capsules.PyCapsule_SetName(capsule, usedName(name));

@@ -10,6 +10,7 @@ import type { ForeignArrow, OpenedArrow } from "../arrow_import.ts";
 import { exportSchema } from "../arrow_schema_export.ts";
 import type { ArrowField } from "../arrow_type.ts";
 import { ExchangeError } from "../error.ts";
+import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { type Handle, handleOf } from "./object.ts";
 
@@ -58,7 +59,7 @@ function withCapsules<Pointers>(
     }
     const returned = call(handle, method, requested);
     try {
-      const pointers = pointersOf(method, unpack(python, returned, methods[method]));
+      const pointers = pointersOf(method, unpack(python, returned, method));
       // Whatever was not moved out of the capsules by then is released by them.
       return { pointers, close: () => python.locked(() => python.drop(returned)) };
     } catch (error) {
@@ -88,11 +89,27 @@ function schemaName(): bigint {
   return schemaNameAddress;
 }
 
-/** The addresses in one capsule, or in a tuple of several. */
-function unpack(python: Interpreter, returned: bigint, names: readonly string[]): bigint[] {
+/**
+ * The addresses in one capsule, or in a tuple of several.
+ *
+ * @throws {ExchangeError} if there are no such capsules
+ */
+function unpack(python: Interpreter, returned: bigint, method: keyof typeof methods): bigint[] {
   const { capsules, tuples } = python.api;
-  return names.map((name, i) => {
-    const capsule = names.length === 1 ? returned : python.check(tuples.PyTuple_GetItem(returned, BigInt(i)));
-    return python.check(capsules.PyCapsule_GetPointer(capsule, cString(name)));
-  });
+  const names = methods[method];
+  try {
+    return names.map((name, i) => {
+      const capsule = names.length === 1 ? returned : python.check(tuples.PyTuple_GetItem(returned, BigInt(i)));
+      return python.check(capsules.PyCapsule_GetPointer(capsule, cString(name)));
+    });
+  } catch (cause) {
+    if (!(cause instanceof PythonError)) throw cause;
+    const expected = names.length === 1 ? `a capsule ${names[0]}` : `a tuple of capsules ${names.join(" and ")}`;
+    throw new ExchangeError(
+      `Cannot import ${python.show(returned)}, which ${method}() returned: expected ${expected}`,
+      {
+        cause,
+      },
+    );
+  }
 }

@@ -1,0 +1,84 @@
+/** Producers in Python that return anything but what their protocol says: an error each, and Python is as it was. */
+import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  ArrowArray,
+  ArrowStream,
+  ExchangeError,
+  liveExports,
+  type PyObject,
+  Python,
+  PythonError,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython("numpy", "pyarrow");
+const missing = typeof found === "string" ? found : null;
+
+/** What is returned, as an expression. A capsule whose struct is released, and those of other protocols, among others. */
+const answers = [
+  "5",
+  "None",
+  "(1, 2)",
+  "()",
+  "'text'",
+  "object()",
+  "array.__arrow_c_array__()[::-1]",
+  "array.__arrow_c_array__()[:1]",
+  "array.__arrow_c_array__()[0]",
+  "emptied(array)",
+  "array.__arrow_c_device_array__()",
+  "nameless()",
+  "1 // 0",
+];
+
+const takes: readonly (readonly [name: string, take: (source: unknown) => unknown])[] = [
+  ["an array", (source) => ArrowArray.from(source)],
+  ["a stream", (source) => ArrowStream.from(source)],
+  ["a view", (source) => StridedMemoryView.from(source)],
+  ["a view by Arrow", (source) => StridedMemoryView.fromArrowDevice(source)],
+];
+
+test(...needs(missing, "what a producer returns instead of its capsules is an error, and Python goes on"), () => {
+  const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+  python.run(`
+import ctypes
+import numpy as np, pyarrow as pa
+array = pa.array([1, 2, 3])
+def emptied(array):
+    "Capsules whose structs a consumer has taken."
+    schema, data = array.__arrow_c_array__()
+    pa.Array._import_from_c_capsule(schema, data)
+    return schema, data
+def nameless():
+    "A capsule without a name."
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(8, None, None)
+class Producer:
+    def __init__(self, answer): self.answer = answer
+    def __arrow_c_array__(self, requested_schema=None): return self.answer()
+    def __arrow_c_stream__(self, requested_schema=None): return self.answer()
+    def __dlpack__(self, **options): return self.answer()
+    def __dlpack_device__(self): return 1, 0
+`);
+  const producer: PyObject = python.evaluate("Producer");
+  for (const answer of answers) {
+    using source: PyObject = producer.$call(python.evaluate(`lambda: ${answer}`));
+    for (const [name, take] of takes) {
+      let error: unknown;
+      try {
+        take(source);
+      } catch (caught) {
+        error = caught;
+      }
+      const what = `${name} of ${answer}`;
+      assertInstanceOf(error, answer === "1 // 0" ? PythonError : ExchangeError, `${what}: ${error}`);
+      assertEquals(python.evaluate("len([1, 2])"), 2, what); // an exception that was left set would be raised here
+    }
+  }
+  assertThrows(() => StridedMemoryView.from(producer.$call(python.evaluate("lambda: 5"))), ExchangeError, "capsule");
+  assertEquals(liveExports(), 0);
+});
