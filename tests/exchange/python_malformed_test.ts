@@ -79,6 +79,14 @@ class Producer:
       assertEquals(python.evaluate("len([1, 2])"), 2, what); // an exception that was left set would be raised here
     }
   }
+  for (const answer of ["5", "None", "{}", "{1: 2}", "[('shape', (3,))]", "lambda: 5"]) {
+    python.run(`
+class Described:
+    __array_interface__ = ${answer}
+`);
+    using source: PyObject = python.evaluate("Described").$call();
+    assertThrows(() => StridedMemoryView.from(source), ExchangeError, "array interface", answer);
+  }
   assertThrows(() => StridedMemoryView.from(producer.$call(python.evaluate("lambda: 5"))), ExchangeError, "capsule");
   assertEquals(liveExports(), 0);
 });

@@ -166,7 +166,13 @@ function takeDescribed(python: Interpreter, object: bigint, options: ImportOptio
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
   const owner = new Handle(python, python.share(object));
   try {
-    const description = Object.fromEntries(copyOut(python, attribute, options) as Map<string, unknown>);
+    const copied = copyOut(python, attribute, options);
+    if (!(copied instanceof Map)) {
+      throw new ExchangeError(
+        `Cannot import by the array interface: ${name} is ${python.show(attribute)}, expected a dict`,
+      );
+    }
+    const description: Record<string, unknown> = Object.fromEntries(copied);
     if (!isReadable(description["typestr"])) description["typestr"] = typeName(python, object);
     const take = isCuda ? fromCudaArrayInterface : fromArrayInterface;
     return take({ owner, [name]: description }, options, () => owner.close());
