@@ -173,7 +173,9 @@ function takeDescribed(python: Interpreter, object: bigint, options: ImportOptio
       );
     }
     const description: Record<string, unknown> = Object.fromEntries(copied);
-    if (!isReadable(description["typestr"])) description["typestr"] = typeName(python, object);
+    if (!isReadable(description["typestr"]) && hasDtype(python, object)) {
+      description["typestr"] = typeName(python, object);
+    }
     const take = isCuda ? fromCudaArrayInterface : fromArrayInterface;
     return take({ owner, [name]: description }, options, () => owner.close());
   } catch (error) {
@@ -190,6 +192,10 @@ function isReadable(typestr: unknown): boolean {
   } catch {
     return false;
   }
+}
+
+function hasDtype(python: Interpreter, object: bigint): boolean {
+  return python.api.objects.PyObject_HasAttrString(object, cString("dtype")) === 1;
 }
 
 /** Name of the element type: the types of ml_dtypes have type strings that mean raw bytes, or nothing. */
