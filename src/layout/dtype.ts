@@ -39,6 +39,9 @@ const known: Map<string, DType> = new Map();
 /** Those that DLPack types have stood for, by the parts of these. */
 const knownDLPack: Map<number, DType> = new Map();
 
+/** Those that typed arrays have had, by the names of their classes. */
+const knownArrays: Map<string | undefined, DType> = new Map();
+
 /** The types of typed arrays, by the names of their classes. */
 const typeNames: ReadonlyMap<string | undefined, string> = new Map([
   ["Int8Array", "int8"],
@@ -169,9 +172,14 @@ export class DType {
    * @throws {TypeError} if it is not a typed array
    */
   static fromTypedArray(array: TypedArray): DType {
-    const name = typeNames.get(classNameOf(array));
+    const className = classNameOf(array);
+    const before = knownArrays.get(className);
+    if (before !== undefined) return before;
+    const name = typeNames.get(className);
     if (name === undefined) throw new TypeError(`Expected a typed array, got ${show(array)}`);
-    return DType.from(name);
+    const dtype = DType.from(name);
+    knownArrays.set(className, dtype);
+    return dtype;
   }
 
   /** Every dtype of one lane, sub-byte types padded and packed. */

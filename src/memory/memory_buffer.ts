@@ -224,6 +224,17 @@ export class MemoryBuffer {
   }
 
   /**
+   * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer.
+   *
+   * @throws {TypeError} for one that can be resized, whose memory may move
+   */
+  static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
+    const start = ffiPort().addressOf(owner);
+    const ptr = size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
+    return new MemoryBuffer({ ptr, size, device: null, stream: null, owner, free: forget });
+  }
+
+  /**
    * Address of the first byte; 0n if there are no bytes.
    *
    * @throws {TypeError} if the buffer is closed: a closed buffer has no address to give

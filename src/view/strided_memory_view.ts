@@ -9,7 +9,6 @@ import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_inter
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
 import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
-import { ffiPort } from "../ffi/port.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
@@ -59,6 +58,8 @@ interface Parts {
   readonly readonly: boolean;
   /** Called by `close`: gives an import back. */
   readonly onClose?: () => void;
+  /** Whether the layout is known to lie inside the buffer. */
+  readonly isInside?: boolean;
 }
 
 /**
@@ -86,13 +87,13 @@ export class StridedMemoryView {
   readonly offset: number;
   readonly #onClose: (() => void) | undefined;
 
-  private constructor({ buffer, offset, layout, dtype, readonly, onClose }: Parts) {
+  private constructor({ buffer, offset, layout, dtype, readonly, onClose, isInside }: Parts) {
     if (layout.itemsize !== dtype.itemsize) {
       throw new RangeError(
         `Cannot see elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
       );
     }
-    checkBounds(buffer, offset, layout);
+    if (isInside !== true) checkBounds(buffer, offset, layout);
     this.layout = layout;
     this.dtype = dtype;
     this.readonly = readonly;
@@ -138,14 +139,12 @@ export class StridedMemoryView {
     if (layout.volume !== array.length) {
       throw new RangeError(`Cannot see ${array.length} elements as shape (${layout.shape.join(", ")})`);
     }
-    const { buffer: owner, byteOffset } = array;
+    const { buffer: owner, byteOffset, byteLength } = array;
     if (!(owner instanceof ArrayBuffer)) {
       throw new TypeError("Cannot take the address of shared memory. Copy the array first.");
     }
-    const start = ffiPort().addressOf(owner);
-    const ptr = array.byteLength === 0 ? 0n : start + BigInt(byteOffset);
-    const buffer = MemoryBuffer.fromPointer(ptr, array.byteLength, { owner });
-    return new StridedMemoryView({ buffer, offset: 0, layout, dtype, readonly: false });
+    const buffer = MemoryBuffer.fromArrayBuffer(owner, byteOffset, byteLength);
+    return new StridedMemoryView({ buffer, offset: 0, layout, dtype, readonly: false, isInside: true });
   }
 
   /**
