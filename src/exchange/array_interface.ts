@@ -13,7 +13,7 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
-import { consumerStream, orderStreams } from "./order.ts";
+import { consumerStream, orderBack, orderStreams } from "./order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {
@@ -129,7 +129,7 @@ export function fromCudaArrayInterface(
 /** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */
 function giveBack(producer: CudaStream | null, release?: () => void): Allocation["free"] {
   return (_, stream) => {
-    if (producer !== null && stream !== null) orderStreams(stream, producer);
+    if (producer !== null && stream !== null) orderBack(stream, producer);
     release?.();
   };
 }

@@ -61,12 +61,12 @@ export function exportArrow(
     out.device_id = BigInt(place.id);
     out.sync_event = event === null ? 0n : block.address(eventSlot);
     block.pointers(eventSlot, [event?.handle ?? 0n]);
-    const tree = new ExportedTree(block.tree, root.node, () => {
+    const finish = () => {
       event?.close();
-      orderReleases(held);
       for (const unpin of unpins) unpin();
       releaseDevice?.();
-    });
+    };
+    const tree = new ExportedTree(block.tree, root.node, finish, () => orderReleases(held));
     return new ArrowDeviceArray(field, { array: tree, schema });
   } catch (error) {
     for (const one of undo) one();

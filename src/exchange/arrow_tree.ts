@@ -124,20 +124,25 @@ export class ExportedTree implements LiveExport {
   readonly #memory: TreeMemory;
   readonly #root: TreeNode;
   readonly #finish: () => void;
+  readonly #order: () => boolean;
   #finished = false;
 
-  /** @param finish called once, when no consumer has any part of the tree any more; the memory is given back by then */
-  constructor(memory: TreeMemory, root: TreeNode, finish: () => void) {
+  /**
+   * @param finish called once, when no consumer has any part of the tree any more; the memory is given back by then
+   * @param order called before that: orders what comes after the consumers, or says that it cannot be done now
+   */
+  constructor(memory: TreeMemory, root: TreeNode, finish: () => void, order: () => boolean = () => true) {
     this.address = root.struct === 0 ? memory.address : memory.address + BigInt(root.struct);
     this.#memory = memory;
     this.#root = root;
     this.#finish = finish;
+    this.#order = order;
     addExport(this);
   }
 
   /** Looks whether consumers have released every part, and if so gives the memory back, once. */
   isReleased(): boolean {
-    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true)) {
+    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true) && this.#order()) {
       this.#finished = true;
       removeExport(this);
       this.#memory.free();

@@ -220,11 +220,11 @@ export function exportView(view: StridedMemoryView, where: "host" | "device"): A
     const schema = schemaPool(format, axes).take();
     writeArray(array.piece, shape, data, place, ready?.event ?? null);
     writeSizes(schema.piece, shape);
-    const tree = new ExportedTree(array, array.piece.plan.root, () => {
+    const finish = () => {
       ready?.giveBack();
-      orderRelease(buffer);
       unpin();
-    });
+    };
+    const tree = new ExportedTree(array, array.piece.plan.root, finish, () => orderRelease(buffer));
     const names = new ExportedTree(schema, schema.piece.plan.root, () => {});
     return new ArrowDeviceArray(() => fieldOf(format, shape), { array: tree, schema: names });
   } catch (error) {

@@ -33,13 +33,12 @@ class Export implements TensorHolder {
     return this.#tensor.address;
   }
 
-  /** Looks whether the consumer has released, and if so gives the memory back: in order, once. */
+  /** Looks whether the consumer has released, and if so gives the memory back: in order, once, and when that can be done. */
   isReleased(): boolean {
-    if (!this.#finished && this.#tensor.isReleased) {
+    if (!this.#finished && this.#tensor.isReleased && orderRelease(this.#buffer)) {
       this.#finished = true;
       removeExport(this);
       this.#tensor.free();
-      orderRelease(this.#buffer);
       this.#unpin();
     }
     return this.#finished;

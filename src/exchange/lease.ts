@@ -5,7 +5,7 @@
  */
 import type { CudaStream } from "../cuda/stream.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { orderConsumer, orderStreams } from "./order.ts";
+import { orderBack, orderConsumer } from "./order.ts";
 
 /**
  * A loan: until it ends, work on its stream may use the array. What the array's home stream held when the loan began comes
@@ -50,7 +50,7 @@ export class Lease {
     const { stream } = this;
     const home = this.view.buffer.stream;
     try {
-      if (home !== null) orderStreams(stream, home);
+      if (home !== null) orderBack(stream, home);
     } finally {
       unpin();
       stream.release();

@@ -24,14 +24,26 @@ export function removeExport(one: LiveExport): void {
   live.delete(one);
 }
 
-/** Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too. */
+/**
+ * Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too.
+ * All are looked at, even if one fails, which stays: the first error comes last.
+ */
 function look(): void {
   if (live.size === 0) return;
+  let errors: unknown[];
   let before: number;
   do {
+    errors = [];
     before = live.size;
-    for (const one of live) one.isReleased();
+    for (const one of live) {
+      try {
+        one.isReleased();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
   } while (live.size < before);
+  if (errors.length > 0) throw errors[0];
 }
 
 onReclaim(look);

@@ -4,6 +4,7 @@
  * @module
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
@@ -20,47 +21,79 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
   if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
 }
 
-/**
- * Between two streams whose owners know each other's: makes whatever `after` does next wait for everything enqueued on
- * `before`. In this direction before a consumer begins, and in the other when it is done.
- */
+/** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
 export function orderStreams(before: CudaStream, after: CudaStream): void {
   after.wait(before);
+}
+
+/** When such a consumer is done: whatever the producer's stream does next comes after everything enqueued on its own. */
+export function orderBack(consumer: CudaStream, producer: CudaStream): void {
+  orderOrElse(() => producer.wait(consumer), () => consumer.synchronize());
 }
 
 /**
  * After a consumer on an unknown stream has released: makes the home stream wait for all the work that is enqueued at
  * this moment in the contexts of all devices that can reach the memory, the consumer's included, so that whatever the
  * home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is older than
- * CUDA 12.5 and cannot do it.
+ * CUDA 12.5 and cannot do it. In a lost context there is nothing left to wait for.
+ *
+ * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture
  */
-export function orderRelease(buffer: MemoryBuffer): void {
+export function orderRelease(buffer: MemoryBuffer): boolean {
   const { stream } = buffer;
-  if (stream === null) return;
+  if (stream === null) return true;
+  if (isCapturing(stream.device.driver)) return false;
   for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);
+  return true;
 }
 
 /** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
-export function orderReleases(buffers: Iterable<MemoryBuffer>): void {
+export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
   const users = new Map<CudaStream, Set<CudaDevice>>();
   for (const buffer of buffers) {
     const { stream } = buffer;
     if (stream === null) continue;
+    if (isCapturing(stream.device.driver)) return false;
     const known = users.get(stream);
     if (known === undefined) users.set(stream, new Set(devicesThatReach(buffer, stream)));
     else for (const device of devicesThatReach(buffer, stream)) known.add(device);
   }
   for (const [stream, devices] of users) for (const device of devices) waitForContext(stream, device);
+  return true;
 }
 
 function waitForContext(stream: CudaStream, device: CudaDevice): void {
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
-  if (cuCtxRecordEvent === null) return device.synchronize();
+  const wait = () => device.synchronize();
+  if (cuCtxRecordEvent === null) return orderOrElse(wait, wait);
+  orderOrElse(() =>
+    withEvent(device, (event) => {
+      checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
+      stream.wait(event);
+    }), wait);
+}
+
+/**
+ * Orders what must be: memory is given back next. Where the driver refuses, for want of an event perhaps, the host waits,
+ * which says what is wrong if it is something else. In a lost context there is nothing left to wait for.
+ */
+function orderOrElse(order: () => void, wait: () => void): void {
+  try {
+    order();
+  } catch {
+    try {
+      wait();
+    } catch (error) {
+      if (!isSticky(error)) throw error;
+    }
+  }
+}
+
+function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
   const event = device.takeEvent();
   try {
-    checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
-    stream.wait(event);
+    use(event);
   } finally {
     device.giveEvent(event);
   }
@@ -84,20 +117,11 @@ export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: 
 /**
  * Before foreign memory is given back to a producer who may free it at once: makes the host wait for everything that
  * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
- * stream, too. In a lost context there is nothing left to wait for.
+ * stream, too.
  */
 export function orderGiveBack(stream: CudaStream): void {
   const { device } = stream;
-  try {
-    const event = device.takeEvent();
-    try {
-      stream.record(event).synchronize();
-    } finally {
-      device.giveEvent(event);
-    }
-  } catch (error) {
-    if (!isSticky(error)) throw error;
-  }
+  orderOrElse(() => withEvent(device, (event) => stream.record(event).synchronize()), () => device.synchronize());
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

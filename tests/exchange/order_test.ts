@@ -167,7 +167,11 @@ test("foreign memory is given back after all that its home would wait for, the d
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   orderGiveBack(home);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-  assertThrows(() => orderGiveBack(home), CudaError, "OUT_OF_MEMORY");
+  orderGiveBack(home); // the host waits for the device
+  assertEquals(simulated.calls("cuCtxSynchronize"), 2);
+  simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  simulated.failNth("cuCtxSynchronize", 1, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => orderGiveBack(home), CudaError, "UNKNOWN");
 });
 
 test("one event comes after the homes of any buffers, and of what it takes nothing is left", () => {

@@ -1,13 +1,14 @@
 /** The protective lines of Arrow's part of the room `exchange`: who has an array, until when, and in what order. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const refusals = "tests/exchange/refusals_test.ts";
 const programs = "tests/exchange/programs_test.ts";
 const releases = "tests/exchange/arrow_release_test.ts";
 const streams = "tests/exchange/arrow_stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_export.ts", [programs, releases, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_export.ts", [refusals, releases, programs, "tests/exchange/arrow_test.ts"], [
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
     [
       "    const unpins = [...held].map((buffer) => buffer.pin());\n",
@@ -30,7 +31,7 @@ export const arrowMutations: readonly Mutation[] = [
       "The context goes, and with it the event that a consumer has.",
     ],
     ["      event?.close();\n", "", "Each export leaks an event."],
-    ["      orderReleases(held);\n", "", "Memory is freed while the consumer's work still uses it."],
+    [", () => orderReleases(held)", "", "Memory is freed while the consumer's work still uses it."],
     ["      for (const unpin of unpins) unpin();\n", "", "Memory that was exported is never freed."],
     ["      releaseDevice?.();\n", "", "The context of an export is never given back."],
     [
@@ -60,23 +61,16 @@ export const arrowMutations: readonly Mutation[] = [
     ["      removeExport(this);\n", "", "What was released is looked at for ever."],
     ["      this.#memory.free();\n", "", "Each export leaks its structs."],
     ["      this.#finish();\n", "", "Memory that was exported is never freed."],
-    [
-      "  if (!isOver && (isHeld || wasMoved)) return true;\n",
-      "  if (!isOver && isHeld) return true;\n",
-      "A child that was moved out is freed with its parent.",
-    ],
-    [
-      "  if (!isOver && (isHeld || wasMoved)) return true;\n",
-      "  if (!isOver) return true;\n",
-      "A child that nobody has moved out keeps its parent for ever.",
-    ],
+    [" && this.#order()", "", "Memory is freed while the consumer's work still uses it."],
+    ["(isHeld || wasMoved)", "isHeld", "A child that was moved out is freed with its parent."],
+    [" && (isHeld || wasMoved)", "", "A child that nobody has moved out keeps its parent for ever."],
     [
       "  return node.inner.some((child) => isAlive(words, child, false));\n",
       "  return false;\n",
       "A child that was moved out is freed with its parent.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_import.ts", [programs, releases, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_import.ts", [refusals, releases, programs, "tests/exchange/arrow_test.ts"], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
       "    for (const one of shared.streams) orderGiveBack(one);\n",
@@ -121,25 +115,12 @@ export const arrowMutations: readonly Mutation[] = [
       "  stream?.wait(ready);\n",
       "We read before the producer has written.",
     ],
-    [
-      '  if (kind === "device" && BigInt(device.ordinal) !== id) {\n',
-      "  if (false) {\n",
-      "Memory is used on a device where it is not.",
-    ],
   ]),
   ...inFile("src/exchange/arrow_device.ts", [releases, programs], [
-    [
-      "    untaken.watch(this, this.#held);\n",
-      "",
-      "An array that nobody takes is never released.",
-    ],
+    ["    untaken.watch(this, this.#held);\n", "", "An array that nobody takes is never released."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one array, and release it twice."],
     ["    untaken.unwatch(this, this.#held);\n", "", "The collector releases what a consumer has."],
-    [
-      "    if (!this.#held.closed) releaseBoth(this.take());\n",
-      "    releaseBoth(this.take());\n",
-      "Closing twice is an error.",
-    ],
+    ["    if (!this.#held.closed) releaseBoth", "    releaseBoth", "Closing twice is an error."],
     [
       "    struct(ArrowArrayStruct).at(taken.array).release = 0n;\n",
       "",

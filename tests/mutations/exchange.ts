@@ -1,6 +1,7 @@
 /** The protective lines of the room `exchange`. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const refusals = "tests/exchange/refusals_test.ts";
 const programs = "tests/exchange/programs_test.ts";
 const collection = "tests/memory/collection_test.ts";
 const behaviours = "tests/sim/behaviours_test.ts";
@@ -8,6 +9,7 @@ const behaviours = "tests/sim/behaviours_test.ts";
 /** What can be broken there. */
 export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/exchange/live_exports.ts", [
+    refusals,
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
     "tests/exchange/dlpack_sweep_test.ts",
@@ -15,7 +17,9 @@ export const exchangeMutations: readonly Mutation[] = [
   ], [
     ["  live.add(one);\n", "", "What is out is collected under its consumer."],
     ["  live.delete(one);\n", "", "What was released is looked at for ever."],
-    ["    for (const one of live) one.isReleased();\n", "", "Nobody looks whether a consumer has released."],
+    ["        one.isReleased();\n", "", "Nobody looks whether a consumer has released."],
+    ["        errors.push(error);\n", "        throw error;\n", "One release that fails holds up all others."],
+    ["  if (errors.length > 0) throw errors[0];\n", "", "Nobody learns that a release fails."],
     [
       "  } while (live.size < before);",
       "  } while (false);",
@@ -46,7 +50,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
     ["      removeExport(this);\n", "", "What was released is looked at for ever."],
     ["      this.#tensor.free();\n", "", "Each export leaks its struct."],
-    ["      orderRelease(this.#buffer);\n", "", "Memory is freed while the consumer's work still uses it."],
+    [" && orderRelease(this.#buffer)", "", "Memory is freed while the consumer's work still uses it."],
     ["      this.#unpin();\n", "", "Memory that was exported is never freed."],
     [
       "  if (!versioned && view.dtype.dlpack.padded) {\n",
@@ -178,14 +182,14 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    this.#pool.give(this.#slot);\n", "", "Each export leaks its structs."],
     ["  const unpin = buffer.pin();\n", "  const unpin = () => {};\n", "Memory is freed under a consumer."],
     [
-      "      ready?.giveBack();\n      orderRelease",
-      "      orderRelease",
+      "      ready?.giveBack();\n      unpin",
+      "      unpin",
       "Each export leaks an event, and its context.",
     ],
-    ["      orderRelease(buffer);\n", "", "Memory is freed while the consumer's work still uses it."],
+    [", () => orderRelease(buffer)", "", "Memory is freed while the consumer's work still uses it."],
     [
-      "      orderRelease(buffer);\n      unpin();\n",
-      "      orderRelease(buffer);\n",
+      "      ready?.giveBack();\n      unpin();\n",
+      "      ready?.giveBack();\n",
       "Memory that was exported is never freed.",
     ],
     ["    ready?.giveBack();\n    unpin();\n    throw", "    throw", "An export that fails leaks its memory."],
@@ -214,7 +218,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "We read before the producer has written.",
     ],
     [
-      "    if (producer !== null && stream !== null) orderStreams(stream, producer);\n",
+      "    if (producer !== null && stream !== null) orderBack(stream, producer);\n",
       "",
       "The producer overwrites what our work still reads.",
     ],
@@ -230,7 +234,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
   ]),
-  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts", programs], [
+  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts", refusals, programs], [
     [
       "    stream.retain(); // a closed stream is an error before anything is enqueued\n",
       "",
@@ -251,14 +255,19 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    this.#unpin = undefined;\n", "", "A loan is ended again and again."],
     [
-      "      if (home !== null) orderStreams(stream, home);\n",
+      "      if (home !== null) orderBack(stream, home);\n",
       "",
       "The owner writes, or frees, what the borrower still reads.",
     ],
     ["      unpin();\n", "", "Memory that was lent is never freed."],
     ["      unpin();\n      stream.release();\n", "      unpin();\n", "A borrower's stream is never destroyed."],
   ]),
-  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts", "tests/exchange/dlpack_export_test.ts"], [
+  ...inFile("src/exchange/order.ts", [
+    "tests/exchange/order_test.ts",
+    "tests/exchange/dlpack_export_test.ts",
+    refusals,
+    "tests/exchange/lease_test.ts",
+  ], [
     [
       "  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);\n",
       "",
@@ -281,21 +290,28 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer.",
     ],
     [
-      "  if (cuCtxRecordEvent === null) return device.synchronize();\n",
+      "  if (cuCtxRecordEvent === null) return orderOrElse(wait, wait);\n",
       "  if (cuCtxRecordEvent === null) return;\n",
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      '    checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
+      '      checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
       "",
       "Memory is freed under a consumer.",
     ],
+    ["    device.giveEvent(event);\n", "", "Events pile up."],
+    ["      stream.wait(event);\n", "", "Memory is freed under a consumer."],
     [
-      "    stream.wait(event);\n  } finally {\n    device.giveEvent(event);\n",
-      "    stream.wait(event);\n  } finally {\n",
-      "Events pile up.",
+      "  if (isCapturing(stream.device.driver)) return false;\n  for",
+      "  for",
+      "A release that is seen during a capture spoils it.",
     ],
-    ["    stream.wait(event);\n", "", "Memory is freed under a consumer."],
+    [
+      "    if (isCapturing(stream.device.driver)) return false;\n    const",
+      "    const",
+      "A release that is seen during a capture spoils it.",
+    ],
+    ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
       "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
       "",
@@ -327,14 +343,20 @@ export const exchangeMutations: readonly Mutation[] = [
       "A stream is made for every export that has one home only.",
     ],
     [
-      "      stream.record(event).synchronize();\n",
-      "      stream.synchronize();\n",
+      "(event) => stream.record(event).synchronize()",
+      "() => stream.synchronize()",
       "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
     ],
     [
-      "    if (!isSticky(error)) throw error;\n",
-      "    throw error;\n",
+      "      if (!isSticky(error)) throw error;\n",
+      "      throw error;\n",
       "In a lost context foreign memory is never given back.",
+    ],
+    ["      if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
+    [
+      "  orderOrElse(() => producer.wait(consumer), () => consumer.synchronize());\n",
+      "",
+      "The owner writes, or frees, what the consumer still reads.",
     ],
     [
       "buffer.owner !== undefined || ",

@@ -1,0 +1,163 @@
+/** What the driver refuses, or what comes at the wrong time: nothing is lost, nothing is given back too early, nobody else is held up. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import {
+  ArrowArray,
+  arrowField,
+  Cuda,
+  CudaError,
+  exportArrowStream,
+  HostMemoryResource,
+  liveExports,
+  type MemoryBuffer,
+  SimulatedDriver,
+  StridedMemoryView,
+} from "../../mod.ts";
+
+/** A device, two arrays with a home each, and a third stream. */
+function setUp() {
+  const cuda = Cuda.simulate({ check: { onReport: () => {} } });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const device = cuda.device(0);
+  const streams = Array.from({ length: 3 }, () => device.createStream());
+  const [home = device.defaultStream, second = home, other = home] = streams;
+  const buffers = [home, second].map((stream) => device.memory.allocate(16, { stream }));
+  const views = buffers.map((buffer) => StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" }));
+  const close = () => {
+    const live = liveExports();
+    for (const one of [...buffers, ...streams, cuda]) one.close();
+    const { streams: left, events, allocations, contexts } = simulated.live;
+    assertEquals([left, events, allocations, contexts, live], [0, 0, 0, 0, 0]);
+    assertEquals(cuda.reports.map(({ message }) => message), []);
+  };
+  const [view, another] = views;
+  assert(view !== undefined && another !== undefined);
+  return { cuda, simulated, device, home, other, view, another, buffers, close };
+}
+
+type Setting = ReturnType<typeof setUp>;
+
+/** Two arrays of bytes side by side. */
+function pair({ view, another }: Setting): ArrowArray {
+  const children = [view, another].map((bytes) =>
+    new ArrowArray({ field: arrowField("C"), length: 16, nullCount: 0, buffers: [null, bytes] })
+  );
+  const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
+  return new ArrowArray({ field, length: 16, nullCount: 0, buffers: [null], children });
+}
+
+interface Closable {
+  close(): void;
+}
+
+/** Every way to hand an array over, and to take it. */
+const ways: Readonly<Record<string, (setting: Setting) => Closable>> = {
+  lease: ({ view, other }) => view.borrow(other),
+  dlpack: ({ view, other }) => view.toDlpack({ stream: other }),
+  arrow: ({ view }) => view.toArrowDevice(),
+  "arrow of two": (setting) => pair(setting).toArrowDevice(),
+  "arrow stream": (setting) => exportArrowStream([pair(setting)], { device: true }),
+  "from dlpack": ({ view, other }) => StridedMemoryView.fromDlpack(view, { stream: other }),
+  "from the interface": ({ view, other }) => StridedMemoryView.fromCudaArrayInterface(view, { stream: other }),
+  "from arrow": ({ view, other }) => StridedMemoryView.fromArrowDevice(view, { stream: other }),
+  "from arrow of two": (setting) => ArrowArray.from(pair(setting), { stream: setting.other }),
+};
+
+const calls = ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuStreamCreate", "cuCtxPushCurrent_v2"];
+
+test("an exchange that the driver refuses has taken nothing, and can be tried again", () => {
+  let refused = 0;
+  for (const way of Object.values(ways)) {
+    for (const call of calls) {
+      for (const nth of [1, 2, 3]) {
+        const setting = setUp();
+        setting.simulated.failNth(call, nth, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        try {
+          way(setting).close();
+        } catch (error) {
+          assert(error instanceof CudaError && error.codeName === "CUDA_ERROR_OUT_OF_MEMORY", `${error}`);
+          refused++;
+        }
+        for (let i = 0; i < nth; i++) spend(setting);
+        way(setting).close();
+        setting.close();
+      }
+    }
+  }
+  assert(refused > 30, `only ${refused} refusals`);
+});
+
+/** Makes each of the calls, so that no refusal is left. */
+function spend({ device, home, other }: Setting): void {
+  for (
+    const work of [() => device.createEvent().close(), () => other.wait(home), () => device.createStream().close()]
+  ) {
+    try {
+      work();
+    } catch (error) {
+      assert(error instanceof CudaError, `${error}`);
+    }
+  }
+}
+
+/** Two consumers have released, and nobody has looked. */
+function released(setting: Setting): { readonly exports: readonly { readonly released: boolean }[] } {
+  const exports = [
+    setting.view.toDlpack({ stream: null }),
+    setting.another.toArrowDevice(),
+    pair(setting).toArrowDevice(),
+  ];
+  for (const one of exports) one.close();
+  return { exports };
+}
+
+function freed({ simulated }: Setting, buffers: readonly MemoryBuffer[]): number {
+  for (const buffer of buffers) buffer.close();
+  return simulated.calls("cuMemFreeAsync");
+}
+
+// `liveExports()` in the middle of a capture recorded an event for the context, which ended the capture.
+test("what is released while a stream is captured is given back afterwards, and the capture is whole", () => {
+  const setting = setUp();
+  const { other, buffers, view } = setting;
+  let exports: readonly { readonly released: boolean }[] = [];
+  const graph = other.capture(() => {
+    view.buffer.fill(1, { stream: other });
+    ({ exports } = released(setting));
+    new HostMemoryResource().allocate(8).close();
+    assertEquals(liveExports(), 3); // the schemas order nothing
+    assertEquals(exports.map((one) => one.released), [false, false, false]);
+  });
+  assertEquals(graph.nodes.length, 1);
+  graph.close();
+  assertEquals([liveExports(), exports.map((one) => one.released)], [0, [true, true, true]]);
+  assertEquals(freed(setting, buffers), 2);
+  setting.close();
+});
+
+test("a release that cannot be ordered is tried again at the next look, and holds up no other", () => {
+  const setting = setUp();
+  const { simulated, buffers } = setting;
+  const { exports } = released(setting);
+  // The first of them, twice: a look goes on as long as it finds something.
+  for (const nth of [1, 5]) simulated.failNth("cuCtxRecordEvent", nth, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  for (const nth of [1, 2]) simulated.failNth("cuCtxSynchronize", nth, CUresult.CUDA_ERROR_UNKNOWN);
+  assertThrows(() => liveExports(), CudaError, "cuCtxSynchronize");
+  assertEquals(freed(setting, buffers), 1, "all but the one that is still exported");
+  assertEquals([liveExports(), exports.map((one) => one.released)], [0, [true, true, true]]);
+  assertEquals(simulated.calls("cuMemFreeAsync"), 2);
+  setting.close();
+});
+
+test("in a lost context nothing has to be waited for: what is released is over", () => {
+  const setting = setUp();
+  const { simulated } = setting;
+  const { exports } = released(setting);
+  for (const call of ["cuCtxRecordEvent", "cuCtxSynchronize"]) {
+    for (const nth of [1, 2, 3, 4]) simulated.failNth(call, nth, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  assertEquals([liveExports(), exports.map((one) => one.released)], [0, [true, true, true]]);
+  setting.close();
+});
