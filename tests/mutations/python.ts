@@ -112,11 +112,6 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_fuzz_test.ts"], [
     [
-      '  if (kind === "device" && BigInt(device.ordinal) !== id) {\n',
-      "  if (false) {\n",
-      "An array of another device is taken for one of this.",
-    ],
-    [
       '  walk.pointer(address, "event");\n',
       "",
       "An event is read between addresses.",
