@@ -54,10 +54,11 @@ names = {"view": StridedMemoryView, "array": array, "tensor": tensor, "described
 
 # Each statement is compiled into timeit's own loop, so no call of a Python function is counted.
 statements = {
-    "dlpack": "view.from_dlpack(tensor, stream_ptr=-1)" if tensor is not None else "view.from_dlpack(array, stream_ptr=-1)",
     "dlpack, NumPy": "view.from_dlpack(array, stream_ptr=-1)",
     "array": "view.from_any_interface(array, stream_ptr=-1)",
 }
+if tensor is not None:
+    statements["dlpack"] = "view.from_dlpack(tensor, stream_ptr=-1)"
 if described is not None:
     statements["cuda array interface"] = "view.from_cuda_array_interface(described, stream_ptr=-1)"
 
