@@ -207,6 +207,8 @@ function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): 
   return new PinnedMemoryResource(device).allocate(sizeOf(layout), { stream });
 }
 
-function hostSide({ buffer, offset, layout }: CopySide): { bytes: Uint8Array; offset: number; layout: StridedLayout } {
+function hostSide(
+  { buffer, offset, layout }: CopySide,
+): { bytes: Uint8Array<ArrayBuffer>; offset: number; layout: StridedLayout } {
   return { bytes: buffer.bytes(), offset, layout };
 }

@@ -18,9 +18,59 @@ type Writer = (view: DataView, at: number, value: number) => void;
 export function convertHost(source: HostArray, destination: HostArray, { from, to }: Conversion): void {
   const [into, out] = [viewOf(destination.bytes), viewOf(source.bytes)];
   const move = from.isComplex && (to.isComplex || to.kind === "bool") ? moveComplex(from, to) : moveReal(from, to);
+  const moveRun = runMover(source, destination, { from, to });
   eachRow(source, destination, (fromAt, fromStep, toAt, toStep, count) => {
+    const isRun = fromStep === source.layout.itemsize && toStep === destination.layout.itemsize;
+    if (isRun && count >= longRun && moveRun?.(fromAt, toAt, count) === true) return;
     for (let i = 0; i < count; i++) move(out, fromAt + i * fromStep, into, toAt + i * toStep);
   });
+}
+
+/** From so many elements on making two typed arrays is worth it. */
+const longRun = 32;
+
+/** Moves elements side by side, unless they are not aligned as typed arrays must be. */
+type RunMover = (fromAt: number, toAt: number, count: number) => boolean;
+
+/** Between the types of which assigning one typed array to another keeps to the rules, and is several times faster. */
+function runMover(source: HostArray, destination: HostArray, { from, to }: Conversion): RunMover | null {
+  const isAssignment = from.isComplex === to.isComplex && (to.kind === "float" || (isInteger(to) && isInteger(from)));
+  const [From, To] = [numbersOf(from), numbersOf(to)];
+  if (!isAssignment || From === null || To === null) return null;
+  const parts = to.isComplex ? 2 : 1;
+  const [out, into] = [source.bytes, destination.bytes];
+  return (fromAt, toAt, count) => {
+    const [start, target] = [out.byteOffset + fromAt, into.byteOffset + toAt];
+    if (start % From.BYTES_PER_ELEMENT !== 0 || target % To.BYTES_PER_ELEMENT !== 0) return false;
+    new To(into.buffer, target, count * parts).set(new From(out.buffer, start, count * parts));
+    return true;
+  };
+}
+
+/** The typed array whose elements are JavaScript's numbers, and the very numbers or parts of a type; null if there is none. */
+function numbersOf({ kind, bits }: NumberType) {
+  switch (`${kind}${bits}` as const) {
+    case "int8":
+      return Int8Array;
+    case "uint8":
+      return Uint8Array;
+    case "int16":
+      return Int16Array;
+    case "uint16":
+      return Uint16Array;
+    case "int32":
+      return Int32Array;
+    case "uint32":
+      return Uint32Array;
+    case "float16":
+      return Float16Array;
+    case "float32":
+      return Float32Array;
+    case "float64":
+      return Float64Array;
+    default:
+      return null;
+  }
 }
 
 type Move = (from: DataView, fromAt: number, to: DataView, toAt: number) => void;

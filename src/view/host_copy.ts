@@ -7,7 +7,7 @@ import { StridedLayout } from "../layout/mod.ts";
 
 /** An array in host memory. */
 export interface HostArray {
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   /** Where in `bytes` offset 0 of the layout lies. */
   readonly offset: number;
   readonly layout: StridedLayout;

@@ -59,7 +59,7 @@ def array(address, count, name):
         const room = (size: number) => new Uint8Array(new ArrayBuffer(count * size));
         const [source, ours, theirs] = [room(bytesOf(from)), room(bytesOf(to)), room(bytesOf(to))];
         values.forEach((value, i) => read.write(new DataView(source.buffer), i * bytesOf(from), value));
-        const side = (bytes: Uint8Array, { itemsize }: DType) => ({
+        const side = (bytes: Uint8Array<ArrayBuffer>, { itemsize }: DType) => ({
           bytes,
           offset: 0,
           layout: StridedLayout.dense([count], itemsize),
