@@ -272,7 +272,8 @@ test(...perTorch("functions of torch take views and return views, on the stream 
     using linear: PyObject = torch["nn"].Linear.$call(3, 1).cuda.$call();
     const needsGradient = linear(view);
     assertEquals(typeof needsGradient, "function", "a tensor that needs a gradient stays in Python");
-    assertEquals([...needsGradient.detach().shape], [2, 1]);
+    using detached: StridedMemoryView = needsGradient.detach();
+    assertEquals([...detached.shape], [2, 1]);
   }
   buffer.close();
   assertEquals(await stillLent(python), 0);
@@ -346,6 +347,26 @@ def make_slowly(count):
     assertEquals(view.stream, stream);
     assertEquals([...new Set(Array.from(await view.toTypedArray(), Number))], [7]);
   }
+});
+
+test(...perTorch("memory of a Cuda that is checked goes to torch and comes back, and nothing is reported"), async () => {
+  const python = open();
+  const torch = python.import("torch");
+  const reports: string[] = [];
+  const cuda = Cuda.open({ check: { onReport: ({ message }) => reports.push(message) } });
+  {
+    using home = cuda.device(0).createStream();
+    using host = new HostMemoryResource().allocate(8);
+    host.bytes().set(new Uint8Array(Float32Array.of(1, 2).buffer));
+    using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(8, { stream: home });
+    buffer.copyFrom(host, { stream: home });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "float32" });
+    using doubled: StridedMemoryView = torch["add"](view, view);
+    assertEquals(Array.from(await doubled.toTypedArray(), Number), [2, 4]);
+  }
+  assertEquals(await stillLent(python), 0);
+  cuda.close();
+  assertEquals(reports, []);
 });
 
 test(...perTorch("what does not fit is refused: no stream, stream 0, memory of a simulated GPU"), () => {

@@ -39,7 +39,16 @@ export interface ScriptResult {
 export function startScript(url: URL, options: ScriptOptions, stdio: SpawnOptions["stdio"] = "pipe"): ChildProcess {
   const { args = [], env = {}, gc = false, timeout = 60_000 } = options;
   const flags = process.versions["bun"] === undefined
-    ? ["run", "-A", "--no-check", "--quiet", ...(gc ? ["--v8-flags=--expose-gc"] : [])]
+    // What is installed is used as it is: a machine with GPUs may have no network.
+    ? [
+      "run",
+      "-A",
+      "--no-check",
+      "--quiet",
+      "--no-lock",
+      "--node-modules-dir=manual",
+      ...(gc ? ["--v8-flags=--expose-gc"] : []),
+    ]
     : gc
     ? ["--expose-gc"]
     : [];

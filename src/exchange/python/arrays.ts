@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOf } from "../../cuda/checking.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
 import { libcuda } from "../../cuda/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
@@ -77,7 +78,7 @@ const cudaBound = new WeakSet<Interpreter>();
  */
 export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const { functions, handle } = openLibrary(libcuda);
-  if (device.driver !== functions) {
+  if ((checkOf(device.driver)?.inner ?? device.driver) !== functions) {
     throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
   }
   if (cudaBound.has(python)) return;
