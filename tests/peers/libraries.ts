@@ -238,7 +238,13 @@ def make(data, dtype, shape, convention): raise TypeError("a StridedMemoryView o
 def address(array): return array.ptr
 def kind(array): return str(array.dtype)
 def shape(array): return tuple(array.shape)
-def elements(array): return None
+def elements(array):
+    if place == "gpu": return None
+    if 0 in array.shape: return b""
+    kind = numpy.dtype(array.dtype)
+    strides = tuple(stride * kind.itemsize for stride in array.strides) if array.strides else None
+    said = {"version": 3, "data": (array.ptr, True), "shape": tuple(array.shape), "typestr": kind.str, "strides": strides}
+    return numpy.asarray(type("Described", (), {"__array_interface__": said})()).tobytes()
 def writable(array): return not array.readonly
 `,
   },
