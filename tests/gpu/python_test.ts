@@ -349,25 +349,28 @@ def make_slowly(count):
   }
 });
 
-test(...perTorch("memory of a Cuda that is checked goes to torch and comes back, and nothing is reported"), async () => {
-  const python = open();
-  const torch = python.import("torch");
-  const reports: string[] = [];
-  const cuda = Cuda.open({ check: { onReport: ({ message }) => reports.push(message) } });
-  {
-    using home = cuda.device(0).createStream();
-    using host = new HostMemoryResource().allocate(8);
-    host.bytes().set(new Uint8Array(Float32Array.of(1, 2).buffer));
-    using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(8, { stream: home });
-    buffer.copyFrom(host, { stream: home });
-    const view = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "float32" });
-    using doubled: StridedMemoryView = torch["add"](view, view);
-    assertEquals(Array.from(await doubled.toTypedArray(), Number), [2, 4]);
-  }
-  assertEquals(await stillLent(python), 0);
-  cuda.close();
-  assertEquals(reports, []);
-});
+test(
+  ...perTorch("memory of a Cuda that is checked goes to torch and comes back, and nothing is reported"),
+  async () => {
+    const python = open();
+    const torch = python.import("torch");
+    const reports: string[] = [];
+    const cuda = Cuda.open({ check: { onReport: ({ message }) => reports.push(message) } });
+    {
+      using home = cuda.device(0).createStream();
+      using host = new HostMemoryResource().allocate(8);
+      host.bytes().set(new Uint8Array(Float32Array.of(1, 2).buffer));
+      using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(8, { stream: home });
+      buffer.copyFrom(host, { stream: home });
+      const view = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "float32" });
+      using doubled: StridedMemoryView = torch["add"](view, view);
+      assertEquals(Array.from(await doubled.toTypedArray(), Number), [2, 4]);
+    }
+    assertEquals(await stillLent(python), 0);
+    cuda.close();
+    assertEquals(reports, []);
+  },
+);
 
 test(...perTorch("what does not fit is refused: no stream, stream 0, memory of a simulated GPU"), () => {
   const python = open();
