@@ -13,7 +13,7 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
-import { consumerStream, orderBack, orderStreams } from "./order.ts";
+import { consumerStream, orderBack, orderHost, orderStreams } from "./order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {
@@ -43,8 +43,14 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
   return Reflect.get(source, name) !== undefined;
 }
 
-/** Describes a view of host memory. */
+/** Describes a view of host memory, when what its home stream holds is done: the description has no stream to wait for. */
 export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
+  const described = describe(view);
+  orderHost(view.buffer);
+  return described;
+}
+
+function describe(view: StridedMemoryView): ArrayInterface {
   const { dtype, layout, shape, ptr, readonly } = view;
   if (dtype.typestr === null) {
     throw new ExchangeError(
@@ -64,7 +70,7 @@ export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterfac
     );
   }
   const stream = view.stream === null ? null : nameOf(view.stream, view.device);
-  return { ...toArrayInterface(view), stream };
+  return { ...describe(view), stream };
 }
 
 /** The handle by which a consumer on a device finds a stream. */

@@ -21,7 +21,7 @@ import { exportSchema } from "./arrow_schema_export.ts";
 import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
 import { ExchangeError } from "./error.ts";
 import { lookIfMany } from "./live_exports.ts";
-import { orderReleases, recordReady } from "./order.ts";
+import { orderHost, orderReleases, recordReady } from "./order.ts";
 
 /**
  * Exports an array.
@@ -171,9 +171,9 @@ function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
 
 /** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
 export function onHost(buffers: Iterable<StridedMemoryView>): Place {
-  const streams = new Set<CudaStream | null>();
+  const held = new Map<CudaStream | null, MemoryBuffer>(); // one for each home
   for (const { buffer } of buffers) {
-    streams.add(buffer.stream);
+    held.set(buffer.stream, buffer);
     if (!buffer.isHostAccessible) {
       throw new ExchangeError(
         "Cannot export device memory by the Arrow C data interface, which is for host memory. Use " +
@@ -181,6 +181,6 @@ export function onHost(buffers: Iterable<StridedMemoryView>): Place {
       );
     }
   }
-  for (const stream of streams) stream?.synchronize();
+  for (const buffer of held.values()) orderHost(buffer);
   return cpu;
 }

@@ -19,7 +19,8 @@ export interface ToDlpackOptions {
   /**
    * The stream on which the consumer will use the memory: it is made to wait for what the producer has enqueued. A
    * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted. Default:
-   * the legacy default stream, as DLPack says. Host memory takes none.
+   * the legacy default stream, as DLPack says. Host memory takes none: by default page-locked memory is waited for, until
+   * its home stream has passed what it holds.
    */
   readonly stream?: CudaStream | bigint | null;
   /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. Default 1.3. */

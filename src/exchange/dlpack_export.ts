@@ -12,7 +12,7 @@ import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { addExport, lookIfMany, removeExport } from "./live_exports.ts";
-import { consumerStream, orderConsumer, orderRelease } from "./order.ts";
+import { consumerStream, orderConsumer, orderHost, orderRelease } from "./order.ts";
 
 /** A tensor that is out. */
 class Export implements TensorHolder {
@@ -71,6 +71,7 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
     );
   }
   lookIfMany();
+  if (view.device === null && options.stream === undefined) orderHost(view.buffer);
   if (mustMove || copy === true) return exportCopy(view, versioned, options);
   if (view.readonly && !versioned) {
     throw new ExchangeError(

@@ -21,6 +21,14 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
   if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
 }
 
+/**
+ * Before a consumer on the host begins, which has no stream that could wait: the host waits for everything that comes
+ * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
+ */
+export function orderHost({ stream }: MemoryBuffer): void {
+  if (stream !== null) waitAsNext(stream);
+}
+
 /** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
 export function orderStreams(before: CudaStream, after: CudaStream): void {
   after.wait(before);
@@ -28,7 +36,7 @@ export function orderStreams(before: CudaStream, after: CudaStream): void {
 
 /** When such a consumer is done: whatever the producer's stream does next comes after everything enqueued on its own. */
 export function orderBack(consumer: CudaStream, producer: CudaStream): void {
-  orderOrElse(() => producer.wait(consumer), () => consumer.synchronize());
+  orderOrElse(() => producer.wait(consumer), () => consumer.device.synchronize());
 }
 
 /**
@@ -90,6 +98,11 @@ function orderOrElse(order: () => void, wait: () => void): void {
   }
 }
 
+/** Waits for what the next work of a stream would wait for. */
+function waitAsNext(stream: CudaStream): void {
+  withEvent(stream.device, (event) => stream.record(event).synchronize());
+}
+
 function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
   const event = device.takeEvent();
   try {
@@ -120,8 +133,7 @@ export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: 
  * stream, too.
  */
 export function orderGiveBack(stream: CudaStream): void {
-  const { device } = stream;
-  orderOrElse(() => withEvent(device, (event) => stream.record(event).synchronize()), () => device.synchronize());
+  orderOrElse(() => waitAsNext(stream), () => stream.device.synchronize());
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

@@ -34,10 +34,16 @@ import { type Named, type Run, runsOf, Streams } from "./programs_streams.ts";
 import { layout, moveRaw, pointerAt, type RawArray, readRawArray, releaseRaw } from "./raw_arrow.ts";
 import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
 
-/** Runs a program; closes everything, the Cuda included. @returns what the reads have brought */
-export function runProgram(cuda: Cuda, program: Program): number[][] {
+/**
+ * Runs a program; closes everything, the Cuda included.
+ *
+ * @param without leaves out the `order` step of this number, from 0
+ * @returns what the reads have brought
+ */
+export function runProgram(cuda: Cuda, program: Program, without: number | null = null): number[][] {
   const run = new ProgramRun(cuda, program);
-  for (const step of program.steps) run.take(step);
+  let orders = 0;
+  for (const step of program.steps) if (step.do !== "order" || orders++ !== without) run.take(step);
   drainFrees(); // of memory that the driver does not free in stream order
   return run.results;
 }

@@ -7,7 +7,7 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, liveExports, type Schedule, SimulatedDriver } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
-import { check, fc } from "../support/property.ts";
+import { check, fc, scaled } from "../support/property.ts";
 import { type Program, reference } from "./programs.ts";
 import { programs } from "./programs_plan.ts";
 import { runProgram } from "./programs_run.ts";
@@ -52,3 +52,23 @@ for (const schedule of schedules) {
     },
   );
 }
+
+test(
+  "programs wait for nothing that is promised: most of the waits in them are reported if they are missing",
+  patiently,
+  () => {
+    const generated = fc.sample(programs(), { numRuns: Math.max(60, scaled(60)), seed: 4 });
+    let [removed, reported] = [0, 0];
+    for (const [seed, program] of generated.entries()) {
+      const orders = program.steps.filter((step) => step.do === "order").length;
+      for (let without = 0; without < orders; without++) {
+        const { cuda } = simulate(program, "latest", seed);
+        runProgram(cuda, program, without);
+        removed++;
+        if (cuda.reports.length > 0) reported++;
+      }
+    }
+    assert(removed > 50, `${removed} waits to remove are too few to tell`);
+    assert(reported > 0.6 * removed, `only ${reported} of ${removed} missing waits were reported`);
+  },
+);

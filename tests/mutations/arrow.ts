@@ -1,6 +1,7 @@
 /** The protective lines of Arrow's part of the room `exchange`: who has an array, until when, and in what order. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const host = "tests/exchange/host_consumers_test.ts";
 const refusals = "tests/exchange/refusals_test.ts";
 const programs = "tests/exchange/programs_test.ts";
 const releases = "tests/exchange/arrow_release_test.ts";
@@ -8,7 +9,7 @@ const streams = "tests/exchange/arrow_stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_export.ts", [refusals, releases, programs, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_export.ts", [refusals, host, releases, programs, "tests/exchange/arrow_test.ts"], [
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
     [
       "    const unpins = [...held].map((buffer) => buffer.pin());\n",
@@ -43,7 +44,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["    if (event !== null) undo.push(() => event.close());\n", "", "An export that fails leaks its event."],
     ["    if (releaseDevice !== undefined) undo.push(releaseDevice);\n", "", "An export that fails keeps the context."],
     [
-      "  for (const stream of streams) stream?.synchronize();\n",
+      "  for (const buffer of held.values()) orderHost(buffer);\n",
       "",
       "A consumer on the host reads before a stream has written.",
     ],

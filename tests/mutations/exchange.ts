@@ -1,6 +1,7 @@
 /** The protective lines of the room `exchange`. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const host = "tests/exchange/host_consumers_test.ts";
 const refusals = "tests/exchange/refusals_test.ts";
 const programs = "tests/exchange/programs_test.ts";
 const collection = "tests/memory/collection_test.ts";
@@ -37,6 +38,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/exchange/dlpack_export.ts", [
+    host,
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_copy_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
@@ -50,6 +52,11 @@ export const exchangeMutations: readonly Mutation[] = [
     ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
     ["      removeExport(this);\n", "", "What was released is looked at for ever."],
     ["      this.#tensor.free();\n", "", "Each export leaks its struct."],
+    [
+      "  if (view.device === null && options.stream === undefined) orderHost(view.buffer);\n",
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
     [" && orderRelease(this.#buffer)", "", "Memory is freed while the consumer's work still uses it."],
     ["      this.#unpin();\n", "", "Memory that was exported is never freed."],
     [
@@ -211,7 +218,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Elements before the first one lie outside of the memory that is vouched for.",
     ],
   ]),
-  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts"], [
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts", host, programs], [
     [
       "  if (home !== null && producer !== null) orderStreams(producer, home);\n",
       "",
@@ -229,6 +236,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Stream 0, which the protocol forbids, is taken for the default stream.",
     ],
     ["handle || CU_STREAM_LEGACY", "handle", "A consumer is told stream 0, which the protocol forbids."],
+    ["  orderHost(view.buffer);\n", "", "A consumer on the host reads before a stream has written."],
     ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
@@ -266,6 +274,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/order_test.ts",
     "tests/exchange/dlpack_export_test.ts",
     refusals,
+    host,
     "tests/exchange/lease_test.ts",
   ], [
     [
@@ -354,7 +363,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
     [
-      "  orderOrElse(() => producer.wait(consumer), () => consumer.synchronize());\n",
+      "  if (stream !== null) waitAsNext(stream);\n",
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
+    [
+      "  orderOrElse(() => producer.wait(consumer), () => consumer.device.synchronize());\n",
       "",
       "The owner writes, or frees, what the consumer still reads.",
     ],
