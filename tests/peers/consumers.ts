@@ -26,11 +26,11 @@ import type { Convention, Library, Place } from "./libraries.ts";
 /**
  * What came of one part of an array. `none`: it cannot be made, or cannot be said in the convention; `refused`: whoever
  * should take it does not; `copied`: the library makes a copy; `kept`: the library never lets go; `wrong`: it is taken, and
- * is not what was handed over.
+ * is not what was handed over; `died`: the process has ended.
  */
 export interface Outcome {
   readonly part: string;
-  readonly result: "ok" | "none" | "refused" | "copied" | "kept" | "wrong";
+  readonly result: "ok" | "none" | "refused" | "copied" | "kept" | "wrong" | "died";
   readonly why: string;
 }
 
@@ -92,6 +92,7 @@ class Dlpack(Only):
 
 class Cai(Only):
     __cuda_array_interface__ = property(lambda self: self.array.__cuda_array_interface__)
+    dtype = property(lambda self: self.array.dtype)
 
 class Interface(Only):
     __array_interface__ = property(lambda self: self.array.__array_interface__)
@@ -387,29 +388,50 @@ function load(python: Python, { code }: Library, place: Place): Space {
   };
 }
 
-/** Tries everything with a library. */
+/** What is tried next. */
+export type Trial = Omit<Cell, "outcomes">;
+
+/** What a run says as it goes on, so that what it came to is known if a library ends the process. */
+export type Event =
+  | { readonly version: string }
+  | { readonly trial: Trial }
+  | { readonly cell: Cell }
+  | { readonly asked: readonly string[] };
+
+/**
+ * Tries everything with a library.
+ *
+ * @param without trials that are left out
+ */
 export async function runMatrix(
   python: Python,
   library: Library,
-  conventions: readonly Convention[],
-  cuda: Cuda | null,
-): Promise<Matrix> {
+  place: { readonly cuda: Cuda | null; readonly conventions: readonly Convention[] },
+  without: readonly Trial[],
+  say: (event: Event) => void,
+): Promise<void> {
+  const { cuda, conventions } = place;
   const space = load(python, library, cuda === null ? "cpu" : "gpu");
+  say({ version: String(space("version")) });
   const here = new Here(cuda);
   const balance = new Balance(python);
-  const cells: Cell[] = [];
-  for (const convention of conventions) {
-    for (const dtype of dtypes) {
-      if (convention !== "DLPack table") {
-        const given = await giveAll(space, here, dtype, convention, balance);
-        cells.push({ convention, direction: "to", dtype: dtype.name, outcomes: given });
-      }
-      const taken = await takeAll(space, here, dtype, convention, balance, library.makes ?? [4, 8]);
-      if (taken.length > 0) cells.push({ convention, direction: "from", dtype: dtype.name, outcomes: taken });
-    }
+  for (const trial of conventions.flatMap(trialsOf)) {
+    if (without.some((one) => JSON.stringify(one) === JSON.stringify(trial))) continue;
+    say({ trial });
+    const { convention, direction } = trial;
+    const dtype = DType.from(trial.dtype);
+    const outcomes = direction === "to"
+      ? await giveAll(space, here, dtype, convention, balance)
+      : await takeAll(space, here, dtype, convention, balance, library.makes ?? [4, 8]);
+    say({ cell: { ...trial, outcomes } });
   }
   using names = space("sorted").$call(space("asked"));
-  return { version: String(space("version")), asked: names.$value() as string[], cells };
+  say({ asked: names.$value() as string[] });
+}
+
+function trialsOf(convention: Convention): Trial[] {
+  const directions = convention === "DLPack table" ? ["from"] as const : ["to", "from"] as const;
+  return dtypes.flatMap(({ name: dtype }) => directions.map((direction) => ({ convention, direction, dtype })));
 }
 
 async function giveAll(

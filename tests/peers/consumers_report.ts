@@ -33,6 +33,8 @@ function summary({ outcomes }: Cell): string {
       ? `refused: ${clean(why)}`
       : result === "wrong"
       ? `WRONG: ${clean(why)}`
+      : result === "died"
+      ? `THE PROCESS ENDS: ${clean(why)}`
       : clean(why);
     reasons.set(key, [...reasons.get(key) ?? [], part]);
   }
@@ -44,7 +46,10 @@ function summary({ outcomes }: Cell): string {
 
 /** A reason in one cell of a table, without numbers that differ from type to type. */
 function clean(why: string): string {
-  return why.replace(/[|`\n]/g, " ").replace(/\b(code:?|type code|bits|element) \d+/g, "$1 ...").slice(0, 120);
+  return why.replace(/[|`\n]/g, " ").replace(/\. Did you mean: .*$/, "").replace(
+    /\b(code:?|type code|bits|element) \d+/g,
+    "$1 ...",
+  ).slice(0, 120);
 }
 
 /** What must not be: anything wrong, and anything refused that the library is known to take. */
@@ -57,7 +62,8 @@ export function failures({ name, known }: Library, place: Place, { cells }: Matr
     const parts = cell.direction === "to" ? expected?.parts : expected?.gives;
     for (const outcome of cell.outcomes) {
       const isKnown = expected?.dtypes.includes(cell.dtype) && parts?.includes(outcome.part);
-      const mayBe = ["ok", "none"].includes(outcome.result) || (!isKnown && outcome.result !== "wrong");
+      const mayBe = ["ok", "none"].includes(outcome.result) ||
+        (!isKnown && !["wrong", "died"].includes(outcome.result));
       if (!mayBe) say(cell, outcome);
     }
   }
