@@ -64,8 +64,16 @@ type Choice = readonly [kind: ChoiceKind, dice: number];
 
 const choice: fc.Arbitrary<Choice> = fc.tuple(fc.constantFrom(...weighted), fc.maxSafeNat());
 
-/** Programs of up to so many choices. */
-export function programs(maxLength = 40): fc.Arbitrary<Program> {
+/** Which programs. */
+export interface ProgramsOptions {
+  /** How many choices at most. Default 40. */
+  readonly maxLength?: number;
+  /** Where they run, if that is not to be chosen: as on GPUs, which are what they are. */
+  readonly setting?: Setting;
+}
+
+/** Random programs. */
+export function programs({ maxLength = 40, setting }: ProgramsOptions = {}): fc.Arbitrary<Program> {
   return fc.tuple(
     fc.integer({ min: 1, max: 3 }),
     fc.boolean(),
@@ -73,7 +81,7 @@ export function programs(maxLength = 40): fc.Arbitrary<Program> {
     fc.array(choice, { minLength: 1, maxLength, size: "max" }),
     fc.maxSafeNat(),
   ).map(([devices, hasPeers, age, list, ending]) => {
-    const planner = new Planner({ devices, hasPeers, isOld: age === 4 });
+    const planner = new Planner(setting ?? { devices, hasPeers, isOld: age === 4 });
     for (const [kind, dice] of list) planner.take(kind, new Dice(dice));
     return planner.end(new Dice(ending));
   });
@@ -98,7 +106,8 @@ class Dice {
   }
 }
 
-type Setting = Pick<Program, "devices" | "hasPeers" | "isOld">;
+/** Where a program runs. */
+export type Setting = Pick<Program, "devices" | "hasPeers" | "isOld">;
 
 const hows: readonly How[] = ["new event", "recorded again", "context"];
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   ArrowArray,
   type ArrowDeviceArray,
@@ -203,6 +204,10 @@ class ProgramRun {
       return Array.from(bytes.subarray(at, at + size));
     });
     this.#slots.close();
+    for (const { ordinal } of this.#cuda.devices.slice(0, this.#program.devices)) {
+      const current = this.#resources.get(`current ${ordinal}`); // the device's, which outlives the program
+      if (current instanceof DeviceMemoryResource) current.peerAccessibleBy = [];
+    }
     this.#streams.close();
     this.#cuda.close();
   }
@@ -215,7 +220,8 @@ class ProgramRun {
       for (let peer = 0; peer < devices; peer++) {
         if (peer === device) continue;
         raw.use(device);
-        raw.ok(raw.driver.context.cuCtxEnablePeerAccess(raw.context(peer), 0));
+        const code = raw.driver.context.cuCtxEnablePeerAccess(raw.context(peer), 0);
+        if (code !== CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) raw.ok(code); // contexts may outlive a program
       }
     }
   }

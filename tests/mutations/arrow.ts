@@ -9,7 +9,7 @@ const streams = "tests/exchange/arrow_stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_export.ts", [refusals, host, releases, programs, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_export.ts", [refusals, host, releases, "tests/exchange/arrow_test.ts", programs], [
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
     [
       "    const unpins = [...held].map((buffer) => buffer.pin());\n",
@@ -55,7 +55,7 @@ export const arrowMutations: readonly Mutation[] = [
       "A consumer takes the memory of one device for that of another.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_tree.ts", [programs, releases], [
+  ...inFile("src/exchange/arrow_tree.ts", [releases, programs], [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
     ["!this.#finished && ", "", "What is released is given back again at every look."],
     ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
@@ -105,7 +105,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["    exported.close();\n", "", "What a refused source has made leaks."],
     ["    held.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
   ]),
-  ...inFile("src/exchange/arrow_location.ts", [programs, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_test.ts", programs], [
     [
       "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
       "  if (stream === undefined) ready.synchronize();\n",

@@ -1,0 +1,45 @@
+/**
+ * Random programs of producers and consumers of every convention, on GPUs: the bytes that are due, no race that the checker
+ * sees, nothing lost. What `tests/exchange/programs_test.ts` runs on simulated devices.
+ */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { Cuda, liveExports } from "../../mod.ts";
+import { libcuda } from "../../src/cuda/driver.ts";
+import { openLibrary } from "../../src/ffi/library.ts";
+import { reference } from "../exchange/programs.ts";
+import { programs } from "../exchange/programs_plan.ts";
+import { runProgram } from "../exchange/programs_run.ts";
+import { Raw } from "../sim/raw.ts";
+import { patiently } from "../support/child.ts";
+import { missingGpus } from "../support/gpu.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+
+for (const devices of [1, 2, 4]) {
+  const name = `whoever has an array by whatever convention sees the bytes that are due on ${devices} GPUs`;
+  const [title, options] = needs(missingGpus(devices), name);
+  test(title, { ...options, ...patiently }, () => {
+    const { functions } = openLibrary(libcuda);
+    using _contexts = new Raw(functions, devices); // making them anew for each program takes half a second
+    using found = Cuda.open();
+    const hasPeers = found.devices.slice(0, devices).every((one, _, all) =>
+      all.every((other) => other === one || one.canAccessPeer(other))
+    );
+    const isOld = functions.context.cuCtxRecordEvent === null;
+    let count = 0;
+    check(
+      fc.property(programs({ setting: { devices, hasPeers, isOld } }), (program) => {
+        const live = liveExports();
+        const cuda = Cuda.open({ check: { onReport: () => {} } });
+        const bytes = runProgram(cuda, program);
+        assertEquals(cuda.reports.map(({ message }) => message), []);
+        assertEquals(bytes, reference(program));
+        assertEquals(liveExports(), live);
+        count++;
+      }),
+      400,
+    );
+    console.log(`${count} programs of producers and consumers on ${devices} devices`);
+  });
+}
