@@ -8,6 +8,7 @@
  */
 import { arrowMutations } from "./mutations/arrow.ts";
 import { checkerMutations } from "./mutations/checker.ts";
+import { copyMutations } from "./mutations/copies.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
 import { exchangeMutations } from "./mutations/exchange.ts";
 import { graphMutations } from "./mutations/graphs.ts";
@@ -23,6 +24,7 @@ export const mutations: readonly Mutation[] = [
   ...cudaMutations,
   ...graphMutations,
   ...memoryMutations,
+  ...copyMutations,
   ...resourceMutations,
   ...sharingMutations,
   ...exchangeMutations,

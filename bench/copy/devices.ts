@@ -102,6 +102,10 @@ export function measureDevices(cuda: Cuda, peer: Peer): number {
     mine.peerAccessibleBy = [there];
     theirs.peerAccessibleBy = [here];
     copies("access", true);
+    if (one.from === one.to) {
+      const asOne = () => here.copy(destination.ptr, source.ptr, bytes, "DtoD", sending);
+      report("access, as a copy of one device", rate(cuda, asOne), "", false);
+    }
     if (one.from !== one.to) {
       for (const [name, device, stream] of [["source", here, sending], ["destination", there, receiving]] as const) {
         const launch = kernelOf(view, into, device, stream);

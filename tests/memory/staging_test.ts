@@ -114,6 +114,29 @@ test(...needs(missing, "work enqueued before a staged copy comes before it, and 
   }
 });
 
+test(
+  ...needs(missing, "bytes that wait for the bus in pinned memory are not overwritten by a copy on another stream"),
+  () => {
+    using cuda = Cuda.simulate({ schedule: "latest" });
+    const device = cuda.device(0);
+    using one = device.createStream();
+    using other = device.createStream();
+    using first = new DeviceMemoryResource(device).allocate(8192, { stream: one });
+    using second = new DeviceMemoryResource(device).allocate(8192, { stream: other });
+    using host = new HostMemoryResource().allocate(8192);
+    second.fill(2, { stream: other });
+    host.bytes().fill(1);
+    const plan = { threads: 2, chunk: 4096 };
+    const run = { bytes: 8192, isPageable: true, peers: null };
+    copyStaged({ ...run, to: first.ptr, from: host.ptr, direction: "HtoD" }, one, plan);
+    copyStaged({ ...run, to: host.ptr, from: second.ptr, direction: "DtoH" }, other, plan);
+    assert(host.bytes().every((byte) => byte === 2));
+    host.copyFrom(first, { stream: one });
+    one.synchronize();
+    assert(host.bytes().every((byte) => byte === 1));
+  },
+);
+
 test(...needs(missing, "what the driver refuses is its error, and the next copy is right"), () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);

@@ -1,0 +1,75 @@
+/** The protective lines of copies: conversions, staging, and copies between two devices. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const conversion = "tests/view/conversion_test.ts";
+const peers = "tests/view/peer_copy_test.ts";
+const staging = "tests/memory/staging_test.ts";
+
+/** What can be broken there. */
+export const copyMutations: readonly Mutation[] = [
+  ...inFile("src/view/ptx_conversion.ts", [conversion], [
+    ["selp.u32 $, 1, 0, ${isLossy}", "selp.u32 $, 0, 0, ${isLossy}", "A kernel rounds to bfloat16 twice."],
+    ["selp.b64 $, ${long}, 0", "selp.b64 $, ${long}, 1", "NaN becomes another integer than on the host."],
+    ["selp.b32 $, ${whole}, 0", "selp.b32 $, ${whole}, 1", "NaN becomes another integer than on the host."],
+    ["min.${sign}32", "max.${sign}32", "A float that is too large wraps around in a kernel."],
+    ['isFloat(number) ? "neu"', 'isFloat(number) ? "ne"', "NaN is false to a kernel."],
+  ]),
+  ...inFile("src/view/host_conversion.ts", [conversion], [
+    ["(low & 0x7ff) === 0 ? low", "true ? low", "The host rounds integers of 64 bits twice."],
+    ["bits - 1 : bits) | 1", "bits - 1 : bits)", "The host rounds to bfloat16 twice."],
+    ["isSmall || ", "high < 2 ** 20 || ", "The host rounds negative integers of 64 bits twice."],
+    ["start % From.BYTES_PER_ELEMENT !== 0 || ", "", "Elements at odd addresses cannot be converted."],
+  ]),
+  ...inFile("src/view/planned_copy.ts", [conversion, peers], [
+    [
+      "  if (!isReady) return null;\n",
+      "",
+      "A kernel reads memory that it cannot reach, or elements that are not aligned.",
+    ],
+    [
+      "known.conversion?.from !== conversion?.from || ",
+      "",
+      "Elements are converted as those were that had the same layout before.",
+    ],
+    ["peers: devicesBetween(source, destination) };", "peers: null };", "Two devices need access for any copy."],
+  ]),
+  ...inFile("src/view/copy_side.ts", [peers], [
+    ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],
+    ["  stream.wait(helper);\n", "", "What comes after a copy does not wait for the other device."],
+    ["(buffer.pool !== null && isAccessGranted(", "(true || isAccessGranted(", "A kernel uses memory without access."],
+  ]),
+  ...inFile("src/view/device_copy.ts", [peers], [
+    [
+      "      sending.wait(receiving); // the memory is there\n",
+      "",
+      "A device sends to memory that is not allocated yet.",
+    ],
+    ["      receiving.wait(sending);\n", "", "Elements are spread before they have arrived."],
+  ]),
+  ...inFile("src/memory/staging.ts", [staging], [
+    [
+      "    if (chunk < chunks) ring.wait(chunk);\n    team.next(); // the chunk before",
+      "    team.next(); // the chunk before",
+      "Threads fill a slot that the bus still reads.",
+    ],
+    [
+      "    if (chunk < chunks) ring.wait(chunk);\n    team.next(); // the slot",
+      "    team.next(); // the slot",
+      "Threads empty a slot that the bus still fills.",
+    ],
+    [
+      "    ring.wait(chunk); // what an earlier copy has left in the slot may not be on the device yet\n",
+      "",
+      "The bus fills a slot whose bytes are still on their way to the device.",
+    ],
+    ["checkOf(device.driver)?.letGo(this.#memory); // it goes", "// it goes", "The ring is reported as lost."],
+  ]),
+  ...inFile("src/ffi/native_team.ts", ["tests/ffi/native_team_test.ts"], [
+    [
+      "      for (const list of team.#lists) cutCallList(list, opening);\n",
+      "",
+      "A team that is not complete waits for ever.",
+    ],
+    ["    threads.pthread_mutex_lock(gate); // nobody", "    // nobody", "Half a team begins."],
+  ]),
+];
