@@ -138,6 +138,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while our work still uses it.",
     ],
     ["    if (deleter !== 0n) callRelease(deleter, tensor);\n", "", "Foreign memory is never freed."],
+    [
+      "    if (deleter !== 0n) callRelease(deleter, tensor);\n",
+      "    callRelease(deleter, tensor);\n",
+      "A tensor without a deleter crashes.",
+    ],
     ["    owner: tensor ?? undefined,\n", "", "An import does not say what it comes from."],
     [
       "stream: device === null ? null : options.stream ?? null",
@@ -383,5 +388,25 @@ export const exchangeMutations: readonly Mutation[] = [
       "A consumer reads before the producers have written.",
     ],
     ["  using joined =", "  const joined =", "Streams pile up."],
+  ]),
+  ...inFile("src/exchange/python/exchange_table.ts", ["tests/exchange/python_table_test.ts"], [
+    ["(table.mayBeMore && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],
+    [
+      "    if (version.major === DLPACK_MAJOR_VERSION) {\n",
+      "    if (true) {\n",
+      "A table of another version is called.",
+    ],
+    [
+      "capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1",
+      "false",
+      "Any capsule is a table.",
+    ],
+    ["    order(python, table, out, view, options);\n", "", "We read before the producer has written."],
+    [
+      "  if (device === null || stream === null) return;\n",
+      "  if (device === null) return;\n",
+      "Order is made that nobody wants.",
+    ],
+    ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
   ]),
 ];
