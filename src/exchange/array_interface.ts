@@ -121,14 +121,16 @@ export function fromCudaArrayInterface(
   // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
   const home = options.stream === undefined ? producer : options.stream;
   if (home !== null && producer !== null) orderStreams(producer, home);
-  const buffer = MemoryBuffer.fromAllocation({
-    ptr,
-    size,
-    device,
-    stream: home,
-    owner: source,
-    free: giveBack(producer, release),
-  });
+  const buffer = home === null && release === undefined
+    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device }) // nothing is to be done at its end
+    : MemoryBuffer.fromAllocation({
+      ptr,
+      size,
+      device,
+      stream: home,
+      owner: source,
+      free: giveBack(producer, release),
+    });
   return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
 }
 
