@@ -164,6 +164,9 @@ export interface Program {
   readonly slots: readonly number[];
 }
 
+/** Where a program runs. */
+export type Setting = Pick<Program, "devices" | "hasPeers" | "isOld">;
+
 /** What each read must bring: the steps done one after the other, on plain arrays. */
 export function reference({ steps, slots }: Program): number[][] {
   const blocks = new Map<number, number[]>();

@@ -31,9 +31,9 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { join, start } from "./foreign_thread.ts";
 import { deviceOfLane, type Part, type Program, type Resource, side, type Step, type Via, whole } from "./programs.ts";
 import { ForeignArray } from "./programs_foreign.ts";
+import { runOf, type Taken, takeTensor } from "./programs_taken.ts";
 import { type Named, type Run, runsOf, Streams } from "./programs_streams.ts";
 import { layout, moveRaw, pointerAt, type RawArray, readRawArray, releaseRaw } from "./raw_arrow.ts";
-import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
 
 /**
  * Runs a program; closes everything, the Cuda included.
@@ -66,23 +66,6 @@ interface Out {
   readonly twin: number | null;
   /** What its consumer sees, once it has taken it. */
   taken: Taken | null;
-}
-
-interface Taken {
-  readonly runs: readonly Run[];
-  /** The event to wait for; 0n if there is none. */
-  readonly event: bigint;
-  /** What the consumer releases: the base struct, or a child that it has moved out. */
-  struct: Struct;
-  /** The place of this array in its parent, if it is one child of two. */
-  readonly child: bigint;
-  readonly releaseSchema: () => void;
-}
-
-/** A struct that a consumer must release. */
-interface Struct {
-  readonly address: bigint;
-  readonly callback: bigint;
 }
 
 /** A lease, or what a consumer of the CUDA Array Interface has read. */
@@ -442,27 +425,11 @@ function oursOf(view: StridedMemoryView): { readonly runs: readonly Run[]; reado
   return { runs: runsOf(view.ptr, view.shape, view.strides), kind: view.buffer.kind };
 }
 
-function takeTensor(source: DlpackTensor, isReadonly: boolean): Taken {
-  const kind: Kind = source.version === null ? "legacy" : "versioned";
-  const address = source.take();
-  const raw = readRaw(address, kind);
-  if (kind === "versioned") assertEquals((raw.flags & 1n) !== 0n, isReadonly, "READ_ONLY");
-  const runs = runsOf(raw.data + raw.byteOffset, readInt64s(raw.shape, raw.ndim), readInt64s(raw.strides, raw.ndim));
-  return { runs, event: 0n, struct: { address, callback: raw.deleter }, child: 0n, releaseSchema: () => {} };
-}
-
 /** Bytes without gaps as an Arrow array. */
 function bytesArray(view: StridedMemoryView): ArrowArray {
   const length = view.layout.volume;
   const field = arrowField("C", { nullable: false });
   return new ArrowArray({ field, length, nullCount: 0, buffers: [null, view.reshaped([length])] });
-}
-
-/** The elements of nested lists of bytes. */
-function runOf(raw: RawArray): Run {
-  let inner = raw;
-  for (let [child] = raw.children; child !== undefined; [child] = child.children) inner = child;
-  return { ptr: (inner.buffers[1] ?? 0n) + BigInt(inner.offset), bytes: inner.length };
 }
 
 function resourceOf(device: CudaDevice, kind: Resource): MemoryResource {
