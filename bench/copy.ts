@@ -54,6 +54,6 @@ const { bun } = process.versions;
 const runtime = bun === undefined ? `Deno ${process.versions["deno"]}` : `Bun ${bun}`;
 console.log(`## ${runtime}\n\n${cuda.device(0).name}; torch ${peer.version ?? "-"}.`);
 let failures = 0;
-for (const name of wanted) failures += sections[name](cuda, peer);
+for (const name of wanted) failures += await sections[name](cuda, peer);
 console.log(`\n${failures === 0 ? "All claims hold" : `${failures} claims fail`}.`);
 process.exitCode = failures === 0 ? 0 : 1;

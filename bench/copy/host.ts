@@ -11,7 +11,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { stagingOf } from "../../src/memory/staging.ts";
-import { hostRate, type Peer, ratio, row, table } from "./section.ts";
+import { hostRate, median, type Peer, ratio, row, table } from "./section.ts";
 
 const MiB = 2 ** 20;
 
@@ -22,7 +22,7 @@ export const hostSizes: readonly number[] = [1, 4, 16, 24, 64, 256, 1024].map((c
 const much = 256 * MiB;
 const wanted = 40;
 
-export function measureHost(cuda: Cuda, peer: Peer): number {
+export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
   const device = cuda.device(0);
   using stream = device.createStream();
   const largest = Math.max(...hostSizes);
@@ -59,5 +59,16 @@ export function measureHost(cuda: Cuda, peer: Peer): number {
       row(...cells, theirsPinned?.toFixed(1), oursPinned.toFixed(1), passes ? "PASS" : "FAIL", how);
     }
   });
+  for (const bytes of hostSizes) {
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "float32" });
+    const times: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      const start = performance.now();
+      await view.toTypedArray();
+      times.push(performance.now() - start);
+    }
+    const ours = (bytes / 1e6 / median(times.slice(1))).toFixed(1);
+    row(bytes / MiB, "down", ours, "", "", "", "", "", "toTypedArray, into memory that is new");
+  }
   return failures;
 }

@@ -81,13 +81,16 @@ const helpers = new WeakMap<CudaDevice, CudaStream>();
 /** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
 export function on(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
   if (isSameDevice(stream.device, device)) return work(stream);
-  const helper = helpers.get(device) ?? makeHelper(device);
+  const helper = helperOf(device);
   helper.wait(stream);
   work(helper);
   stream.wait(helper);
 }
 
-function makeHelper(device: CudaDevice): CudaStream {
+/** A stream of a device on which nothing is left when its user has waited for what he has enqueued. */
+export function helperOf(device: CudaDevice): CudaStream {
+  const known = helpers.get(device);
+  if (known !== undefined) return known;
   const helper = device.createStream();
   checkOf(device.driver)?.letGo(helper.handle); // it goes with the device
   helpers.set(device, helper);

@@ -10,13 +10,14 @@ import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exch
 import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
-import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { stagingOf } from "../memory/staging.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost } from "./host_conversion.ts";
 import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
 import { print } from "./print.ts";
+import { readBack, runTo } from "./read_back.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
@@ -389,10 +390,7 @@ export class StridedMemoryView {
       return copy;
     }
     const order = stream ?? device.defaultStream;
-    using staging = new PinnedMemoryResource(order.device).allocate(this.nbytes, { stream: order });
-    copyOnDevice(this, { buffer: staging, offset: 0, layout: target.layout }, order);
-    await order.completed();
-    bytes.set(staging.bytes());
+    await readBack(this, bytes, target.layout, order, stagingOf(runTo(bytes, 0n), order));
     return copy;
   }
 

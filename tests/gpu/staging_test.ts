@@ -15,34 +15,43 @@ function firstDifference(words: Uint32Array, expected: (i: number) => number): n
 }
 
 for (const bytes of [24 * MiB, 64 * MiB + 4, 2100 * MiB + 12]) {
-  test(...needs(missingGpus(), `${bytes} bytes of ordinary memory go up and come down as they are, at once`), () => {
-    using cuda = Cuda.open();
-    const device = cuda.device(0);
-    using stream = device.createStream();
-    using buffer = new DeviceMemoryResource(device).allocate(bytes, { stream });
-    using host = new HostMemoryResource().allocate(bytes);
-    const words = new Uint32Array(host.bytes().buffer, host.bytes().byteOffset, bytes / 4);
-    const onDevice = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "uint32" });
-    const onHost = StridedMemoryView.fromBuffer(host, { shape: [bytes / 4], dtype: "uint32" });
-    if (canHaveTeams() && planStaging(bytes, navigator.hardwareConcurrency) !== null) {
-      assert(onDevice.explainCopyFrom(onHost).includes("threads"), onDevice.explainCopyFrom(onHost));
-    }
-    const value = (i: number, round: number) => Math.imul(i + round, 2654435761) >>> 0;
-    for (const round of [0, 1]) {
-      for (let i = 0; i < words.length; i++) words[i] = value(i, round);
-      onDevice.copyFrom(onHost, { stream });
-      words.fill(0); // the copy is over for the host
-      onHost.copyFrom(onDevice, { stream });
-      assertEquals(firstDifference(words, (i) => value(i, round)), -1, `round ${round}`);
-    }
-    // In the order of the stream.
-    buffer.fill(0x11, { stream });
-    host.copyFrom(buffer, { stream });
-    assertEquals(firstDifference(words, () => 0x11111111), -1);
-    words.fill(0x22222222);
-    buffer.copyFrom(host, { stream });
-    words.fill(0);
-    host.copyFrom(buffer, { stream });
-    assertEquals(firstDifference(words, () => 0x22222222), -1);
-  });
+  test(
+    ...needs(missingGpus(), `${bytes} bytes of ordinary memory go up and come down as they are, at once`),
+    async () => {
+      using cuda = Cuda.open();
+      const device = cuda.device(0);
+      using stream = device.createStream();
+      using buffer = new DeviceMemoryResource(device).allocate(bytes, { stream });
+      using host = new HostMemoryResource().allocate(bytes);
+      const words = new Uint32Array(host.bytes().buffer, host.bytes().byteOffset, bytes / 4);
+      const onDevice = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "uint32" });
+      const onHost = StridedMemoryView.fromBuffer(host, { shape: [bytes / 4], dtype: "uint32" });
+      if (canHaveTeams() && planStaging(bytes, navigator.hardwareConcurrency) !== null) {
+        assert(onDevice.explainCopyFrom(onHost).includes("threads"), onDevice.explainCopyFrom(onHost));
+      }
+      const value = (i: number, round: number) => Math.imul(i + round, 2654435761) >>> 0;
+      for (const round of [0, 1]) {
+        for (let i = 0; i < words.length; i++) words[i] = value(i, round);
+        onDevice.copyFrom(onHost, { stream });
+        words.fill(0); // the copy is over for the host
+        onHost.copyFrom(onDevice, { stream });
+        assertEquals(firstDifference(words, (i) => value(i, round)), -1, `round ${round}`);
+      }
+      if (bytes < 2 ** 30) {
+        const reading = onDevice.toTypedArray();
+        buffer.fill(0xff, { stream }); // after what is read
+        const read = await reading as Uint32Array; // of a view of uint32
+        assertEquals(firstDifference(read, (i) => value(i, 1)), -1, "toTypedArray");
+      }
+      // In the order of the stream.
+      buffer.fill(0x11, { stream });
+      host.copyFrom(buffer, { stream });
+      assertEquals(firstDifference(words, () => 0x11111111), -1);
+      words.fill(0x22222222);
+      buffer.copyFrom(host, { stream });
+      words.fill(0);
+      host.copyFrom(buffer, { stream });
+      assertEquals(firstDifference(words, () => 0x22222222), -1);
+    },
+  );
 }
