@@ -65,11 +65,26 @@ function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
   }
 }
 
-/** The stream to name to a producer: none for memory of the host, which it would have to refuse. */
+/**
+ * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean elsewhere,
+ * on ROCm above all, is another thing: such a producer is not asked.
+ */
 function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
   const [type] = source.__dlpack_device__?.() ?? [];
+  if (type !== undefined && !usable.has(type)) throw wrongType(type);
   const isOnHost = type === DLDeviceType.kDLCPU || type === DLDeviceType.kDLCUDAHost;
   return isOnHost || stream === undefined ? {} : { stream };
+}
+
+const usable: ReadonlySet<number> = new Set([
+  DLDeviceType.kDLCPU,
+  DLDeviceType.kDLCUDAHost,
+  DLDeviceType.kDLCUDA,
+  DLDeviceType.kDLCUDAManaged,
+]);
+
+function wrongType(type: number): ExchangeError {
+  return new ExchangeError(`Cannot import memory of DLPack device type ${type}: expected CPU (1) or CUDA (2)`);
 }
 
 /** @param tensor what the struct came in, which is taken if the struct is */
@@ -171,8 +186,6 @@ function readDevice(fields: TensorFields, options: ImportOptions): CudaDevice | 
       return device;
     }
     default:
-      throw new ExchangeError(
-        `Cannot import memory of DLPack device type ${deviceType}: expected CPU (1) or CUDA (2)`,
-      );
+      throw wrongType(deviceType);
   }
 }

@@ -345,3 +345,15 @@ test("a struct is taken by its address, in either form, and stays the caller's w
     assertThrows(() => StridedMemoryView.fromDlpack(nothing), ExchangeError, "the address of a tensor as a bigint");
   }
 });
+
+test("a source on a device of another kind, whose streams mean something else, is not asked", () => {
+  let asked = 0;
+  for (const type of [4, 7, 8, 10, 11, 14, 18, 99]) {
+    const source = {
+      __dlpack__: () => (asked++, StridedMemoryView.fromTypedArray(new Uint8Array(1)).toDlpack()),
+      __dlpack_device__: (): [number, number] => [type, 0],
+    };
+    assertThrows(() => StridedMemoryView.fromDlpack(source), ExchangeError, `DLPack device type ${type}`);
+  }
+  assertEquals(asked, 0);
+});

@@ -130,6 +130,11 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_fuzz_test.ts",
   ], [
     ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
+    [
+      "  if (type !== undefined && !usable.has(type)) throw wrongType(type);\n",
+      "",
+      "A producer on ROCm is given a stream of CUDA's.",
+    ],
     ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
     ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
     [
