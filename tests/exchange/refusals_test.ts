@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import {
   ArrowArray,
   arrowField,
@@ -102,6 +103,26 @@ function spend({ device, home, other }: Setting): void {
   }
 }
 
+test("an export that finds no memory for its structs has taken nothing", () => {
+  const { loading } = libc();
+  const put = (value: typeof loading) => Object.defineProperty(libc(), "loading", { value, configurable: true });
+  for (const out of [pair, ({ view }: Setting) => view.reshaped([1, 1, 1, 1, 16])]) {
+    for (const failing of [1, 2]) {
+      const setting = setUp();
+      const from = out(setting);
+      let count = 0;
+      put({ ...loading, calloc: (items, size) => ++count === failing ? 0n : loading.calloc(items, size) });
+      try {
+        assertThrows(() => from.toArrowDevice(), Error, "calloc");
+      } finally {
+        put(loading);
+      }
+      from.toArrowDevice().close();
+      setting.close();
+    }
+  }
+});
+
 /** Two consumers have released, and nobody has looked. */
 function released(setting: Setting): { readonly exports: readonly { readonly released: boolean }[] } {
   const exports = [
@@ -156,7 +177,7 @@ test("in a lost context nothing has to be waited for: what is released is over",
   const { simulated } = setting;
   const { exports } = released(setting);
   for (const call of ["cuCtxRecordEvent", "cuCtxSynchronize"]) {
-    for (const nth of [1, 2, 3, 4]) simulated.failNth(call, nth, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+    for (let nth = 1; nth <= 20; nth++) simulated.failNth(call, nth, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   }
   assertEquals([liveExports(), exports.map((one) => one.released)], [0, [true, true, true]]);
   setting.close();

@@ -3,13 +3,21 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 const host = "tests/exchange/host_consumers_test.ts";
 const refusals = "tests/exchange/refusals_test.ts";
+const upkeep = "tests/exchange/upkeep_test.ts";
 const programs = "tests/exchange/programs_test.ts";
 const releases = "tests/exchange/arrow_release_test.ts";
 const streams = "tests/exchange/arrow_stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_export.ts", [refusals, host, releases, "tests/exchange/arrow_test.ts", programs], [
+  ...inFile("src/exchange/arrow_export.ts", [
+    refusals,
+    upkeep,
+    host,
+    releases,
+    "tests/exchange/arrow_test.ts",
+    programs,
+  ], [
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
     [
       "    const unpins = [...held].map((buffer) => buffer.pin());\n",

@@ -13,7 +13,7 @@ export const exchangeMutations: readonly Mutation[] = [
     refusals,
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
-    "tests/exchange/dlpack_sweep_test.ts",
+    "tests/exchange/upkeep_test.ts",
     collection,
   ], [
     ["  live.add(one);\n", "", "What is out is collected under its consumer."],
@@ -42,7 +42,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_copy_test.ts",
     "tests/exchange/dlpack_programs_test.ts",
-    "tests/exchange/dlpack_sweep_test.ts",
+    "tests/exchange/upkeep_test.ts",
     behaviours,
     collection,
   ], [
@@ -103,7 +103,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/exchange/dlpack_struct.ts", [
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/dlpack_sweep_test.ts",
+    "tests/exchange/upkeep_test.ts",
     "tests/exchange/dlpack_fuzz_test.ts",
   ], [
     [
@@ -193,6 +193,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/exchange/arrow_view_export.ts", [
     "tests/exchange/arrow_view_export_test.ts",
     "tests/exchange/arrow_view_test.ts",
+    "tests/exchange/upkeep_test.ts",
     "tests/sim/behaviours_test.ts",
   ], [
     ["    slot.content.restore();\n", "", "A consumer gets what the one before has written into its structs."],

@@ -1,0 +1,84 @@
+/** Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of them. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import {
+  ArrowArray,
+  arrowField,
+  Cuda,
+  exportArrowStream,
+  liveExports,
+  MemoryBuffer,
+  SimulatedDriver,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { layout, pointerAt, releaseRaw } from "./raw_arrow.ts";
+
+/** Bytes as an Arrow array, which goes out the general way. */
+function arrayOf(bytes: StridedMemoryView): ArrowArray {
+  const length = bytes.layout.volume;
+  return new ArrowArray({ field: arrowField("C"), length, nullCount: 0, buffers: [null, bytes] });
+}
+
+const ways: Readonly<Record<string, (view: StridedMemoryView) => { close(): void }>> = {
+  dlpack: (view) => view.toDlpack(),
+  "arrow views": (view) => view.toArrowDevice(),
+  "arrow arrays": (view) => arrayOf(view).toArrowDevice(),
+  "arrow streams": (view) => exportArrowStream([arrayOf(view)]),
+};
+
+for (const [name, out] of Object.entries(ways)) {
+  test(`a thousand exports that nobody looks at again do not pile up: ${name}`, () => {
+    let freed = 0;
+    for (let i = 0; i < 1000; i++) {
+      // Memory from nowhere: no allocation of ours, which would look after released exports.
+      const owner = new Uint8Array(new ArrayBuffer(64));
+      const { ptr } = StridedMemoryView.fromTypedArray(owner);
+      const free = () => void freed++;
+      const buffer = MemoryBuffer.fromAllocation({ ptr, size: 64, device: null, stream: null, owner, free });
+      const exported = out(StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }));
+      buffer.close();
+      exported.close(); // calls the release callback, which can only leave a mark
+    }
+    assert(freed >= 1000 - 128, `${freed} of 1000 were given back`);
+    assertEquals(liveExports(), 0);
+  });
+
+  test(`of exports of device memory no event and no stream stays when they are released: ${name}`, () => {
+    using cuda = Cuda.simulate();
+    const device = cuda.device(0);
+    using stream = device.createStream();
+    using buffer = device.memory.allocate(64, { stream });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" });
+    const send = name === "arrow streams"
+      ? () => exportArrowStream([arrayOf(view)], { device: true })
+      : () => out(view);
+    const left = () => {
+      send().close();
+      assertEquals(liveExports(), 0);
+      const { streams, events } = SimulatedDriver.of(cuda.driver)?.live ?? { streams: -1, events: -1 };
+      return [streams, events];
+    };
+    left(); // some events are kept, to be used again
+    const before = left();
+    for (let i = 0; i < 20; i++) assertEquals(left(), before);
+  });
+}
+
+test("an event that a consumer has outlives the Cuda, also where no buffer is at home any more", () => {
+  for (const out of ["arrow views", "arrow arrays"] as const) {
+    const cuda = Cuda.simulate({ devices: 2 });
+    const [one, other] = [cuda.device(0), cuda.device(1)];
+    const [away, home] = [other.createStream(), one.createStream()];
+    const buffer = one.memory.allocate(64, { stream: away });
+    const exported = ways[out]?.(StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }));
+    assert(exported !== undefined && "take" in exported && typeof exported.take === "function");
+    const { array, schema }: { array: bigint; schema: bigint } = exported.take();
+    buffer.setHomeStream(home);
+    for (const each of [buffer, away, home, cuda]) each.close();
+    const event = pointerAt(pointerAt(array, layout.deviceArray.syncEvent), 0);
+    assertEquals(cuda.driver.event.cuEventSynchronize(event), 0, out);
+    releaseRaw(array, "array");
+    releaseRaw(schema, "schema");
+    assertEquals([liveExports(), SimulatedDriver.of(cuda.driver)?.live.contexts], [0, 0]);
+  }
+});
