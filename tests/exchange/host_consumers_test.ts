@@ -1,7 +1,15 @@
 /** Consumers on the host, which have no stream that could wait: what they are handed is there. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, ManagedMemoryResource, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";
+import {
+  ArrowArray,
+  arrowField,
+  Cuda,
+  ExchangeError,
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  StridedMemoryView,
+} from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { readRawArray } from "./raw_arrow.ts";
 import { readRaw } from "./raw_dlpack.ts";
@@ -57,4 +65,15 @@ test("a consumer on the host that wants no order is not waited for", () => {
   for (const stream of [null, -1n]) {
     assertEquals(seen((view) => tensorOf(view, { stream }), "home", "pinned"), new Array(8).fill(1));
   }
+});
+
+test("a consumer on the host is not handed memory of a device", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using buffer = device.memory.allocate(8, { stream: device.defaultStream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" });
+  assertEquals(view.__array_interface__, undefined);
+  assertThrows(() => view.__arrow_c_array__(), ExchangeError, "copy to host memory first");
+  const array = new ArrowArray({ field: arrowField("C"), length: 8, nullCount: 0, buffers: [null, view] });
+  assertThrows(() => array.__arrow_c_array__(), ExchangeError, "copy to host memory first");
 });

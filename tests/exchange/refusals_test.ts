@@ -110,6 +110,9 @@ test("an export that finds no memory for its structs has taken nothing", () => {
     for (const failing of [1, 2]) {
       const setting = setUp();
       const from = out(setting);
+      from.toArrowDevice().close();
+      liveExports();
+      const { events } = setting.simulated.live;
       let count = 0;
       put({ ...loading, calloc: (items, size) => ++count === failing ? 0n : loading.calloc(items, size) });
       try {
@@ -117,6 +120,7 @@ test("an export that finds no memory for its structs has taken nothing", () => {
       } finally {
         put(loading);
       }
+      assertEquals(setting.simulated.live.events, events);
       from.toArrowDevice().close();
       setting.close();
     }
