@@ -215,6 +215,36 @@ test("a tensor without elements is taken whatever its data pointer", () => {
   }
 });
 
+test("packed elements take the bytes that hold their bits, however many they are", () => {
+  // A fraction of 2^52 elements of 6 bits has more bits than a number holds: rounding claimed a byte too few.
+  using deleter = new CountingDeleter();
+  const packed = DType.all().filter(({ isPacked }) => isPacked);
+  const reach = fc.record({
+    dtype: fc.constantFrom(...packed),
+    missing: fc.bigInt({ min: 1n, max: 100n }),
+    stride: fc.constantFrom(1n, -1n),
+  });
+  check(fc.property(reach, ({ dtype: { bits, dlpack: { code } }, missing, stride }) => {
+    const count = (1n << 52n) - missing;
+    const data = 1n << 60n;
+    const foreign = foreignTensor("versioned", {
+      shape: [count],
+      strides: [stride],
+      data,
+      code,
+      bits,
+      deleter: deleter.address,
+    });
+    const view = StridedMemoryView.fromDlpack(tensorAt(foreign.ptr, "versioned"));
+    const { ptr, size } = view.buffer;
+    view.close();
+    foreign.free();
+    const first = data * 8n + (stride < 0n ? (1n - count) * BigInt(bits) : 0n);
+    const end = first + count * BigInt(bits);
+    assertEquals([ptr, BigInt(size)], [first >> 3n, ((end + 7n) >> 3n) - (first >> 3n)]);
+  }));
+});
+
 test("a tensor without a deleter frees itself", () => {
   using memory = resource.allocate(16);
   const foreign = foreignTensor("legacy", { shape: [4], strides: [1], data: memory.ptr });

@@ -228,6 +228,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "const before = 0;",
       "Elements before the first one lie outside of the memory that is vouched for.",
     ],
+    [
+      "  return eights * (8 * itemsize) + Math.floor((elements - 8 * eights) * itemsize);\n",
+      "  return Math.floor(elements * itemsize);\n",
+      "The end of very many packed elements is rounded off.",
+    ],
   ]),
   ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts", host, programs], [
     [
