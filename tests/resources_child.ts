@@ -184,6 +184,18 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
       liveExports();
     };
   },
+  "Arrow array in Python": () => {
+    const ask: PyObject = python().evaluate(
+      "lambda array: (array.__arrow_c_array__(), array.__arrow_c_schema__())[:0]",
+    );
+    const array = ArrowArray.from(
+      StridedMemoryView.fromBuffer(memory.allocate(1000), { shape: [250], dtype: "float32" }),
+    );
+    return () => {
+      ask.$call(array).$close();
+      liveExports();
+    };
+  },
   "capsule that Python does not use": () => {
     const ask: PyObject = python().evaluate("lambda array: array.__dlpack__()");
     const array = new Float32Array(250);

@@ -49,6 +49,7 @@ const pythonResources: Readonly<Record<string, number>> = {
   "value through Python": 25_000,
   "array through Python": 50_000,
   "capsule that Python does not use": 30_000,
+  "Arrow array in Python": 20_000,
   "exception of Python": 25_000,
 };
 
