@@ -69,10 +69,11 @@ function canReach(device: CudaDevice, side: CopySide): boolean {
  * access: what crosses is written then, which needs no answer from the other side.
  */
 export function kernelDevice(source: CopySide, destination: CopySide, stream: CudaStream): CudaDevice | null {
-  const homes = [homeOf(source), homeOf(destination)].filter((home) => home !== null);
-  if (homes.every((home) => home === stream.device)) return stream.device;
-  const devices = [...homes, stream.device];
-  return devices.find((device) => canReach(device, source) && canReach(device, destination)) ?? null;
+  const [from, to, own] = [homeOf(source), homeOf(destination), stream.device];
+  if ((from === null || from === own) && (to === null || to === own)) return own;
+  const canReachBoth = (device: CudaDevice | null) =>
+    device !== null && canReach(device, source) && canReach(device, destination);
+  return [from, to, own].find(canReachBoth) ?? null;
 }
 
 /** Streams for work that another device's stream waits for. */
