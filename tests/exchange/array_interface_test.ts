@@ -196,14 +196,17 @@ test("one wait on the way in and one on the way out, none of the host's; none at
 
 test("a closed import is an error to use, and its owner is let go", () => {
   const { device } = recordingDevice();
+  using stream = device.createStream();
   const owner = { __cuda_array_interface__: { version: 2, shape: [4], typestr: "|u1", data: [4096n, true] } };
-  const view = StridedMemoryView.from(owner, { device });
-  assertEquals(view.owner, owner);
-  assertEquals(view.readonly, true);
-  view.close();
-  view.close();
-  assertThrows(() => view.ptr, TypeError, "closed");
-  assertEquals(view.owner, undefined);
+  for (const options of [{ device }, { stream }, { stream: null, device }]) {
+    const view = StridedMemoryView.from(owner, options);
+    assertEquals(view.owner, owner);
+    assertEquals(view.readonly, true);
+    view.close();
+    view.close();
+    assertThrows(() => view.ptr, TypeError, "closed");
+    assertEquals(view.owner, undefined);
+  }
 });
 
 test("masked and structured arrays are refused, and a description that merely names its one field is not", () => {

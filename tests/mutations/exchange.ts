@@ -257,6 +257,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
+    ["{ owner: source, device }", "{ device }", "Foreign memory is collected while a view uses it."],
   ]),
   ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts", refusals, programs], [
     [
