@@ -131,6 +131,13 @@ export type Step =
   }
   | { readonly do: "await"; readonly export: number; readonly lane: number }
   | {
+    readonly do: "stream";
+    readonly stream: number;
+    readonly items: readonly { readonly export: number; readonly array: number; readonly part: Part }[];
+  }
+  | { readonly do: "next"; readonly stream: number; readonly export: number }
+  | { readonly do: "release stream"; readonly stream: number; readonly by: ReleasedBy }
+  | {
     readonly do: "import";
     readonly array: number;
     readonly from: Via;
@@ -143,7 +150,12 @@ export type Step =
   }
   | { readonly do: "release"; readonly export: number; readonly by: ReleasedBy; readonly what: Released }
   | { readonly do: "close"; readonly array: number }
-  | { readonly do: "look"; readonly live: number; readonly released: readonly number[] }
+  | {
+    readonly do: "look";
+    readonly live: number;
+    readonly released: readonly number[];
+    readonly streams: readonly number[];
+  }
   | { readonly do: "peers"; readonly owner: number; readonly isOwnPool: boolean; readonly peers: readonly number[] }
   | { readonly do: "order"; readonly before: number; readonly after: number; readonly how: How }
   | { readonly do: "synchronize"; readonly lane: number }

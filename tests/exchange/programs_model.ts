@@ -74,7 +74,8 @@ export interface ExportHolder extends Common {
   readonly ready: Clock;
   /** Lanes that have waited for the event. */
   readonly awaited: Set<number>;
-  state: "out" | "taken" | "imported" | "released";
+  /** `queued`: in a stream whose consumer has not asked for it. */
+  state: "queued" | "out" | "taken" | "imported" | "released";
   /** What its consumer had enqueued when it released. */
   readonly mark: Clock;
   /** The other child of a struct of two arrays: their memory is given back when both are released. */
@@ -86,6 +87,20 @@ export interface ExportHolder extends Common {
   /** Whether somebody has seen that it is released. */
   isOver: boolean;
 }
+
+/** An Arrow stream that is out. */
+export interface StreamHolder {
+  readonly id: number;
+  readonly items: readonly ExportHolder[];
+  /** Whether its consumer has taken it over, and asked for the schema once. */
+  isTaken: boolean;
+  isReleased: boolean;
+  /** Whether somebody has seen that it is released. */
+  isOver: boolean;
+}
+
+/** How many copies of its schema a stream has ready for its consumer. */
+const schemaCopies = 8;
 
 /** A lease, or a consumer of the CUDA Array Interface for the length of its work. */
 export interface LoanHolder extends Common {
@@ -124,6 +139,7 @@ export function descendsFrom(holder: Holder, from: Holder): boolean {
 export class Holders {
   readonly arrays: ArrayHolder[] = [];
   readonly exports: ExportHolder[] = [];
+  readonly streams: StreamHolder[] = [];
   readonly loans: LoanHolder[] = [];
   readonly #order: Order;
 
@@ -139,12 +155,14 @@ export class Holders {
       if (!one.isOver && !one.isSecond) live++;
       if (one.hasSchema) live++;
     }
+    for (const { isOver, isTaken } of this.streams) if (!isOver) live += 1 + schemaCopies - (isTaken ? 1 : 0);
     return live;
   }
 
   /** Whether something was released that nobody has looked at. */
   get hasUnseen(): boolean {
-    return this.exports.some(({ state, isOver }) => state === "released" && !isOver);
+    return this.exports.some(({ state, isOver }) => state === "released" && !isOver) ||
+      this.streams.some(({ isReleased, isOver }) => isReleased && !isOver);
   }
 
   /** All that a holder has enqueued. */
@@ -185,6 +203,12 @@ export class Holders {
   look(): void {
     for (let wasSeen = true; wasSeen;) {
       wasSeen = false;
+      for (const stream of this.streams) {
+        if (!stream.isReleased || stream.isOver) continue;
+        stream.isOver = true;
+        // What its consumer has not asked for is released with it.
+        for (const item of stream.items) if (item.state === "queued") this.release(item, []);
+      }
       for (const one of this.exports) {
         if (one.state === "released" && !one.isOver && (one.twin?.state ?? "released") === "released") {
           wasSeen = true;

@@ -8,7 +8,7 @@
 import { fc } from "../support/property.ts";
 import { deviceOfLane, isDefault, isForeign, type Program, type Resource, type Setting, whole } from "./programs.ts";
 import { Dice } from "./programs_dice.ts";
-import { Exchanges } from "./programs_exchanges.ts";
+import { ArrowStreams } from "./programs_arrow_streams.ts";
 import { type ArrayHolder, type Block, isForeignArray } from "./programs_model.ts";
 
 const choices = {
@@ -19,6 +19,8 @@ const choices = {
   lend: 4,
   giveBack: 4,
   export: 6,
+  stream: 1,
+  next: 2,
   import: 6,
   release: 5,
   close: 5,
@@ -57,7 +59,7 @@ export function programs({ setting }: ProgramsOptions = {}): fc.Arbitrary<Progra
   });
 }
 
-class Planner extends Exchanges {
+class Planner extends ArrowStreams {
   #blocks = 0;
 
   take(kind: ChoiceKind, dice: Dice): void {
@@ -75,9 +77,14 @@ class Planner extends Exchanges {
         return this.giveBack(dice.of(this.holders.loans.filter(({ isOver }) => !isOver)));
       case "export":
         return this.export(dice);
+      case "stream":
+        return this.exportStream(dice);
+      case "next":
+        return this.next(dice.of(this.openStreams()));
       case "import":
         return this.import(dice);
       case "release":
+        if (dice.below(8) === 0) return this.releaseStream(dice.of(this.openStreams()), dice);
         return this.release(dice.of(this.unreleased()), dice);
       case "close":
         return this.close(
@@ -135,6 +142,7 @@ class Planner extends Exchanges {
     return [
       ...leases.map((one) => () => this.giveBack(one)),
       ...this.unreleased().map((one) => () => this.release(one, dice)),
+      ...this.openStreams().map((one) => () => this.releaseStream(one, dice)),
       ...this.#closable().filter(({ from }) => from?.kind === "export").map((one) => () => this.close(one)),
       ...(this.holders.hasUnseen ? [() => this.look()] : []),
     ];

@@ -9,11 +9,13 @@ import {
   ArrowArray,
   type ArrowDeviceArray,
   arrowField,
+  type ArrowStreamExport,
   type Cuda,
   type CudaDevice,
   type CudaStream,
   DeviceMemoryResource,
   type DlpackTensor,
+  exportArrowStream,
   type Lease,
   liveExports,
   ManagedMemoryResource,
@@ -29,9 +31,19 @@ import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { join, start } from "./foreign_thread.ts";
-import { deviceOfLane, type Part, type Program, type Resource, side, type Step, type Via, whole } from "./programs.ts";
+import {
+  deviceOfLane,
+  type Part,
+  type Program,
+  type ReleasedBy,
+  type Resource,
+  side,
+  type Step,
+  type Via,
+  whole,
+} from "./programs.ts";
 import { ForeignArray } from "./programs_foreign.ts";
-import { runOf, type Taken, takeTensor } from "./programs_taken.ts";
+import { callStream, runOf, type Taken, takeStruct, takeTensor } from "./programs_taken.ts";
 import { type Named, type Run, runsOf, Streams } from "./programs_streams.ts";
 import { layout, moveRaw, pointerAt, type RawArray, readRawArray, releaseRaw } from "./raw_arrow.ts";
 
@@ -60,7 +72,8 @@ interface Held {
 
 /** A tensor or an Arrow array that is out. */
 interface Out {
-  readonly source: DlpackTensor | ArrowDeviceArray;
+  /** Null for an array of a stream, whose consumer has only the struct. */
+  readonly source: DlpackTensor | ArrowDeviceArray | null;
   readonly isReadonly: boolean;
   /** The other child of a struct of two. */
   readonly twin: number | null;
@@ -83,6 +96,7 @@ class ProgramRun {
   readonly #resources = new Map<string, MemoryResource>();
   readonly #arrays = new Map<number, Held | ForeignArray>();
   readonly #exports = new Map<number, Out>();
+  readonly #sent = new Map<number, { readonly source: ArrowStreamExport; address: bigint | null }>();
   readonly #loans = new Map<number, Loan>();
   readonly #liveBefore = liveExports();
   #results: number[][] | null = null;
@@ -140,6 +154,12 @@ class ProgramRun {
         if (event !== 0n) this.#streams.wait(this.#streams.named(step.lane), event);
         return;
       }
+      case "stream":
+        return this.#exportStream(step);
+      case "next":
+        return this.#next(step.stream, step.export);
+      case "release stream":
+        return this.#releaseStream(step.stream, step.by);
       case "import":
         return this.#import(step);
       case "release":
@@ -147,7 +167,7 @@ class ProgramRun {
       case "close":
         return given(this.#arrays.get(step.array)).close();
       case "look":
-        return this.#look(step.live, step.released);
+        return this.#look(step);
       case "peers": {
         const resource = this.#resource(step.owner, step.isOwnPool ? "own" : "current");
         assert(resource instanceof DeviceMemoryResource);
@@ -172,10 +192,14 @@ class ProgramRun {
     }
   }
 
-  #look(live: number, released: readonly number[]): void {
+  #look({ live, released, streams }: Extract<Step, { do: "look" }>): void {
     assertEquals(liveExports() - this.#liveBefore, live, "as many exports are out as were not released");
     for (const [id, { source }] of this.#exports) {
+      if (source === null) continue;
       assertEquals([id, source.released], [id, released.includes(id)], "an export knows whether it was released");
+    }
+    for (const [id, { source }] of this.#sent) {
+      assertEquals([id, source.released], [id, streams.includes(id)], "a stream knows whether it was released");
     }
   }
 
@@ -315,6 +339,7 @@ class ProgramRun {
   #taken(id: number): Taken {
     const out = given(this.#exports.get(id));
     if (out.taken === null) {
+      assert(out.source !== null);
       if ("schemaPtr" in out.source) this.#takeArrow(out, out.source, id);
       else out.taken = takeTensor(out.source, out.isReadonly);
     }
@@ -333,19 +358,20 @@ class ProgramRun {
       assertEquals(pointerAt(array, layout.array.release), 0n, "what was moved needs no release");
       [schema, array] = [schemaTo.address, to.address];
     }
-    const slot = pointerAt(array, layout.deviceArray.syncEvent);
-    const event = slot === 0n ? 0n : pointerAt(slot, 0);
-    const struct = { address: array, callback: pointerAt(array, layout.array.release) };
+    const { event, struct, runs } = takeStruct(array);
     let hasSchema = true; // what is released may be gone
     const releaseSchema = () => {
       if (hasSchema) releaseRaw(schema, "schema");
       hasSchema = false;
     };
-    const raw = readRawArray(array);
+    if (out.twin === null) {
+      out.taken = { runs, event, struct, child: 0n, releaseSchema };
+      return;
+    }
     const take = (one: Out, values: RawArray, child: bigint) => {
       one.taken = { runs: [runOf(values)], event, struct, child, releaseSchema };
     };
-    if (out.twin === null) return take(out, raw, 0n);
+    const raw = readRawArray(array);
     const children = pointerAt(array, 48);
     const order = [Math.min(id, out.twin), Math.max(id, out.twin)];
     raw.children.forEach((child, i) =>
@@ -353,9 +379,40 @@ class ProgramRun {
     );
   }
 
+  #exportStream({ stream, items }: Extract<Step, { do: "stream" }>): void {
+    const arrays = items.map(({ array, part }) => bytesArray(this.#partOf(array, part)));
+    this.#sent.set(stream, { source: exportArrowStream(arrays, { device: true }), address: null });
+  }
+
+  /** The consumer takes the stream over, and looks at its schema once. */
+  #takeStream(id: number): bigint {
+    const sent = given(this.#sent.get(id));
+    if (sent.address !== null) return sent.address;
+    sent.address = sent.source.take();
+    const { address } = this.#arena.bytes(layout.schema.size);
+    callStream(sent.address, 8, address);
+    releaseRaw(address, "schema");
+    return sent.address;
+  }
+
+  #next(stream: number, id: number): void {
+    const { address } = this.#arena.bytes(layout.deviceArray.size);
+    callStream(this.#takeStream(stream), 16, address);
+    const taken = { ...takeStruct(address), child: 0n, releaseSchema: () => {} };
+    this.#exports.set(id, { source: null, isReadonly: true, twin: null, taken });
+  }
+
+  #releaseStream(id: number, by: ReleasedBy): void {
+    if (by === "close") return given(this.#sent.get(id)).source.close();
+    const address = this.#takeStream(id);
+    const callback = pointerAt(address, 32);
+    if (by === "thread") join(start(callback, address));
+    else ffiPort().functionAt(callback, { args: ["ptr"], returns: "void" })(address);
+  }
+
   #release({ export: id, by, what }: Extract<Step, { do: "release" }>): void {
     const { source, twin } = given(this.#exports.get(id));
-    if (by === "close") return source.close();
+    if (by === "close") return source?.close();
     const taken = this.#taken(id);
     taken.releaseSchema();
     if (what === "schema") return;

@@ -5,8 +5,9 @@
  */
 import { assertEquals } from "@std/assert";
 import type { DlpackTensor } from "../../mod.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { type Run, runsOf } from "./programs_streams.ts";
-import type { RawArray } from "./raw_arrow.ts";
+import { layout, pointerAt, type RawArray, readRawArray } from "./raw_arrow.ts";
 import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
 
 /** What a consumer has. */
@@ -42,4 +43,20 @@ export function runOf(raw: RawArray): Run {
   let inner = raw;
   for (let [child] = raw.children; child !== undefined; [child] = child.children) inner = child;
   return { ptr: (inner.buffers[1] ?? 0n) + BigInt(inner.offset), bytes: inner.length };
+}
+
+/** What an ArrowDeviceArray says: its event, its release callback, and where its elements are if they are bytes. */
+export function takeStruct(address: bigint): Pick<Taken, "runs" | "event" | "struct"> {
+  const slot = pointerAt(address, layout.deviceArray.syncEvent);
+  return {
+    runs: [runOf(readRawArray(address))],
+    event: slot === 0n ? 0n : pointerAt(slot, 0),
+    struct: { address, callback: pointerAt(address, layout.array.release) },
+  };
+}
+
+/** Calls a function of an ArrowDeviceArrayStream, by its offset there, which writes a struct. */
+export function callStream(stream: bigint, offset: number, out: bigint): void {
+  const code = ffiPort().functionAt(pointerAt(stream, offset), { args: ["ptr", "ptr"], returns: "i32" })(stream, out);
+  assertEquals(code, 0);
 }

@@ -107,7 +107,8 @@ export class Uses extends Ground {
   protected look(): void {
     this.holders.look();
     const released = this.holders.exports.filter(({ isOver, hasSchema }) => isOver && !hasSchema).map(({ id }) => id);
-    this.steps.push({ do: "look", live: this.holders.live, released });
+    const streams = this.holders.streams.filter(({ isOver }) => isOver).map(({ id }) => id);
+    this.steps.push({ do: "look", live: this.holders.live, released, streams });
   }
 }
 

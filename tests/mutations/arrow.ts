@@ -14,6 +14,7 @@ export const arrowMutations: readonly Mutation[] = [
     refusals,
     upkeep,
     host,
+    "tests/sim/behaviours_test.ts",
     releases,
     "tests/exchange/arrow_test.ts",
     programs,
