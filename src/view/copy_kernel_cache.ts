@@ -48,7 +48,7 @@ export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
 /** All that the code depends on. */
 function keyOf(plan: KernelPlan): string {
   const { word, axes, conversion } = plan.problem;
-  const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name}`;
+  const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name} ${word}`;
   const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
   return `${what} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
 }

@@ -112,13 +112,13 @@ export function stridedKernel(problem: CopyProblem, unrolled: number = usual): C
       source = advance(ptx, source, part, from * fromWord);
       target = advance(ptx, target, part, to * word);
     });
-    const access = conversion === null ? moves[word] : accessOf(conversion.from);
+    const access = conversion === null ? moves[word] : accessOf(conversion.from, fromWord);
     return { target, inside, value: load(ptx, "global", access, source, `@${inside} `) };
   });
   for (const { target, inside, value } of moved) {
     const [access, result] = conversion === null
       ? [moves[word], value]
-      : [accessOf(conversion.to), converted(ptx, conversion, value)];
+      : [accessOf(conversion.to, word), converted(ptx, conversion, value)];
     store(ptx, "global", access, target, result, `@${inside} `);
   }
   return { ptx: ptx.program("copy"), grid: Math.ceil(words / perBlock), block: threads };
@@ -146,7 +146,7 @@ export function tiledKernel(problem: CopyProblem, { along, lanes }: Tiled): Copy
   const word = fromSize * lanes as WordSize; // the plan takes so many lanes that four bytes are moved
   const [read, written] = conversion === null
     ? [moves[word], moves[word]]
-    : [accessOf(conversion.from), accessOf(conversion.to)];
+    : [accessOf(conversion.from, fromSize), accessOf(conversion.to, size)];
   const tile = side * lanes;
   const outer = axes.filter((_, axis) => axis !== along && axis !== inner);
   const [acrossTiles, downTiles] = [Math.ceil(across.extent / tile), Math.ceil(down.extent / tile)];

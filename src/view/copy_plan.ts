@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { bytesOf } from "./conversion.ts";
 import type { CopyAxis, CopyProblem } from "./copy_problem.ts";
 
 /** Rows of bytes: what the driver copies with pitches. */
@@ -139,8 +140,11 @@ export function explainPlan(plan: CopyPlan): string {
 }
 
 function inWords({ words, word, axes, conversion }: CopyProblem): string {
-  const what = conversion === null
-    ? `words of ${word} bytes`
-    : `elements, ${conversion.from.name} to ${conversion.to.name},`;
-  return `${words} ${what} as ${axes.map(({ extent }) => extent).join(" x ") || "one"}`;
+  const extents = axes.map(({ extent }) => extent);
+  if (conversion === null) return `${words} words of ${word} bytes as ${extents.join(" x ")}`;
+  const lanes = word / bytesOf(conversion.to);
+  const inner = (extents.pop() ?? 1) * lanes;
+  const atATime = lanes === 1 ? "" : ` ${lanes} at a time,`;
+  const { from, to } = conversion;
+  return `${words * lanes} elements, ${from.name} to ${to.name},${atATime} as ${[...extents, inner].join(" x ")}`;
 }

@@ -6,7 +6,7 @@
 import type { StridedLayout } from "../layout/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 
-/** One axis of a copy, in words; in elements, if they are converted. */
+/** One axis of a copy, in words. */
 export interface CopyAxis {
   /** How many steps. */
   readonly extent: number;
@@ -23,7 +23,7 @@ export type WordSize = 1 | 2 | 4 | 8 | 16;
 export interface CopyProblem {
   /** Bytes of a word as it is written: 1, 2, 4, 8 or 16. */
   readonly word: WordSize;
-  /** Bytes of a word as it is read: another number only if elements are converted. */
+  /** Bytes of a word as it is read: another number only if elements are converted, of which a word has equally many. */
   readonly fromWord: WordSize;
   /** What becomes of an element, or null if it stays what it is. */
   readonly conversion: Conversion | null;
@@ -59,7 +59,7 @@ const words = [16, 8, 4, 2] as const;
  * Brings a copy to its simplest terms: axes of one step dropped, the others turned so that the destination is walked
  * forwards and nested as it lies, neighbours joined, and elements joined to the largest words that both sides allow.
  *
- * @param conversion what becomes of each element, which then is a word
+ * @param conversion what becomes of each element; a word is one of them then, or up to four side by side
  * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element, or
  * packed elements do not fill whole bytes
  */
@@ -72,10 +72,9 @@ export function copyProblem(
   check(source, destination, conversion);
   const draft = draftOf(source, destination, alignment, conversion);
   join(draft);
-  if (conversion === null) {
-    widen(draft, alignmentOf(draft.from, draft.to, alignment));
-    join(draft);
-  }
+  const fits = conversion === null ? fitsBoth(draft, alignment) : fitsEach(draft, alignment, conversion);
+  widen(draft, fits);
+  join(draft);
   const { word, fromWord, axes, from, to } = draft;
   const total = axes.reduce((product, { extent }) => product * extent, source.volume === 0 ? 0 : 1);
   return {
@@ -157,19 +156,36 @@ function join(draft: Draft): void {
   draft.axes = joined;
 }
 
+/** Whether words so many times as large can be moved in one piece, as far as the addresses go. */
+type Fits = (ratio: number) => boolean;
+
+/** Words that stay what they are: both sides have to allow them. */
+function fitsBoth(draft: Draft, alignment: CopyAlignment): Fits {
+  const aligned = alignmentOf(draft.from, draft.to, alignment);
+  return (ratio) => draft.word * ratio <= aligned;
+}
+
+/** Elements that are converted: up to four side by side, as a vector of each type. */
+function fitsEach(draft: Draft, { from = 0n, to = 0n }: CopyAlignment, conversion: Conversion): Fits {
+  const { fromWord, word } = draft;
+  const isAligned = (at: bigint, bytes: number) => bytes <= 16 && at % BigInt(bytes) === 0n;
+  return (ratio) =>
+    ratio <= 4 && !conversion.from.isComplex && !conversion.to.isComplex &&
+    isAligned(from + BigInt(draft.from), fromWord * ratio) && isAligned(to + BigInt(draft.to), word * ratio);
+}
+
 /** Makes words as large as the innermost run, the other steps and the addresses allow. */
-function widen(draft: Draft, alignment: number): void {
+function widen(draft: Draft, isAllowed: Fits): void {
   const inner = draft.axes.at(-1);
   if (inner === undefined || inner.to !== 1 || inner.from !== 1) return;
   const outer = draft.axes.slice(0, -1);
-  for (const word of words) {
-    const ratio = word / draft.word;
-    if (ratio <= 1) return;
+  for (const ratio of words) {
     const fits = [inner.extent, ...outer.flatMap((axis) => [axis.to, axis.from])].every((step) => step % ratio === 0);
-    if (!fits || word > alignment) continue;
+    if (!fits || !isAllowed(ratio)) continue;
     const narrowed = outer.map(({ extent, to, from }) => ({ extent, to: to / ratio, from: from / ratio }));
     draft.axes = [...narrowed, { extent: inner.extent / ratio, to: 1, from: 1 }];
-    draft.word = draft.fromWord = word;
+    draft.word *= ratio;
+    draft.fromWord *= ratio;
     return;
   }
 }

@@ -7,19 +7,24 @@
 import { type Conversion, isInteger, type NumberType } from "./conversion.ts";
 import type { PtxWriter, Register } from "./ptx_writer.ts";
 
-/** How an element is moved between memory and registers: one register for each part. */
+/** How a word is moved between memory and registers: one register for each element of it, or part of one. */
 export interface Access {
   /** The type of `ld` and `st`. */
   readonly type: string;
   /** The kind of the registers. */
   readonly kind: "h" | "r" | "d";
-  readonly count: 1 | 2;
+  readonly count: 1 | 2 | 4;
 }
 
-/** How the elements of a type are moved. */
-export function accessOf({ bits, isComplex }: NumberType): Access {
-  const kind = bits <= 16 ? "h" : bits === 32 ? "r" : "d";
-  return { type: `${isComplex ? "v2." : ""}u${bits}`, kind, count: isComplex ? 2 : 1 };
+/** How words of so many bytes are moved, with elements of a type in them: at most 16 bytes, and four numbers. */
+export function accessOf(type: NumberType, bytes: number): Access {
+  const { bits } = type;
+  const count = bytes * 8 / bits as Access["count"]; // a power of two, of two numbers that the plan has made sure of
+  return { type: `${count === 1 ? "" : `v${count}.`}u${bits}`, kind: kindOf(type), count };
+}
+
+function kindOf({ bits }: NumberType): Access["kind"] {
+  return bits <= 16 ? "h" : bits === 32 ? "r" : "d";
 }
 
 /** A number in a register that is wide enough to calculate with. */
@@ -29,16 +34,21 @@ interface Wide {
 }
 
 /**
- * Converts an element.
+ * Converts what is in a word: elements side by side, or the parts of a complex one.
  *
  * @param parts what was loaded
  * @returns what is to be stored
  */
-export function converted(ptx: PtxWriter, { from, to }: Conversion, parts: readonly Register[]): Register[] {
+export function converted(ptx: PtxWriter, conversion: Conversion, parts: readonly Register[]): Register[] {
+  if (conversion.from.isComplex) return element(ptx, conversion, parts);
+  return parts.flatMap((part) => element(ptx, conversion, [part]));
+}
+
+function element(ptx: PtxWriter, { from, to }: Conversion, parts: readonly Register[]): Register[] {
   const numbers = parts.map((part) => widened(ptx, from, part));
   if (to.kind === "bool") return [truth(ptx, numbers)];
   const wanted = numbers.slice(0, to.isComplex ? 2 : 1).map((number) => narrowed(ptx, to, number));
-  if (to.isComplex && !from.isComplex) wanted.push(ptx.make(accessOf(to).kind, `mov.b${to.bits} $, 0`));
+  if (to.isComplex && !from.isComplex) wanted.push(ptx.make(kindOf(to), `mov.b${to.bits} $, 0`));
   return wanted;
 }
 
@@ -86,7 +96,7 @@ function narrowed(ptx: PtxWriter, to: NumberType, number: Wide): Register {
   const wanted = `f${to.bits}`;
   if (type === wanted) return register;
   const isExact = wanted === "f64" && type === "f32";
-  return ptx.make(accessOf(to).kind, `cvt${isExact ? "" : ".rn"}.${wanted}.${type} $, ${register}`);
+  return ptx.make(kindOf(to), `cvt${isExact ? "" : ".rn"}.${wanted}.${type} $, ${register}`);
 }
 
 /** The lowest bits of an integer, or all of them and its sign. */

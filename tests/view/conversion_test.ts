@@ -271,7 +271,7 @@ test("integers of one size are copied as they are, and every other conversion is
   assertEquals(view("uint32").explainCopyFrom(view("int32"), convert), "one copy of 32 bytes by the driver");
   assertEquals(
     view("float32").explainCopyFrom(view("float64"), convert),
-    "a kernel over 8 elements, float64 to float32, as 8, in the order of the destination",
+    "a kernel over 8 elements, float64 to float32, 2 at a time, as 8, in the order of the destination",
   );
   assertEquals(
     view("float32").explainCopyFrom(onHost, convert),
