@@ -235,6 +235,26 @@ test("one layout may hold elements of several types: each is converted for itsel
   assertEquals(results, [[1, 2, 3, 4], [0x3f800000, 0x40000000, 0x40400000, 0x40800000], [1, 2, 3, 4]]);
 });
 
+test("elements that are moved side by side and elements that are moved one by one do not share a kernel", () => {
+  using cuda = Cuda.simulate();
+  const { device, place, read } = room(cuda);
+  const numbers = Float32Array.from({ length: 100 }, (_, i) => i);
+  using source = place("device", new Uint8Array(numbers.buffer));
+  for (const [shape, offset] of [[[25], 1], [[100], 0], [[25], 1]] as const) {
+    using destination = place("device", new Uint8Array(200));
+    const from = StridedMemoryView.fromBuffer(source, { shape, dtype: "float32", offset: 4 * offset });
+    const to = StridedMemoryView.fromBuffer(destination, { shape, dtype: "float16", offset: 2 * offset });
+    to.copyFrom(from, { convert: true });
+    device.synchronize();
+    const result = new Float16Array(read(destination).buffer).subarray(offset, offset + shape[0]);
+    assertEquals(
+      [...result],
+      [...numbers.subarray(offset, offset + shape[0])],
+      to.explainCopyFrom(from, { convert: true }),
+    );
+  }
+});
+
 test("a conversion within one memory takes the elements from before it", () => {
   for (const where of ["device", "host"] as const) {
     using cuda = Cuda.simulate();
