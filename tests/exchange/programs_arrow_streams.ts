@@ -30,7 +30,7 @@ export class ArrowStreams extends Exchanges {
     const id = this.holders.streams.length;
     this.holders.streams.push({ id, items, isTaken: false, isReleased: false, isOver: false });
     const parts = items.map(({ id, of, part }) => ({ export: id, array: of.id, part }));
-    this.steps.push({ do: "stream", stream: id, items: parts });
+    this.push({ do: "stream", stream: id, items: parts });
   }
 
   protected next(stream: StreamHolder | undefined): void {
@@ -38,7 +38,7 @@ export class ArrowStreams extends Exchanges {
     if (stream === undefined || item === undefined) return;
     stream.isTaken = true;
     item.state = "taken";
-    this.steps.push({ do: "next", stream: stream.id, export: item.id });
+    this.push({ do: "next", stream: stream.id, export: item.id });
   }
 
   protected releaseStream(stream: StreamHolder | undefined, dice: Dice): void {
@@ -47,6 +47,6 @@ export class ArrowStreams extends Exchanges {
     const by = dice.below(24) === 0 ? "thread" : dice.of<ReleasedBy>(isTaken ? ["call"] : ["close", "call"]) ?? "call";
     stream.isReleased = true;
     if (by !== "close") stream.isTaken = true;
-    this.steps.push({ do: "release stream", stream: id, by });
+    this.push({ do: "release stream", stream: id, by });
   }
 }

@@ -57,14 +57,14 @@ export class Exchanges extends Uses {
     };
     this.holders.loans.push(loan);
     this.order.after(lane, this.order.held(home));
-    this.steps.push({ do: isLease ? "lend" : "describe", loan: id, array: array.id, part, lane });
+    this.push({ do: isLease ? "lend" : "describe", loan: id, array: array.id, part, lane });
     if (isLease) array.pins++;
     else array.guests++;
   }
 
   protected giveBack(loan: LoanHolder | undefined): void {
     if (loan === undefined) return;
-    this.steps.push({ do: "return", loan: loan.id });
+    this.push({ do: "return", loan: loan.id });
     this.holders.giveBack(loan);
   }
 
@@ -100,10 +100,10 @@ export class Exchanges extends Uses {
       twin: null,
     } as const;
     const other = how === "arrow" && dice.below(3) === 0 ? dice.of(this.beside(array)) : undefined;
-    if (other === undefined) this.steps.push(step);
+    if (other === undefined) this.push(step);
     else {
       const twin = this.addTwin(one, other, dice);
-      this.steps.push({ ...step, twin: { export: twin.id, array: other.id, part: twin.part } });
+      this.push({ ...step, twin: { export: twin.id, array: other.id, part: twin.part } });
     }
     if (lane !== null) this.order.after(lane, this.order.held(home));
   }
@@ -238,7 +238,7 @@ export class Exchanges extends Uses {
     given: Given,
     lane: number | null,
   ): void {
-    this.steps.push({ do: "import", array: id, from, part, how, given, device, lane, isReadonly });
+    this.push({ do: "import", array: id, from, part, how, given, device, lane, isReadonly });
   }
 
   protected imported(one: ExportHolder, given: Given, lane: number | null): void {
@@ -254,7 +254,7 @@ export class Exchanges extends Uses {
     const id = one.id;
     if (one.hasSchema && dice.below(4) === 0 && one.state === "taken") {
       one.hasSchema = false;
-      this.steps.push({ do: "release", export: id, by: "call", what: "schema" });
+      this.push({ do: "release", export: id, by: "call", what: "schema" });
       return;
     }
     const { twin } = one;
@@ -262,7 +262,7 @@ export class Exchanges extends Uses {
     const isLeft = twin !== null && twin.state !== "released" && dice.below(2) === 0;
     const isByThread = dice.below(24) === 0; // a thread takes longer than the rest of most programs
     const by = isByThread ? "thread" : dice.of<ReleasedBy>(isTaken || isLeft ? ["call"] : ["close", "call"]) ?? "call";
-    this.steps.push({ do: "release", export: id, by, what: isLeft ? "all but twin" : "all" });
+    this.push({ do: "release", export: id, by, what: isLeft ? "all but twin" : "all" });
     one.hasSchema = false;
     this.holders.release(one, this.holders.enqueued(one));
     if (twin === null || twin.state === "released") return;
@@ -274,7 +274,7 @@ export class Exchanges extends Uses {
   protected close(array: ArrayHolder | undefined): void {
     if (array === undefined) return;
     this.requireBeforeClose(array);
-    this.steps.push({ do: "close", array: array.id });
+    this.push({ do: "close", array: array.id });
     this.holders.close(array);
   }
 

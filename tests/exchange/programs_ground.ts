@@ -15,6 +15,8 @@ export class Ground {
   protected readonly lanes: readonly number[];
   protected readonly order: Order;
   protected readonly steps: Step[] = [];
+  /** Lanes that occur in a step: no other is ever made. */
+  readonly #mentioned = new Set<number>();
   protected readonly destroyed = new Set<number>();
   protected readonly closedPools = new Set<number>();
   /** Which devices may use a pool, by owner and by whether it is our own. */
@@ -26,12 +28,27 @@ export class Ground {
     this.order = new Order(this.lanes.length, kinds);
   }
 
+  protected push(step: Step): void {
+    this.steps.push(step);
+    if ("lane" in step && step.lane !== null) this.#mentioned.add(step.lane);
+    if (step.do === "order") this.#mentioned.add(step.before).add(step.after);
+  }
+
+  /** Whether somebody has made a lane, and nobody has destroyed it. */
+  protected isThere(lane: number): boolean {
+    return this.#mentioned.has(lane) && !this.destroyed.has(lane);
+  }
+
   protected openLanes(): number[] {
     return this.lanes.filter((lane) => !this.destroyed.has(lane));
   }
 
+  /** Devices whose own pool somebody has used, and nobody has closed. */
   protected openPools(): number[] {
-    return Array.from({ length: this.setting.devices }, (_, i) => i).filter((one) => !this.closedPools.has(one));
+    const devices = new Set(
+      this.steps.flatMap((step) => step.do === "allocate" && step.resource === "own" ? [step.device] : []),
+    );
+    return [...devices].filter((one) => !this.closedPools.has(one));
   }
 
   /** Lanes that may use a block. */
@@ -55,7 +72,7 @@ export class Ground {
     const peers = this.peers.get(key) ?? [];
     if (peers.includes(peer)) return;
     this.peers.set(key, [...peers, peer]);
-    this.steps.push({ do: "peers", owner: device, isOwnPool, peers: [...peers, peer] });
+    this.push({ do: "peers", owner: device, isOwnPool, peers: [...peers, peer] });
   }
 
   protected require(lane: number, accesses: readonly (Access | null)[]): void {
@@ -71,12 +88,12 @@ export class Ground {
     const chosen = hows[this.steps.length % hows.length] ?? "new event";
     const how = isGone ? "context" : this.setting.isOld && chosen === "context" ? "new event" : chosen;
     this.order.wait(after, before, how);
-    this.steps.push({ do: "order", before, after, how });
+    this.push({ do: "order", before, after, how });
   }
 
   protected synchronize(lane: number | undefined): void {
     if (lane === undefined) return;
-    this.steps.push({ do: "synchronize", lane });
+    this.push({ do: "synchronize", lane });
     this.order.synchronize(lane);
   }
 
@@ -85,7 +102,7 @@ export class Ground {
   }
 
   protected synchronizeDevice(device: number): void {
-    this.steps.push({ do: "synchronize device", device });
+    this.push({ do: "synchronize device", device });
     for (const lane of this.lanes) {
       if (deviceOfLane(lane) === device) this.order.hostAfter(this.order.held(lane));
     }
@@ -93,11 +110,11 @@ export class Ground {
 
   protected destroyLane(lane: number): void {
     this.destroyed.add(lane);
-    this.steps.push({ do: "destroy", lane });
+    this.push({ do: "destroy", lane });
   }
 
   protected closePool(device: number): void {
     this.closedPools.add(device);
-    this.steps.push({ do: "close pool", device });
+    this.push({ do: "close pool", device });
   }
 }

@@ -110,7 +110,7 @@ class Planner extends ArrowStreams {
       const others = this.#endsAnyTime(dice);
       if (isCudaOpen && needed.length === 0 && (isEarly || others.length === 0)) {
         if (others.length > 0) this.synchronizeAll(); // nobody can order anything afterwards
-        this.steps.push({ do: "close cuda" });
+        this.push({ do: "close cuda" });
         isCudaOpen = false;
         continue;
       }
@@ -133,7 +133,7 @@ class Planner extends ArrowStreams {
     const isArrayLeft = this.holders.arrays.some((one) =>
       !one.isOver && (isForeignArray(one) || (!one.isClosed && one.from?.kind !== "export"))
     );
-    const isLaneLeft = this.openLanes().some((lane) => !isDefault(lane));
+    const isLaneLeft = this.lanes.some((lane) => this.isThere(lane) && !isDefault(lane));
     return ends.length === 0 && (isArrayLeft || isLaneLeft) ? this.#endsAnyTime(dice) : ends;
   }
 
@@ -164,7 +164,7 @@ class Planner extends ArrowStreams {
       if (one.home !== null && (isForeign(one.home) || isForeignArray(one) || one.guests > 0)) needed.add(one.home);
       if (one.from?.kind === "interface") needed.add(one.from.producer).add(one.home);
     }
-    return this.openLanes().filter((lane) => !isDefault(lane) && !needed.has(lane));
+    return this.lanes.filter((lane) => this.isThere(lane) && !isDefault(lane) && !needed.has(lane));
   }
 
   #allocate(dice: Dice): void {
@@ -179,7 +179,7 @@ class Planner extends ArrowStreams {
     if (lane === undefined) return;
     if (resource !== "foreign") this.holders.look(); // every allocation of ours does
     const array = this.add(block, whole, null, lane, false);
-    this.steps.push({ do: "allocate", array: array.id, device, resource, lane });
+    this.push({ do: "allocate", array: array.id, device, resource, lane });
     block.written = { lane, number: this.order.work(lane), by: array };
     this.fill(array, lane);
   }
@@ -215,7 +215,7 @@ class Planner extends ArrowStreams {
     this.begin(from, lane, [from.block.written]);
     this.begin(to, lane, [to.block.written, ...to.block.reads]);
     const blocks = [from.block.id, to.block.id] as const;
-    this.steps.push({ do: "copy", from: from.id, to: to.id, lane, blocks, parts: [from.part, to.part] });
+    this.push({ do: "copy", from: from.id, to: to.id, lane, blocks, parts: [from.part, to.part] });
     from.block.reads.push(this.access(from, lane));
     this.wrote(to, lane);
     for (const home of homes) this.order.after(home, this.order.held(lane));
@@ -228,14 +228,14 @@ class Planner extends ArrowStreams {
     const lane = dice.of(this.homes(array.block));
     if (lane === undefined) return;
     this.order.after(lane, this.order.held(array.home));
-    this.steps.push({ do: "home", array: array.id, lane });
+    this.push({ do: "home", array: array.id, lane });
     array.home = lane;
   }
 
   #destroy(dice: Dice): void {
     const lane = dice.of(this.#destructible());
-    const device = dice.below(this.setting.devices);
-    if (dice.below(4) > 0) return lane === undefined ? undefined : this.destroyLane(lane);
-    if (!this.closedPools.has(device)) this.closePool(device);
+    const pool = dice.of(this.openPools());
+    if (pool !== undefined && (lane === undefined || dice.below(4) === 0)) this.closePool(pool);
+    else if (lane !== undefined) this.destroyLane(lane);
   }
 }

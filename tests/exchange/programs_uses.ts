@@ -70,7 +70,7 @@ export class Uses extends Ground {
     const { block, part } = holder;
     this.begin(holder, lane, [block.written, ...block.reads]);
     const value = ++this.#values % 200 + 1; // never the poison
-    this.steps.push({ do: "fill", via: via(holder), lane, value, block: block.id, part });
+    this.push({ do: "fill", via: via(holder), lane, value, block: block.id, part });
     this.wrote(holder, lane);
   }
 
@@ -78,7 +78,7 @@ export class Uses extends Ground {
     const { block, part } = holder;
     this.begin(holder, lane, [block.written]);
     const slot = this.slots.push(part.rows * part.cols) - 1;
-    this.steps.push({ do: "read", via: via(holder), lane, slot, block: block.id, part });
+    this.push({ do: "read", via: via(holder), lane, slot, block: block.id, part });
     block.reads.push(this.access(holder, lane));
   }
 
@@ -97,7 +97,7 @@ export class Uses extends Ground {
     this.grant(holder.block, deviceOfLane(lane));
     if (holder.kind === "export" && holder.how === "arrow" && !holder.awaited.has(lane)) {
       holder.awaited.add(lane);
-      this.steps.push({ do: "await", export: holder.id, lane });
+      this.push({ do: "await", export: holder.id, lane });
       this.order.after(lane, holder.ready);
       holder.state = "taken";
     }
@@ -108,7 +108,7 @@ export class Uses extends Ground {
     this.holders.look();
     const released = this.holders.exports.filter(({ isOver, hasSchema }) => isOver && !hasSchema).map(({ id }) => id);
     const streams = this.holders.streams.filter(({ isOver }) => isOver).map(({ id }) => id);
-    this.steps.push({ do: "look", live: this.holders.live, released, streams });
+    this.push({ do: "look", live: this.holders.live, released, streams });
   }
 }
 
