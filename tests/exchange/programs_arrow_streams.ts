@@ -44,7 +44,7 @@ export class ArrowStreams extends Exchanges {
   protected releaseStream(stream: StreamHolder | undefined, dice: Dice): void {
     if (stream === undefined) return;
     const { id, isTaken } = stream;
-    const by = dice.below(24) === 0 ? "thread" : dice.of<ReleasedBy>(isTaken ? ["call"] : ["close", "call"]) ?? "call";
+    const by = dice.below(64) === 0 ? "thread" : dice.of<ReleasedBy>(isTaken ? ["call"] : ["close", "call"]) ?? "call";
     stream.isReleased = true;
     if (by !== "close") stream.isTaken = true;
     this.push({ do: "release stream", stream: id, by });

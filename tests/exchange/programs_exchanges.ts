@@ -260,7 +260,7 @@ export class Exchanges extends Uses {
     const { twin } = one;
     const isTaken = one.state === "taken" || twin?.state === "taken" || twin?.state === "released";
     const isLeft = twin !== null && twin.state !== "released" && dice.below(2) === 0;
-    const isByThread = dice.below(24) === 0; // a thread takes longer than the rest of most programs
+    const isByThread = dice.below(64) === 0; // a thread takes longer than the rest of most programs
     const by = isByThread ? "thread" : dice.of<ReleasedBy>(isTaken || isLeft ? ["call"] : ["close", "call"]) ?? "call";
     this.push({ do: "release", export: id, by, what: isLeft ? "all but twin" : "all" });
     one.hasSchema = false;
