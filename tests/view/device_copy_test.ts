@@ -110,7 +110,7 @@ test("a copy between any two layouts, anywhere, moves each element to its place 
       assertEquals(read(one), before);
       for (const buffer of [one, other]) buffer.close();
     }),
-    250,
+    160,
   );
 });
 
@@ -126,6 +126,6 @@ test("a copy within one memory gives the elements from before it, however the tw
       device.synchronize();
       assertEquals(read(buffer), copiedByHand(source, before, destination, before));
     }),
-    100,
+    70,
   );
 });
