@@ -8,6 +8,7 @@ import {
   arrowField,
   Cuda,
   CudaError,
+  ExchangeError,
   exportArrowStream,
   HostMemoryResource,
   liveExports,
@@ -102,6 +103,18 @@ function spend({ device, home, other }: Setting): void {
     }
   }
 }
+
+test("an import that is refused is still its producer's, and keeps no stream", () => {
+  const setting = setUp();
+  const { other: stream } = setting;
+  const exported = pair(setting).toArrowDevice();
+  assertThrows(() => StridedMemoryView.fromArrowDevice(exported, { stream }), ExchangeError, "struct");
+  stream.close();
+  assertEquals(setting.simulated.live.streams, 2);
+  assertEquals(liveExports(), 2);
+  exported.close();
+  setting.close();
+});
 
 test("an export that finds no memory for its structs has taken nothing", () => {
   const { loading } = libc();

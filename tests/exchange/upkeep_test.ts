@@ -4,13 +4,16 @@ import { test } from "node:test";
 import {
   ArrowArray,
   arrowField,
+  ArrowStream,
   Cuda,
+  type CudaStream,
   exportArrowStream,
   liveExports,
   MemoryBuffer,
   SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";
+import { libc } from "../../src/ffi/libc.ts";
 import { layout, pointerAt, releaseRaw } from "./raw_arrow.ts";
 
 /** Bytes as an Arrow array, which goes out the general way. */
@@ -43,25 +46,55 @@ for (const [name, out] of Object.entries(ways)) {
     assertEquals(liveExports(), 0);
   });
 
-  test(`of exports of device memory no event and no stream stays when they are released: ${name}`, () => {
-    using cuda = Cuda.simulate();
-    const device = cuda.device(0);
-    using stream = device.createStream();
-    using buffer = device.memory.allocate(64, { stream });
-    const view = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" });
-    const send = name === "arrow streams"
-      ? () => exportArrowStream([arrayOf(view)], { device: true })
-      : () => out(view);
-    const left = () => {
-      send().close();
-      assertEquals(liveExports(), 0);
-      const { streams, events } = SimulatedDriver.of(cuda.driver)?.live ?? { streams: -1, events: -1 };
-      return [streams, events];
-    };
-    left(); // some events are kept, to be used again
+  test(`of exports of device memory no event, no stream and no memory of C stays when they are released: ${name}`, () => {
+    const isStream = name === "arrow streams";
+    leavesNothing((view) => isStream ? exportArrowStream([arrayOf(view)], { device: true }) : out(view));
+  });
+}
+
+test("of imports nothing stays when they are closed", () => {
+  leavesNothing((view, stream) => StridedMemoryView.fromDlpack(view, { stream }));
+  leavesNothing((view, stream) => StridedMemoryView.fromCudaArrayInterface(view, { stream }));
+  leavesNothing((view, stream) => StridedMemoryView.fromArrowDevice(view, { stream }));
+  leavesNothing((view, stream) => ArrowArray.from(arrayOf(view), { stream }));
+  leavesNothing((view, stream) => {
+    const exported = exportArrowStream([arrayOf(view)], { device: true });
+    const taken = ArrowStream.from({ deviceStream: exported.take() }, { stream });
+    return { close: () => (taken.next()?.close(), taken.close()) };
+  });
+});
+
+/** Makes something of an array and closes it again and again. */
+function leavesNothing(make: (view: StridedMemoryView, stream: CudaStream) => { close(): void }): void {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using other = device.createStream();
+  using buffer = device.memory.allocate(64, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" });
+  const { loading } = libc();
+  let blocks = 0;
+  const counted: typeof loading = {
+    ...loading,
+    calloc: (items, size) => (blocks++, loading.calloc(items, size)),
+    malloc: (size) => (blocks++, loading.malloc(size)),
+    free: (at) => (at === 0n || blocks--, loading.free(at)),
+  };
+  const left = () => {
+    make(view, other).close();
+    assertEquals(liveExports(), 0);
+    const { streams, events } = SimulatedDriver.of(cuda.driver)?.live ?? { streams: -1, events: -1 };
+    return { streams, events, blocks };
+  };
+  const put = (value: typeof loading) => Object.defineProperty(libc(), "loading", { value, configurable: true });
+  put(counted);
+  try {
+    left(); // some events and some memory are kept, to be used again
     const before = left();
     for (let i = 0; i < 20; i++) assertEquals(left(), before);
-  });
+  } finally {
+    put(loading);
+  }
 }
 
 test("an event that a consumer has outlives the Cuda, also where no buffer is at home any more", () => {

@@ -64,7 +64,7 @@ export const arrowMutations: readonly Mutation[] = [
       "A consumer takes the memory of one device for that of another.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_tree.ts", [releases, programs], [
+  ...inFile("src/exchange/arrow_tree.ts", [releases, upkeep, programs], [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
     ["!this.#finished && ", "", "What is released is given back again at every look."],
     ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
@@ -80,7 +80,14 @@ export const arrowMutations: readonly Mutation[] = [
       "A child that was moved out is freed with its parent.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_import.ts", [refusals, releases, programs, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/exchange/arrow_import.ts", [
+    refusals,
+    upkeep,
+    releases,
+    "tests/exchange/arrow_view_test.ts",
+    "tests/exchange/arrow_test.ts",
+    programs,
+  ], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
       "    for (const one of shared.streams) orderGiveBack(one);\n",
@@ -126,7 +133,7 @@ export const arrowMutations: readonly Mutation[] = [
       "We read before the producer has written.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_device.ts", [releases, programs], [
+  ...inFile("src/exchange/arrow_device.ts", [releases, "tests/exchange/arrow_test.ts", programs], [
     ["    untaken.watch(this, this.#held);\n", "", "An array that nobody takes is never released."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one array, and release it twice."],
     ["    untaken.unwatch(this, this.#held);\n", "", "The collector releases what a consumer has."],
@@ -139,7 +146,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["    struct(ArrowSchema).at(taken.schema).release = 0n;\n", "", "Two structs say that they own one schema."],
     ["    if (this.#held.closed) throw", "    if (false) throw", "Two consumers take one array, and release it twice."],
   ]),
-  ...inFile("src/exchange/arrow_stream.ts", [streams, programs], [
+  ...inFile("src/exchange/arrow_stream.ts", [streams, upkeep, programs], [
     ["    unclosed.register(this, source, this);\n", "", "A stream that is dropped is never released."],
     ["    structOf(foreign).release = 0n;\n", "", "Two consumers release one stream."],
     ["    if (this.#closed) throw", "    if (false) throw", "A stream is used after it was released."],
@@ -156,7 +163,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["  libc().loading.free(source.address);\n", "", "Each stream leaks a struct."],
     ["    releaseSchema(schema.$address);\n", "", "The schema of each stream leaks."],
   ]),
-  ...inFile("src/exchange/arrow_stream_export.ts", [streams, programs], [
+  ...inFile("src/exchange/arrow_stream_export.ts", [streams, upkeep, programs], [
     ["    untaken.register(this, stream, this);\n", "", "A stream that nobody takes is never released."],
     ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one stream."],
     ["    this.#taken = true;\n", "", "Two consumers take one stream."],
