@@ -7,11 +7,11 @@
  *
  * @module
  */
-import { CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
+import { CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
-import { checkCuda, checkRelease } from "../cuda/driver.ts";
+import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { PointerQuery } from "../cuda/pointer_attributes.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -82,13 +82,14 @@ export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null =
   else stream.device.copyPeer(to, peers.to, from, peers.from, bytes, stream);
 }
 
-/** @returns whether there were threads for it */
+/** @returns whether there were threads and pinned memory for it */
 function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
   try {
     copyStaged(run, stream, plan);
     return true;
   } catch (error) {
-    if (error instanceof FfiError) return false; // nothing is lost: the driver does it all
+    const isShort = error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
+    if (error instanceof FfiError || isShort) return false; // nothing is lost: the driver does it all
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, PinnedMemory
 import { libc } from "../../src/ffi/libc.ts";
 import { canHaveTeams } from "../../src/ffi/native_team.ts";
 import { copyRun, copyStaged, planStaging, stagingOf, type StagingPlan } from "../../src/memory/staging.ts";
+import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -195,33 +196,39 @@ test("only much ordinary memory is staged, and only where there are processors f
   assertEquals(stagingOf({ ...pageable, direction: "DtoD" }, stream, 16), null);
 });
 
-test(...needs(missing, "where no thread can be started the driver copies"), () => {
-  using cuda = Cuda.simulate();
-  using stream = cuda.device(0).createStream();
-  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(size, { stream });
-  using host = new HostMemoryResource().allocate(size);
-  const run = {
-    to: buffer.ptr,
-    from: host.ptr,
-    bytes: size,
-    direction: "HtoD" as const,
-    isPageable: true,
-    peers: null,
-  };
-  const { threads } = libc();
-  try {
-    Object.defineProperty(libc(), "threads", { value: { ...threads, pthread_create: () => 11 }, configurable: true });
-    host.bytes().fill(3);
-    copyRun(run, stream, { threads: 3, chunk: 4096 });
-    stream.synchronize();
-    host.bytes().fill(0);
-    copyRun({ ...run, to: host.ptr, from: buffer.ptr, direction: "DtoH" }, stream, { threads: 3, chunk: 4096 });
-    stream.synchronize();
-  } finally {
-    Object.defineProperty(libc(), "threads", { value: threads, configurable: true });
-  }
-  assert(host.bytes().every((byte) => byte === 3));
-});
+/** What keeps a copy from being staged: no thread, or no pinned memory. Each returns what ends it. */
+const shortages: { readonly [name: string]: (cuda: Cuda) => () => void } = {
+  thread: () => {
+    const { threads } = libc();
+    const put = (value: typeof threads) => Object.defineProperty(libc(), "threads", { value, configurable: true });
+    put({ ...threads, pthread_create: () => 11 });
+    return () => put(threads);
+  },
+  "pinned memory": (cuda) => intercept(cuda.driver, "hostMemory", () => ({ cuMemHostAlloc: () => 2 })),
+};
+
+for (const [name, begin] of Object.entries(shortages)) {
+  test(...needs(missing, `where there is no ${name} left the driver copies`), () => {
+    using cuda = Cuda.simulate();
+    using stream = cuda.device(0).createStream();
+    using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(size, { stream });
+    using host = new HostMemoryResource().allocate(size);
+    const run = { bytes: size, isPageable: true, peers: null };
+    const plan = { threads: 3, chunk: 4096 };
+    const end = begin(cuda);
+    try {
+      host.bytes().fill(3);
+      copyRun({ ...run, to: buffer.ptr, from: host.ptr, direction: "HtoD" }, stream, plan);
+      stream.synchronize();
+      host.bytes().fill(0);
+      copyRun({ ...run, to: host.ptr, from: buffer.ptr, direction: "DtoH" }, stream, plan);
+      stream.synchronize();
+    } finally {
+      end();
+    }
+    assert(host.bytes().every((byte) => byte === 3));
+  });
+}
 
 test("a copy that is not staged is the driver's", () => {
   using cuda = Cuda.simulate();
