@@ -58,8 +58,20 @@ export function lookIfMany(): void {
   enough = Math.max(64, 2 * live.size);
 }
 
-/** How many exports have not been released by their consumers. Gives back the memory of those that have. */
+/** Whoever knows of releases that are not seen here before it has looked itself. */
+const others: (() => void)[] = [];
+
+/** Plugs in what is to be done before the exports are counted. */
+export function provideLook(lookElsewhere: () => void): void {
+  others.push(lookElsewhere);
+}
+
+/**
+ * How many exports have not been released by their consumers. Gives back the memory of those that have. If arrays are lent
+ * to Python it waits for the interpreter's lock.
+ */
 export function liveExports(): number {
+  for (const lookElsewhere of others) lookElsewhere();
   look();
   return live.size;
 }

@@ -238,6 +238,54 @@ def fails(array):
   assertEquals(await stillLent(python), 0);
 });
 
+test(...needs(missing, "an exception is what it was, also if a consumer lets go while it unwinds"), async () => {
+  const python = open();
+  for (const way of ["np.from_dlpack(array)", "np.from_dlpack(Old(array))"]) {
+    python.run(`
+class Old:
+    "Takes by the struct without a version."
+    def __init__(self, array): self.array = array
+    def __dlpack_device__(self): return self.array.__dlpack_device__()
+    def __dlpack__(self, **options): return self.array.__dlpack__()
+`);
+    const add = python.evaluate(`lambda array: np.add(${way}, np.zeros(7))`);
+    for (let i = 0; i < 3; i++) assertThrows(() => add(new Float32Array(3)), PythonError, "ValueError: operands could");
+  }
+  assertEquals(await stillLent(python), 0);
+});
+
+test(...needs(missing, "what a thread of Python lets go of is seen when exports are counted"), async () => {
+  const python = open();
+  python.run(`
+import threading, time
+def later(array):
+    kept = [np.from_dlpack(array)]
+    def work():
+        time.sleep(0.05)
+        kept.clear()
+    threading.Thread(target=work, daemon=True).start()
+`);
+  assertEquals(await stillLent(python), 0);
+  python.evaluate("later")(new Float32Array(3));
+  assertEquals(liveExports(), 1);
+  for (let i = 0; i < 100 && liveExports() > 0; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+  assertEquals(liveExports(), 0);
+});
+
+test(...needs(missing, "counters are used again: what is lent one by one needs but a few"), async () => {
+  const python = open();
+  assertEquals(await stillLent(python), 0);
+  const sum: PyObject = python.evaluate("lambda array: float(np.from_dlpack(array).sum())");
+  const before: number = python.evaluate(
+    "len([one for one in __import__('gc').get_objects() if type(one) is memoryview])",
+  );
+  for (let i = 0; i < 2000; i++) assertEquals(sum(Float32Array.of(i, 1)), i + 1);
+  const after: number = python.evaluate(
+    "len([one for one in __import__('gc').get_objects() if type(one) is memoryview])",
+  );
+  assert(after <= before + 1, `${after} pieces of counters, and ${before} before`);
+});
+
 test(...needs(missing, "what the protocol forbids, Python is told"), async () => {
   const python = open();
   const ask = python.evaluate("lambda array, options: array.__dlpack__(**options)");

@@ -8,19 +8,14 @@ const arrays = ["tests/exchange/python_arrays_test.ts"];
 export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
     [
-      "        inner = held.pop(one.private_data)[-1]\n",
-      "        inner = held[one.private_data][-1]\n",
-      "What a consumer has released is kept.",
-    ],
-    [
-      "            if part.release: end(ctypes.addressof(part))",
-      "            pass",
+      "        if child.struct.release or counters.is_over(child.counter): end(child.counter)\n",
+      "        pass\n",
       "Children are never released with their parent.",
     ],
     [
-      "            if part.release: end(",
-      "            if True: end(",
-      "A child that was moved out ends with its parent, and again by itself.",
+      "if child.struct.release or counters.is_over(child.counter): end",
+      "if True: end",
+      "A child that was moved out ends with its parent.",
     ],
     ["    if one.release: deleter(one.release)(address)\n", "", "What nobody took out of a capsule is kept."],
     [
@@ -54,7 +49,20 @@ export const pythonMutations: readonly Mutation[] = [
       "Numbers go out without their elements.",
     ],
   ]),
+  ...inFile("src/exchange/python/prelude_marks.ts", [...arrays, ...arrow], [
+    ["        self.free.append(number)\n", "", "Each array that is lent takes another counter."],
+    [
+      "        ctypes.c_int32.from_address(address).value = 0\n",
+      "",
+      "What is lent next is let go of at once, under its consumer.",
+    ],
+  ]),
   ...inFile("src/exchange/python/prelude.ts", arrays, [
+    [
+      "            if counter in counters.numbers: end(counter)",
+      "            pass",
+      "What consumers have released is kept for ever.",
+    ],
     [
       "        if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:\n",
       "        if False:\n",
@@ -87,6 +95,13 @@ export const pythonMutations: readonly Mutation[] = [
       "    if (schema !== null) releaseSchema(schema.address);",
       "",
       "A schema that was asked for is never released.",
+    ],
+  ]),
+  ...inFile("src/exchange/live_exports.ts", arrays, [
+    [
+      "  for (const lookElsewhere of others) lookElsewhere();\n",
+      "",
+      "What a thread of Python has let go of stays until JavaScript calls Python.",
     ],
   ]),
   ...inFile("src/exchange/arrow_import.ts", arrow, [

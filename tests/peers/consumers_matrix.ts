@@ -8,20 +8,12 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { patiently, runScript } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
-import { askPython, findPython, type PythonInstallation } from "../support/python.ts";
+import { findPythonOrSystem } from "../support/python.ts";
 import type { Cell, Event, Matrix, Trial } from "./consumers.ts";
 import { failures, report } from "./consumers_report.ts";
 import { libraries, type Library, type Place } from "./libraries.ts";
 
 const script = new URL("./consumers_child.ts", import.meta.url);
-
-/** The interpreter for a library: where a virtualenv lacks it, the system's may have it. */
-function pythonWith({ modules }: Library): PythonInstallation | string {
-  const found = findPython(...modules);
-  if (typeof found !== "string") return found;
-  const system = askPython("/usr/bin/python3", modules);
-  return typeof system === "string" ? found : system;
-}
 
 /** How often a library may end the process before the rest is not tried any more. */
 const deaths = 10;
@@ -61,7 +53,7 @@ async function runAll(
 /** Registers the tests. @param missing what is missing to run any of them, or null */
 export function testConsumers(place: Place, missing: string | null): void {
   for (const library of libraries.filter(({ known }) => known.some((one) => one.place === place))) {
-    const python = missing === null ? pythonWith(library) : missing;
+    const python = missing === null ? findPythonOrSystem(...library.modules) : missing;
     const where = place === "gpu" ? "device" : "host";
     const title = `${library.name} and we exchange ${where} arrays: each type, part, convention and direction`;
     const [name, { skip }] = needs(typeof python === "string" ? python : null, title);

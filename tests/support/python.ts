@@ -68,8 +68,16 @@ export function findPython(...packages: string[]): PythonInstallation | string {
   return `no Python to load: ${problems.join(", ")}; apt-get install ${debian.join(" ")}`;
 }
 
+/** As {@linkcode findPython}, and where that lacks a package the system's interpreter: a distribution may install it there. */
+export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
+  const found = findPython(...packages);
+  if (typeof found !== "string") return found;
+  const system = askPython("/usr/bin/python3", packages);
+  return typeof system === "string" ? found : system;
+}
+
 /** An interpreter, if it has a library and these packages; else what it lacks. */
-export function askPython(program: string, packages: readonly string[]): PythonInstallation | string {
+function askPython(program: string, packages: readonly string[]): PythonInstallation | string {
   let installation: PythonInstallation;
   try {
     const output = execFileSync(program, ["-c", question, ...packages], { encoding: "utf8", stdio: "pipe" });

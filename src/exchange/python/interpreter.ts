@@ -76,9 +76,9 @@ export class Interpreter {
       this.#float = this.evaluate("float", this.#namespace);
       this.singletons = { none, true: numbers.PyBool_FromLong(1n), false: numbers.PyBool_FromLong(0n) };
       this.drop(this.execute(prelude, this.#namespace));
-      this.drop(
-        this.callHelper("bind", [this.integer(handle), this.integer(releaseThunks().address.DLManagedTensorVersioned)]),
-      );
+      const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
+      const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
+      this.drop(this.callHelper("bind", code.map((address) => this.integer(address))));
     } finally {
       this.api.threads.PyGILState_Release(state);
     }

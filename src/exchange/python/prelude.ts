@@ -3,13 +3,14 @@
  *
  * An `Array` holds a DLPack tensor of ours, whose deleter is machine code that marks it as released. All else is Python:
  * Python code runs on any thread of Python, which JavaScript cannot. So `__dlpack__` can be called at any time and as
- * often as a library likes: each call copies the tensor's struct, and the deleter of the copy, called on whatever thread,
- * lets go of the `Array`; when nothing holds it any more, it releases our tensor.
+ * often as a library likes: each call copies the tensor's struct. When the deleter of the copy was called, on whatever
+ * thread, the `Array` is let go of at the next look; when nothing holds it any more, it releases our tensor.
  *
  * @module
  */
 
 import { arrowPrelude } from "./prelude_arrow.ts";
+import { marksPrelude } from "./prelude_marks.ts";
 
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
@@ -26,10 +27,11 @@ def function(api, name, result, *arguments):
     found.restype, found.argtypes = result, arguments
     return found
 
-def bind(handle, deleter_of_ours):
-    "What Python itself cannot call: functions of the interpreter, by the library's handle, and our deleter's code."
+def bind(handle, deleter_of_ours, legacy, schema, array):
+    "What Python itself cannot call: functions of the interpreter, by the library's handle, and our machine code."
     global new_capsule, release
     release = deleter(deleter_of_ours)
+    code.update({VERSIONED: deleter_of_ours, LEGACY: legacy, ArrowSchema: schema, ArrowArray: array})
     api = ctypes.PyDLL("libpython", handle=handle)
     new_capsule = function(api, "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     global capsule_name, capsule_pointer
@@ -66,13 +68,9 @@ def order(context, home, consumer):
 VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTensor
 PADDED = 4 # the bit in the flags of a versioned struct for elements of less than a byte that have one each
 deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-lent = {} # copies of structs that a consumer has or may take, with what they keep alive, by address
+code = {} # addresses of the machine code that releases structs of a kind
 contexts = {} # of the devices on which arrays of ours have been, by number
 offered = [] # capsules that nobody had taken when we last looked
-
-@deleter
-def give_back(address):
-    lent.pop(address, None)
 
 def references(held):
     return [sys.getrefcount(one) for one in held]
@@ -80,7 +78,7 @@ def references(held):
 alone = references([object()])[0] # of an object that only a list holds
 
 def look():
-    "Takes back what was in capsules that went unused."
+    "Takes back what was in capsules that went unused, and lets go of what consumers have released."
     with lock:
         for one, count in zip(list(offered), references(offered)):
             name = capsule_name(one)
@@ -88,8 +86,11 @@ def look():
             elif count <= alone + 1: # the copy of the list
                 offered.remove(one)
                 take_back(name, capsule_pointer(one, name))
+        for counter in counters.over():
+            if counter in counters.numbers: end(counter) # and not with its parent before
 
 lock = threading.RLock()
+${marksPrelude}
 ${arrowPrelude}
 class Array(SpeaksArrow):
     "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
@@ -138,9 +139,9 @@ class Array(SpeaksArrow):
         if not versioned: tensor = tensor[32:] + bytes(LEGACY - 48)
         struct = ctypes.create_string_buffer(tensor, len(tensor))
         address = ctypes.addressof(struct)
-        at = address + (16 if versioned else 56)
-        ctypes.c_void_p.from_address(at).value = ctypes.cast(give_back, ctypes.c_void_p).value
-        lent[address] = self, struct
+        context, at = (8, 16) if versioned else (48, 56)
+        ctypes.c_void_p.from_address(address + context).value = counters.keep((self, struct))
+        ctypes.c_void_p.from_address(address + at).value = code[len(tensor)]
         return address
 
     def order(self, stream):

@@ -3,8 +3,8 @@
  * are there.
  *
  * A consumer of Arrow takes structs over and gives each back by its release callback, on whatever thread. As with DLPack
- * no JavaScript can run then: each time a library asks, the structs are copied or made here, and their callbacks are
- * Python's. What is copied keeps the original alive, which is ours and is released when nothing holds it any more.
+ * no JavaScript can run then: each time a library asks, the structs are copied or made here. What is copied keeps the
+ * original alive, which is ours and is released when nothing holds it any more.
  *
  * @module
  */
@@ -29,35 +29,34 @@ ArrowArrayStream = struct("ArrowArrayStream", ("get_schema", pointer), ("get_nex
 ArrowDeviceArrayStream = struct("ArrowDeviceArrayStream", ("device_type", ctypes.c_int32), ("get_schema", pointer),
     ("get_next", pointer), ("get_last_error", pointer), ("release", pointer), ("private_data", pointer))
 
-held = {} # structs that a consumer has, with what they keep alive, by the number in private_data: structs may be moved
-numbers = itertools.count(1)
-
-def ender(kind):
-    "The release callback of structs of a kind."
-    @deleter
-    def end(address):
-        one = kind.from_address(address)
-        inner = held.pop(one.private_data)[-1]
-        one.release = None
-        for part in inner:
-            if part.release: end(ctypes.addressof(part)) # unless it was moved out, and lives on
-    return end
-
-enders = {ArrowSchema: ender(ArrowSchema), ArrowArray: ender(ArrowArray)}
+class Node:
+    "A struct that a consumer has, what it keeps alive, and the nodes of the structs inside it."
+    __slots__ = "struct", "owner", "table", "inner", "counter"
 
 def handed(one, owner, children, dictionary=None):
-    "A struct for a consumer, with those inside it: until it is released its owner is kept alive."
-    inner = list(children) if dictionary is None else [*children, dictionary]
-    table = (pointer * len(children))(*map(ctypes.addressof, children))
-    one.n_children, one.children = len(children), ctypes.addressof(table) if children else None
-    one.dictionary = None if dictionary is None else ctypes.addressof(dictionary)
-    one.release = ctypes.cast(enders[type(one)], pointer).value
-    one.private_data = number = next(numbers)
-    held[number] = owner, one, table, inner
-    return one
+    "The node of a struct for a consumer: until it is released its owner is kept alive."
+    node = Node()
+    node.struct, node.owner = one, owner
+    node.inner = list(children) if dictionary is None else [*children, dictionary]
+    addresses = [ctypes.addressof(child.struct) for child in children]
+    node.table = (pointer * len(children))(*addresses)
+    one.n_children, one.children = len(children), ctypes.addressof(node.table) if children else None
+    one.dictionary = None if dictionary is None else ctypes.addressof(dictionary.struct)
+    one.release = code[type(one)]
+    one.private_data = node.counter = counters.keep(node)
+    return node
+
+def end(counter):
+    "Lets go of what was kept for a struct that is released, or for one inside it, which ends with it."
+    kept = counters.forget(counter)
+    if type(kept) is not Node: return
+    for child in kept.inner:
+        if child.counter not in counters.numbers: continue # it is over already
+        if child.struct.release or counters.is_over(child.counter): end(child.counter)
+        # else it was moved out, and lives on until its own callback is called
 
 def copied(kind, address, owner):
-    "A copy of a struct of ours, and of those inside it. The texts and buffers that they lead to are the original's."
+    "The node of a copy of a struct of ours, and of those inside it. The texts and buffers are the original's."
     one = kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(kind)))
     children = (pointer * one.n_children).from_address(one.children) if one.n_children else ()
     return handed(one, owner, [copied(kind, child, owner) for child in children],
@@ -76,7 +75,9 @@ def offer(one, name):
 
 def take_back(name, address):
     "Releases what is still in a capsule that has gone."
-    if name.startswith(b"dltensor"): return give_back(address)
+    if name.startswith(b"dltensor"):
+        at = address + (16 if name == b"dltensor_versioned" else 56)
+        return deleter(ctypes.c_void_p.from_address(at).value)(address)
     one = offered_structs.pop(address)
     if type(one) is ArrowDeviceArray: one = one.array
     if one.release: deleter(one.release)(address)
@@ -95,7 +96,7 @@ class SpeaksArrow:
     def __arrow_c_array__(self, requested_schema=None):
         one = self.arrow_array()
         if one.device_type != 1:
-            enders[ArrowArray](ctypes.addressof(one))
+            deleter(one.array.release)(ctypes.addressof(one))
             raise BufferError("cannot hand over device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), offer(one.array, b"arrow_array")
 
@@ -116,11 +117,11 @@ class Arrow(SpeaksArrow):
             deleter(kind.from_address(address).release)(address)
 
     def arrow_schema(self):
-        return copied(ArrowSchema, self.schema, self)
+        return copied(ArrowSchema, self.schema, self).struct
 
     def arrow_array(self):
         one = ArrowDeviceArray.from_buffer_copy(ctypes.string_at(self.array, ctypes.sizeof(ArrowDeviceArray)))
-        one.array = copied(ArrowArray, self.array, self)
+        one.array = copied(ArrowArray, self.array, self).struct
         return one
 
     def __repr__(self):
@@ -161,7 +162,7 @@ def field_of(array):
             format if last else b"+w:%d" % shape[axis + 1], b"item" if axis else b"")]
         one = ArrowSchema(format=ctypes.addressof(texts[0]), name=ctypes.addressof(texts[1]))
         inner = handed(one, texts, [] if last else [inner])
-    return inner
+    return inner.struct
 
 def elements_of(array):
     format, shape, counts = described(array)
@@ -174,7 +175,7 @@ def elements_of(array):
         one = ArrowArray(length=counts[axis], n_buffers=2 if last else 1, buffers=ctypes.addressof(buffers))
         inner = handed(one, (array, buffers, event), [] if last else [inner])
     kind, ordinal = array.device
-    return ArrowDeviceArray(array=inner, device_id=-1 if kind == 1 else ordinal, device_type=kind,
+    return ArrowDeviceArray(array=inner.struct, device_id=-1 if kind == 1 else ordinal, device_type=kind,
         sync_event=None if event is None else ctypes.addressof(event.event))
 
 class ArrowStream:

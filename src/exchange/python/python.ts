@@ -95,7 +95,7 @@ export class Python {
    */
   run(code: string): void {
     const python = this.#python;
-    python.locked(() => python.drop(python.execute(code, this.#main())));
+    python.locked(() => python.release(python.execute(code, this.#main())));
   }
 
   /**
@@ -106,7 +106,11 @@ export class Python {
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   evaluate(expression: string): any {
     const python = this.#python;
-    return python.locked(() => fromPython(python, python.evaluate(expression, this.#main()), this.#options));
+    return python.locked(() => {
+      const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
+      python.release(); // what it has let go of
+      return value;
+    });
   }
 
   #main(): bigint {

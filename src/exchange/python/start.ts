@@ -80,6 +80,12 @@ export function openInterpreter(options: PythonOptions): Interpreter {
   return running;
 }
 
+/** Lets go of the arrays that Python's consumers have released since somebody looked. */
+export function lookInPython(): void {
+  const python = running;
+  if (python?.hasLent) python.locked(() => python.release());
+}
+
 interface Found {
   readonly opened: NativeLibrary<typeof cpython>;
   /** null: an interpreter that finds its packages by itself, because no program belongs to the library. */
