@@ -212,12 +212,10 @@ function writeStream(
     const { schema, array } = chunk.take();
     releaseSchema(schema); // the stream has its own
     libc().memory.memcpy(block.address(items + i * size), array, BigInt(size));
-    struct(ArrowArrayStruct).at(array).release = 0n;
   });
   for (let i = 0; i < schemaCopies; i++) {
     const { address } = exportSchema(field);
     libc().memory.memcpy(block.address(schemas + i * schemaBytes), address, BigInt(schemaBytes));
-    struct(ArrowSchema).at(address).release = 0n;
   }
   return new LiveStream(block, stream, state, isDevice);
 }

@@ -128,7 +128,10 @@ test("an export moves to structs that a consumer has allocated", () => {
     const addresses = { schema: arena.bytes(72).address, [name]: arena.bytes(128).address };
     const exported = view.toArrowDevice();
     assertThrows(() => exported.moveTo({ schema: addresses.schema }), ExchangeError, "NULL");
+    const { ptr, schemaPtr } = exported;
     exported.moveTo(addresses);
+    const left = [pointerAt(ptr, layout.array.release), pointerAt(schemaPtr, layout.schema.release)];
+    assertEquals(left, [0n, 0n], "what was moved says so");
     assertThrows(() => exported.moveTo(addresses), ExchangeError, "already taken");
     using back = StridedMemoryView.fromArrowDevice(addresses);
     assertEquals(back.ptr, view.ptr);

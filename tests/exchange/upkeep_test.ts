@@ -1,5 +1,5 @@
 /** Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of them. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   ArrowArray,
@@ -14,6 +14,8 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
+import { patiently } from "../support/child.ts";
+import { collectGarbage } from "../support/collect.ts";
 import { layout, pointerAt, releaseRaw } from "./raw_arrow.ts";
 
 /** Bytes as an Arrow array, which goes out the general way. */
@@ -114,4 +116,29 @@ test("an event that a consumer has outlives the Cuda, also where no buffer is at
     releaseRaw(schema, "schema");
     assertEquals([liveExports(), SimulatedDriver.of(cuda.driver)?.live.contexts], [0, 0]);
   }
+});
+
+test("a stream knows when it is over, and is of no use then", () => {
+  const numbers = arrayOf(StridedMemoryView.fromTypedArray(Uint8Array.of(1, 2)));
+  const exported = exportArrowStream([numbers]);
+  const stream = ArrowStream.from({ stream: exported.take() });
+  assertEquals(exported.released, false);
+  stream.close();
+  assertEquals([exported.released, exported.released], [true, true]);
+  assertThrows(() => stream.next(), TypeError, "closed ArrowStream");
+  assertEquals(liveExports(), 0);
+});
+
+test("streams that are dropped are released by the garbage collector", patiently, async () => {
+  const numbers = arrayOf(StridedMemoryView.fromTypedArray(Uint8Array.of(1, 2)));
+  const drop = () => {
+    for (let i = 0; i < 100; i++) {
+      const exported = exportArrowStream([numbers]);
+      if (i % 2 === 0) ArrowStream.from({ stream: exported.take() });
+    }
+  };
+  drop();
+  const each = liveExports() / 100;
+  for (let i = 0; i < 20 && liveExports() > 10 * each; i++) await collectGarbage();
+  assert(liveExports() <= 10 * each, `${liveExports()} of ${100 * each} exports are left`);
 });
