@@ -292,7 +292,8 @@ export class StridedMemoryView {
    * layouts and wherever they are. Where the two share memory the elements are those from before the copy. Elements of
    * another type are converted if `convert` says so: on the device, if it has to do with the copy.
    *
-   * Between host arrays the copy is done on return. Otherwise it is enqueued on a stream (by default the home stream of
+   * Between host arrays the copy is done on return, and page-locked memory is waited for: for the stream, and for both
+   * home streams. Otherwise it is enqueued on a stream (by default the home stream of
    * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
    * change, or be read, before the stream has passed the copy; only where the host has to arrange the elements of a
    * destination of its own, and where native threads take much ordinary memory through pinned memory, does the call wait
@@ -314,6 +315,8 @@ export class StridedMemoryView {
     const { from, conversion } = this.#copySource(source, options);
     const device = this.#drivenBy(from);
     if (device === null) {
+      // The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it.
+      for (const order of new Set([options.stream, from.stream, this.stream])) order?.synchronize();
       const elements = from.#host("copy from");
       const apart = this.#mayMeet(from) ? denseCopy(elements) : elements;
       if (conversion === null) copyHost(apart, this.#host("copy to"));
@@ -375,7 +378,7 @@ export class StridedMemoryView {
 
   /**
    * A copy of the elements, in C order, in the typed array that `dtype.typedArray` names. Device memory is read on its home stream, which
-   * is waited for.
+   * is waited for, as is that of page-locked memory.
    *
    * @throws {TypeError} if no typed array has elements of this type
    */
@@ -386,6 +389,7 @@ export class StridedMemoryView {
     const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);
     const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
     if (device === null) {
+      if (stream?.isDone === false) await stream.completed(); // page-locked memory has a home
       copyHost(this.#host("read"), target);
       return copy;
     }

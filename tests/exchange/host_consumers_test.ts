@@ -1,5 +1,5 @@
 /** Consumers on the host, which have no stream that could wait: what they are handed is there. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   ArrowArray,
@@ -60,6 +60,31 @@ for (const [name, hand] of Object.entries(ways)) {
     }
   });
 }
+
+test("the host copies and reads page-locked memory after what streams were told to write there", async () => {
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const device = cuda.device(0);
+  const streams = Array.from({ length: 3 }, () => device.createStream());
+  const [home = device.defaultStream, other = home, third = home] = streams;
+  const pinned = new PinnedMemoryResource(device);
+  using source = pinned.allocate(8, { stream: home });
+  using target = pinned.allocate(8, { stream: other });
+  const [from, to] = [source, target].map((buffer) =>
+    StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" })
+  );
+  assert(from !== undefined && to !== undefined);
+  source.fill(2, { stream: home });
+  target.fill(1, { stream: other });
+  to.copyFrom(from);
+  assertEquals([...target.bytes()], new Array(8).fill(2), "after both homes");
+  third.wait(home);
+  source.fill(3, { stream: third });
+  to.copyFrom(from, { stream: third });
+  assertEquals([...target.bytes()], new Array(8).fill(3), "after the stream");
+  target.fill(4, { stream: other });
+  assertEquals(Array.from(await to.toTypedArray(), Number), new Array(8).fill(4));
+  for (const stream of streams) stream.close();
+});
 
 test("a consumer on the host that wants no order is not waited for", () => {
   for (const stream of [null, -1n]) {

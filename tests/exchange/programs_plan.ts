@@ -203,8 +203,7 @@ class Planner extends ArrowStreams {
     const from = dice.of(this.open());
     if (from === undefined) return;
     const fits = ({ block, part, isReadonly }: ArrayHolder) =>
-      block !== from.block && !isReadonly && part.rows === from.part.rows && part.cols === from.part.cols &&
-      !(block.resource === "pinned" && from.block.resource === "pinned"); // which the host copies, at once
+      block !== from.block && !isReadonly && part.rows === from.part.rows && part.cols === from.part.cols;
     const to = dice.of(this.open().filter((one) => fits(one) && !isForeignArray(one)));
     if (to === undefined || isForeignArray(from)) return;
     const there = this.reaching(to.block);
@@ -216,6 +215,11 @@ class Planner extends ArrowStreams {
     this.begin(to, lane, [to.block.written, ...to.block.reads]);
     const blocks = [from.block.id, to.block.id] as const;
     this.push({ do: "copy", from: from.id, to: to.id, lane, blocks, parts: [from.part, to.part] });
+    if (from.block.resource === "pinned" && to.block.resource === "pinned") {
+      for (const one of [lane, ...homes]) this.order.synchronize(one);
+      Object.assign(to.block, { written: null, reads: [] }); // the host has copied, at once
+      return;
+    }
     from.block.reads.push(this.access(from, lane));
     this.wrote(to, lane);
     for (const home of homes) this.order.after(home, this.order.held(lane));

@@ -259,6 +259,18 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
     ["{ owner: source, device }", "{ device }", "Foreign memory is collected while a view uses it."],
   ]),
+  ...inFile("src/view/strided_memory_view.ts", [host, programs], [
+    [
+      "      for (const order of new Set([options.stream, from.stream, this.stream])) order?.synchronize();\n",
+      "",
+      "The host copies page-locked memory before a stream has written it.",
+    ],
+    [
+      "      if (stream?.isDone === false) await stream.completed(); // page-locked memory has a home\n",
+      "",
+      "The host reads page-locked memory before a stream has written it.",
+    ],
+  ]),
   ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts", refusals, programs], [
     [
       "    stream.retain(); // a closed stream is an error before anything is enqueued\n",
