@@ -244,6 +244,8 @@ class Moved:
     assertEquals(back.toArray(), ["one", null, "right"]);
   }
   assertThrows(() => python.evaluate("fails")(table()), PythonError, "taken nothing");
+  const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // which lets go of the first meanwhile
+  assertThrows(() => unwinds(words()), PythonError, "ZeroDivisionError");
   python.run("import sys; sys.last_value = sys.last_traceback = None");
   assertEquals(await stillLent(python), 0);
 });
