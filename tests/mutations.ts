@@ -7,6 +7,7 @@
  * @module
  */
 import { arrowMutations } from "./mutations/arrow.ts";
+import { arrowCheckMutations } from "./mutations/arrow_checks.ts";
 import { checkerMutations } from "./mutations/checker.ts";
 import { copyMutations } from "./mutations/copies.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
@@ -29,6 +30,7 @@ export const mutations: readonly Mutation[] = [
   ...sharingMutations,
   ...exchangeMutations,
   ...arrowMutations,
+  ...arrowCheckMutations,
   ...pythonMutations,
   ...layoutMutations,
   ...checkerMutations,

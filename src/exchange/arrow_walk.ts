@@ -44,10 +44,10 @@ export class Walk {
     if (address % 8n !== 0n) throw this.refusal(`has ${address} as its ${name}: expected a multiple of 8`);
   }
 
-  /** A count in a struct, checked to be from 0 to `max`. */
-  count(value: bigint, name: string, max = Number.MAX_SAFE_INTEGER): number {
-    if (value >= 0n && value <= max) return Number(value);
-    throw this.refusal(`has ${value} as its ${name}: expected 0 to ${max}`);
+  /** A count in a struct, checked not to be negative. Beyond 2^53 it is not exact. */
+  count(value: bigint, name: string): number {
+    if (value >= 0n) return Number(value);
+    throw this.refusal(`has ${value} as its ${name}: expected 0 or more`);
   }
 
   /** The pointers of an array of pointers; none of them is looked at. */

@@ -1,7 +1,7 @@
 /** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, liveExports } from "../../mod.ts";
+import { ArrowArray, ExchangeError, liveExports } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
@@ -76,4 +76,16 @@ test("what came in goes out as the same memory under the same schema", () => {
     }),
     2000,
   );
+});
+
+test("an array whose dictionary is read by other numbers than integers is refused", () => {
+  using release = new CountingRelease();
+  using arena = new NativeArena();
+  const writer = new RawWriter(arena, release);
+  const plain = { name: "", nullable: true, flags: 0, metadata: [], children: [], dictionary: null };
+  const schema = writer.schema({ ...plain, format: "g", dictionary: { ...plain, format: "i" } });
+  const none = { length: 0, nullCount: 0, offset: 0, buffers: [null, null], children: [], dictionary: null };
+  const array = writer.array({ ...none, dictionary: none });
+  assertThrows(() => ArrowArray.from({ schema, array }), ExchangeError, "indices of float");
+  assertEquals([release.calls.size, isTaken(array, schema)], [0, false]);
 });

@@ -1,0 +1,87 @@
+/** What is checked of Arrow structs before they are believed, and of arrays before they go out. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const fuzz = "tests/exchange/arrow_fuzz_test.ts";
+const views = "tests/exchange/arrow_view_test.ts";
+const releases = "tests/exchange/arrow_release_test.ts";
+
+/** What can be broken there. */
+export const arrowCheckMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/arrow_walk.ts", [fuzz, views], [
+    ['    this.pointer(address, "address");\n', "", "A struct at NULL, or between two words, is read."],
+    ["    if (depth > maxDepth) throw", "    if (false) throw", "Structs are followed without end."],
+    [
+      "    if (this.#seen.has(address)) throw",
+      "    if (false) throw",
+      "A struct that contains itself is followed without end.",
+    ],
+    ["    this.#seen.add(address);\n", "", "A struct that contains itself is followed without end."],
+    ["    if (address === 0n) throw", "    if (false) throw", "What is at NULL is read."],
+    ["    if (address % 8n !== 0n) throw", "    if (false) throw", "A wild pointer is followed."],
+    ["    if (value >= 0n) return", "    return", "Negative counts are believed."],
+    ["    if (count > maxStructs) throw", "    if (false) throw", "As much is read as a broken struct says."],
+  ]),
+  ...inFile("src/exchange/arrow_array_import.ts", [fuzz, views], [
+    ["  walk.enter(address, depth);\n", "", "A struct that contains itself is followed without end."],
+    ["  if (raw.release === 0n) throw", "  if (false) throw", "What was released is taken."],
+    ["  if (!Number.isSafeInteger(start + length)) {\n", "  if (false) {\n", "An end that is no number is believed."],
+    [
+      "  if ((values === null) !== (raw.dictionary === 0n)) {\n",
+      "  if (false) {\n",
+      "A dictionary at NULL is read.",
+    ],
+    ["value >= -1n && value <= length", "true", "More nulls than elements are believed."],
+    [
+      "  if (hasViews(type) ? n < expected : n !== expected) {\n",
+      "  if (false) {\n",
+      "Buffers that are not there are read.",
+    ],
+    ["  if (n !== fields.length) throw", "  if (false) throw", "Children that are not there are read."],
+    ["    if (pointer === 0n) throw", "    if (false) throw", "Offsets at NULL are read."],
+    ["  if (ptr === 0n) throw", "  if (false) throw", "Elements at NULL are believed."],
+    ["  if (ptr + BigInt(size) > 1n << 64n) {\n", "  if (false) {\n", "Memory beyond the end of memory is believed."],
+  ]),
+  ...inFile("src/exchange/arrow_schema_import.ts", ["tests/exchange/arrow_test.ts", fuzz], [
+    ["  if (schema.release === 0n) throw", "  if (false) throw", "What was released is taken."],
+    ["  if (schema.format === 0n) throw", "  if (false) throw", "A format at NULL is read."],
+    [
+      '  if (type.kind !== "int" && type.kind !== "uint") {\n',
+      "  if (false) {\n",
+      "Indices are read that are no integers.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_parts.ts", [views], [
+    ["    if (!Number.isSafeInteger(value) || value < 0) refuse", "    if (false) refuse", "Negative lengths go out."],
+    [
+      "  if (nullCount > 0 && count > 0 && (buffers[0] ?? null) === null) {\n",
+      "  if (false) {\n",
+      "Nulls go out that nobody can find.",
+    ],
+    [
+      "    if (size < bytes && !(i === 0 && buffer === null)) {\n",
+      "    if (false) {\n",
+      "A consumer reads behind a buffer.",
+    ],
+    ["    if (child.length < needs.childLength) {\n", "    if (false) {\n", "A consumer reads behind a child."],
+  ]),
+  ...inFile("src/exchange/arrow_view.ts", [views], [
+    ["  if (hasNulls(array)) throw nullsInView(array);\n", "", "Nulls are taken for values."],
+    [
+      "importArrow(source, options, viewOfArrow)",
+      "importArrow(source, options)",
+      "What is no view is taken, and lost.",
+    ],
+    [
+      "  if (!layout.isContiguousC) return refuse",
+      "  if (false) return refuse",
+      "Elements out of order go out as if they were in it.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_request.ts", [releases], [
+    [
+      "  if (ours === undefined || theirs === undefined) return field;\n",
+      "  return field;\n",
+      "A consumer gets what it cannot use.",
+    ],
+  ]),
+];
