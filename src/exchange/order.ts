@@ -36,7 +36,7 @@ export function orderStreams(before: CudaStream, after: CudaStream): void {
 
 /** When such a consumer is done: whatever the producer's stream does next comes after everything enqueued on its own. */
 export function orderBack(consumer: CudaStream, producer: CudaStream): void {
-  orderOrElse(() => producer.wait(consumer), () => consumer.device.synchronize());
+  orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
 }
 
 /**
@@ -98,6 +98,12 @@ function orderOrElse(order: () => void, wait: () => void): void {
   }
 }
 
+/** Waits for what a stream holds, which may be of a context of its own, and for whatever else its next work would wait for. */
+function waitForAll(stream: CudaStream): void {
+  stream.synchronize();
+  stream.device.synchronize();
+}
+
 /** Waits for what the next work of a stream would wait for. */
 function waitAsNext(stream: CudaStream): void {
   withEvent(stream.device, (event) => stream.record(event).synchronize());
@@ -133,7 +139,7 @@ export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: 
  * stream, too.
  */
 export function orderGiveBack(stream: CudaStream): void {
-  orderOrElse(() => waitAsNext(stream), () => stream.device.synchronize());
+  orderOrElse(() => waitAsNext(stream), () => waitForAll(stream));
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

@@ -5,7 +5,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
   CudaError,
-  type CudaStream,
+  CudaStream,
   DeviceMemoryResource,
   ManagedMemoryResource,
   MemoryBuffer,
@@ -14,6 +14,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import {
+  orderBack,
   orderConsumer,
   orderGiveBack,
   orderRelease,
@@ -21,6 +22,7 @@ import {
   orderStreams,
   recordReady,
 } from "../../src/exchange/order.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 
 /** Streams that do nothing before they must, each with a byte that it sets. */
@@ -167,11 +169,33 @@ test("foreign memory is given back after all that its home would wait for, the d
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   orderGiveBack(home);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  flag.fill(3, { stream: device.defaultStream });
   orderGiveBack(home); // the host waits for the device
-  assertEquals(simulated.calls("cuCtxSynchronize"), 2);
+  assertEquals([...seen], [3]);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   simulated.failNth("cuCtxSynchronize", 1, CUresult.CUDA_ERROR_UNKNOWN);
   assertThrows(() => orderGiveBack(home), CudaError, "UNKNOWN");
+});
+
+test("a consumer may work in a context of its own, whose streams take no event of ours", () => {
+  const { device, pinned, streams: [home = device.defaultStream] } = setUp();
+  const { context, stream } = device.driver;
+  using arena = new NativeArena();
+  const out = arena.out("ptr");
+  assertEquals(context.cuCtxCreate_v2(out.$address, 0, 0), 0);
+  const own = out.value;
+  assertEquals(stream.cuStreamCreate(out.$address, 1), 0);
+  assertEquals(context.cuCtxPopCurrent_v2(arena.out("ptr").$address), 0);
+  const theirs = CudaStream.fromHandle(device, out.value);
+  using flag = pinned.allocate(1);
+  const seen = flag.bytes().fill(0);
+  for (const order of [orderGiveBack, (consumer: CudaStream) => orderBack(consumer, home)]) {
+    seen.fill(0);
+    assertEquals(device.driver.fill.cuMemsetD8Async(flag.ptr, 5, 1n, theirs.handle), 0);
+    order(theirs);
+    assertEquals([...seen], [5]);
+  }
+  assertEquals(context.cuCtxDestroy_v2(own), 0);
 });
 
 test("one event comes after the homes of any buffers, and of what it takes nothing is left", () => {

@@ -349,6 +349,16 @@ export const exchangeMutations: readonly Mutation[] = [
       "    const",
       "A release that is seen during a capture spoils it.",
     ],
+    [
+      "  stream.synchronize();\n  stream.device",
+      "  stream.device",
+      "Foreign memory is freed while a stream of another context uses it.",
+    ],
+    [
+      "  stream.synchronize();\n  stream.device.synchronize();\n",
+      "  stream.synchronize();\n",
+      "Foreign memory is freed while the default stream still uses it.",
+    ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
       "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
@@ -397,7 +407,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "A consumer on the host reads before a stream has written.",
     ],
     [
-      "  orderOrElse(() => producer.wait(consumer), () => consumer.device.synchronize());\n",
+      "  orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));\n",
       "",
       "The owner writes, or frees, what the consumer still reads.",
     ],
