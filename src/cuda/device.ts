@@ -150,12 +150,11 @@ export class CudaDevice {
   get isActive(): boolean {
     if (this.#holders.isDestroyed) return false;
     if (this.#context !== 0n) return true;
-    using arena = new NativeArena();
-    const [flags, active] = [arena.out("u32"), arena.out("i32")];
     const { cuDevicePrimaryCtxGetState } = this.driver.context;
-    const code = cuDevicePrimaryCtxGetState(this.#handle, flags.$address, active.$address);
+    // Flags go to a place of eight bytes that nobody reads them from: releases ask this, and must make nothing.
+    const code = cuDevicePrimaryCtxGetState(this.#handle, this.#out.$address, this.#int.$address);
     this.#check("cuDevicePrimaryCtxGetState", code);
-    return active.value !== 0;
+    return this.#int.value !== 0;
   }
 
   /** Handle of the primary context, which is retained at the first use. */

@@ -41,12 +41,20 @@ export function planPeerAccess(owner: number, current: Iterable<number>, wanted:
   return { grant: ascending(after, before), revoke: ascending(before, after) };
 }
 
+/** Where a question of access is put, and its answer: made once, because every release of an export asks. */
+function makeQuestion() {
+  const arena = new NativeArena(); // for as long as the process lives
+  const location = arena.struct(CUmemLocation);
+  location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+  return { location, flags: arena.out("i32") };
+}
+
+let question: ReturnType<typeof makeQuestion> | undefined;
+
 /** Asks the driver whether a device may read and write the memory of a pool. */
 export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
-  using arena = new NativeArena();
-  const location = arena.struct(CUmemLocation);
-  const flags = arena.out("i32");
-  location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+  question ??= makeQuestion();
+  const { location, flags } = question;
   location.id = ordinal;
   const code = driver.pool.cuMemPoolGetAccess(flags.$address, handle, location.$address);
   checkCuda(driver, "cuMemPoolGetAccess", code);
