@@ -101,7 +101,11 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "A device of a closed Cuda is asked for a context that it cannot give.",
     ],
-    ["    return active.value !== 0;\n", "    return true;\n", "A context that nobody uses is taken for one in use."],
+    [
+      '    this.#check("cuDevicePrimaryCtxGetState", code);\n    return this.#int.value !== 0;\n',
+      '    this.#check("cuDevicePrimaryCtxGetState", code);\n    return true;\n',
+      "A context that nobody uses is taken for one in use.",
+    ],
   ]),
   ...inFile("src/cuda/cuda.ts", ["tests/cuda/device_test.ts"], [
     [

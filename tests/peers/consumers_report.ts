@@ -75,7 +75,10 @@ export function failures({ name, known }: Library, place: Place, { cells }: Matr
           one.convention === convention && one.direction === direction && one.dtype === dtype
         );
         if (cell?.outcomes.some(({ result }) => result === "ok") !== true) {
-          problems.push(`${dtype} ${direction} ${name} by ${convention}: nothing came of it`);
+          const reasons = new Set(cell?.outcomes.map(({ result, why }) => `${result}: ${why}`));
+          problems.push(
+            `${dtype} ${direction} ${name} by ${convention}: nothing came of it: ${[...reasons].join("; ")}`,
+          );
         }
       }
     }

@@ -126,6 +126,7 @@ def take(array, convention):
 def make(data, dtype, shape, convention):
     if convention == "DLPack table" and not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         raise TypeError("this torch has no table")
+    if dtype in ("int4", "uint4"): raise TypeError("torch says by DLPack that these are int8 and uint8")
     raw = torch.frombuffer(bytearray(bytes(numpy.asarray(data))), dtype=of(dtype))
     return raw.reshape(tuple(shape)).to("cuda" if place == "gpu" else "cpu")
 def address(array): return array.data_ptr()
