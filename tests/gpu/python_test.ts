@@ -270,9 +270,9 @@ test(...perTorch("functions of torch take views and return views, on the stream 
     using total: StridedMemoryView = torch["sum"](view, kwargs({ dim: 0 }));
     assertEquals(Array.from(await total.toTypedArray(), Number), [3, 7, -9]);
     using linear: PyObject = torch["nn"].Linear.$call(3, 1).cuda.$call();
-    const needsGradient = linear(view);
+    using needsGradient: PyObject = linear(view); // whose graph has the view, as long as nobody closes it
     assertEquals(typeof needsGradient, "function", "a tensor that needs a gradient stays in Python");
-    using detached: StridedMemoryView = needsGradient.detach();
+    using detached: StridedMemoryView = needsGradient["detach"]();
     assertEquals([...detached.shape], [2, 1]);
   }
   buffer.close();
