@@ -4,7 +4,7 @@
  * Claims: on one device transposes run at twice torch's rate or at 90% of what the memory allows, and parts and repeated rows
  * at torch's rate or at 95% of it. Conversions run at torch's rate or at 90% of it. From 256 MiB on, ordinary host memory
  * goes to the device and back at 40 GB/s; less is as fast as torch's. Between two devices one piece runs at 95% of
- * `cuMemcpyPeerAsync`, and whatever does not lie alike at torch's rate.
+ * `cuMemcpyPeerAsync`, and whatever does not lie alike at 97% of torch's rate or more.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts

@@ -5,8 +5,6 @@
  * @module
  */
 import { type Cuda, DeviceMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
-import { stridedKernel } from "../../src/view/copy_kernels.ts";
-import { copyProblem } from "../../src/view/copy_problem.ts";
 import { deviceRate, type Peer, ratio, row, table } from "./section.ts";
 
 /** A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted. */
@@ -80,44 +78,6 @@ export function measureLayouts(cuda: Cuda, peer: Peer): number {
     const percent = `${(100 * ours / limit).toFixed(0)}%`;
     const judged = [ratio(ours, theirs), passes ? "PASS" : "FAIL", into.explainCopyFrom(view)];
     row(one.name, one.itemsize, ours, piece, percent, theirs, ...judged);
-    if (one.step === 2) measureVariants(one, view, into, rate);
   });
   return failures;
-}
-
-/** How the instructions of the strided kernel could be spelled otherwise. */
-const spellings: readonly (readonly [name: string, load: string, store: string])[] = [
-  ["read only", "ld.global.nc.", "st.global."],
-  ["read once", "ld.global.cs.", "st.global."],
-  ["read and written once", "ld.global.cs.", "st.global.cs."],
-  ["not kept in the first cache", "ld.global.L1::no_allocate.", "st.global."],
-];
-
-/** The same copy by kernels that are written otherwise: whether one of them should be the one. */
-function measureVariants(
-  one: Case,
-  from: StridedMemoryView,
-  to: StridedMemoryView,
-  rate: (enqueue: () => void) => number,
-): void {
-  const { device, stream } = to;
-  if (device === null || stream === null) return;
-  const problem = copyProblem(from.layout, to.layout, { from: from.ptr, to: to.ptr });
-  const written = [1, 2, 4, 8].map((words) => ({ name: `${words} words a thread`, ...stridedKernel(problem, words) }));
-  const { ptx, grid, block } = stridedKernel(problem);
-  const spelled = spellings.map(([name, load, store]) => {
-    // The cache hints by level came with PTX 7.4.
-    const text = ptx.replaceAll("ld.global.", load).replaceAll("st.global.", store).replace(
-      ".version 7.0",
-      ".version 7.4",
-    );
-    return { name, ptx: text, grid, block };
-  });
-  for (const variant of [...written, ...spelled]) {
-    using program = device.loadPtx(variant.ptx);
-    const kernel = program.kernel("copy");
-    const ours = rate(() => kernel.launch(stream, variant.grid, variant.block, [to.ptr, from.ptr]));
-    row(`... ${variant.name}`, one.itemsize, ours, "", "", "", "", "", "");
-    device.synchronize();
-  }
 }

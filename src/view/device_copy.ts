@@ -15,7 +15,7 @@ import { explainPlan } from "./copy_plan.ts";
 import { type CopySide, devicesBetween, isHost, on, sizeOf, temporary } from "./copy_side.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
-import { isKernelReady, planFor, type Planned, runOf } from "./planned_copy.ts";
+import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./planned_copy.ts";
 
 /** What it is planned to do, in words. */
 export function explainDeviceCopy(
@@ -40,7 +40,7 @@ function explainPlanned(planned: Planned, source: CopySide, destination: CopySid
     return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
   }
   if (plan.kind !== "contiguous") return words;
-  const staging = stagingOf(runOf(planned, plan.bytes, source, destination), stream);
+  const staging = stagingOf(runOf(planned, plan.bytes, source, destination, stream), stream);
   if (staging === null) return words;
   return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
@@ -93,10 +93,10 @@ function execute(planned: Planned, source: CopySide, destination: CopySide, stre
     case "nothing":
       return;
     case "contiguous":
-      return copyRun(runOf(planned, plan.bytes, source, destination), stream);
+      return copyRun(runOf(planned, plan.bytes, source, destination, stream), stream);
     case "pitched": {
       const [here, there] = [{ isHost: isHost(source), at: from }, { isHost: isHost(destination), at: to }];
-      return copyPitched(plan.box, here, there, stream, devicesBetween(source, destination));
+      return copyPitched(plan.box, here, there, stream, peersOf(source, destination, stream));
     }
     default:
       return on(device, stream, (own) => {

@@ -10,7 +10,7 @@ import type { Run } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type CopyPlan, planCopy } from "./copy_plan.ts";
 import { copyProblem } from "./copy_problem.ts";
-import { type CopySide, devicesBetween, isHost, kernelDevice } from "./copy_side.ts";
+import { canReachBoth, type CopySide, devicesBetween, isHost, kernelDevice } from "./copy_side.ts";
 
 /** A plan, and where the first word is read and written. */
 export interface Planned {
@@ -81,9 +81,21 @@ export function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: nu
     (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
 }
 
+/** The devices that the driver has to be told of: none, if the stream's device can use the memory of both sides. */
+export function peersOf(source: CopySide, destination: CopySide, stream: CudaStream): Run["peers"] {
+  const peers = devicesBetween(source, destination);
+  return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;
+}
+
 /** The one run of bytes that a contiguous copy is. */
-export function runOf({ from, to }: Planned, bytes: number, source: CopySide, destination: CopySide): Run {
+export function runOf(
+  { from, to }: Planned,
+  bytes: number,
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+): Run {
   const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
   const isPageable = source.buffer.kind === "host" || destination.buffer.kind === "host";
-  return { to, from, bytes, direction, isPageable, peers: devicesBetween(source, destination) };
+  return { to, from, bytes, direction, isPageable, peers: peersOf(source, destination, stream) };
 }

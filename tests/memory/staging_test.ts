@@ -179,7 +179,7 @@ test(...needs(missing, "what the driver refuses is its error, and the next copy 
 
 test("only much ordinary memory is staged, and only where there are processors for it", () => {
   const MiB = 2 ** 20;
-  assertEquals(planStaging(8 * MiB, 16), null);
+  assertEquals(planStaging(24 * MiB, 16), null);
   assertEquals(planStaging(1024 * MiB, 2), null);
   const plan = planStaging(1024 * MiB, 16);
   assert(plan !== null && plan.threads > 1 && plan.threads <= 16);

@@ -31,7 +31,7 @@ export const copyMutations: readonly Mutation[] = [
       "",
       "Elements are converted as those were that had the same layout before.",
     ],
-    ["peers: devicesBetween(source, destination) };", "peers: null };", "Two devices need access for any copy."],
+    ["peers: peersOf(source, destination, stream) };", "peers: null };", "Two devices need access for any copy."],
   ]),
   ...inFile("src/view/copy_side.ts", [peers], [
     ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],

@@ -150,6 +150,18 @@ test("what is done between two devices is said: sent as it lies, or gathered and
   );
 });
 
+test("between devices that can use each other's memory the kernel runs where the gaps are", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  using pair = two(cuda, [64, 32]);
+  const { from, to } = pair;
+  new DeviceMemoryResource(cuda.device(0)).peerAccessibleBy = [1];
+  new DeviceMemoryResource(cuda.device(1)).peerAccessibleBy = [0];
+  const stepped = StridedLayout.dense([64, 64], 4).sliced("...", slice(null, null, 2));
+  const kernel = "a kernel over 2048 words of 4 bytes as 2048, in the order of the destination, on device";
+  assertEquals(to.explainCopyFrom(from.view({ layout: stepped })), `${kernel} 0`);
+  assertEquals(to.view({ layout: stepped }).explainCopyFrom(from), `${kernel} 1`);
+});
+
 test("elements are converted on the way between two devices, before they are sent if that makes them smaller", () => {
   const cases = [["float64", "float32", 1], ["uint8", "float64", 1], ["uint8", "float64", 2]] as const;
   for (const [source, target, step] of cases) {
