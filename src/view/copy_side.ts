@@ -10,7 +10,6 @@ import type { CudaStream } from "../cuda/stream.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { isAccessGranted } from "../memory/peer_access.ts";
 
 /** One side of a copy. */
 export interface CopySide {
@@ -60,8 +59,7 @@ function canReach(device: CudaDevice, side: CopySide): boolean {
   const { buffer } = side;
   const home = homeOf(side);
   if (home === null) return buffer.isDeviceAccessible;
-  return isSameDevice(home, device) ||
-    (buffer.pool !== null && isAccessGranted(device.driver, buffer.pool.handle, device.ordinal));
+  return isSameDevice(home, device) || (buffer.pool?.isReachedBy(device) ?? false); // also if the pool is closed
 }
 
 /** Whether work on a device can use both sides. */

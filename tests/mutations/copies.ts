@@ -36,7 +36,7 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/view/copy_side.ts", [peers], [
     ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],
     ["  stream.wait(helper);\n", "", "What comes after a copy does not wait for the other device."],
-    ["(buffer.pool !== null && isAccessGranted(", "(true || isAccessGranted(", "A kernel uses memory without access."],
+    ["(buffer.pool?.isReachedBy(device) ?? false)", "true", "A kernel uses memory without access."],
   ]),
   ...inFile("src/view/device_copy.ts", [peers], [
     [

@@ -196,3 +196,23 @@ test("elements are converted on the way between two devices, before they are sen
     assertEquals(result, numbers);
   }
 });
+
+// Random programs of producers and consumers have shown it.
+test("memory of a closed pool is copied to another device as before", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const [one, other] = [cuda.device(0), cuda.device(1)];
+  const pool = new DeviceMemoryResource(one, {});
+  pool.peerAccessibleBy = [other];
+  using source = pool.allocate(4, { stream: one.defaultStream });
+  using target = other.memory.allocate(4, { stream: other.defaultStream });
+  using result = new PinnedMemoryResource(other).allocate(4);
+  source.fill(7, { stream: one.defaultStream });
+  pool.close();
+  const [from, to] = [source, target].map((buffer) =>
+    StridedMemoryView.fromBuffer(buffer, { shape: [2, 2], strides: [1, 2], dtype: "uint8" })
+  );
+  if (from !== undefined) to?.copyFrom(from);
+  target.copyTo(result, { stream: other.defaultStream });
+  other.synchronize();
+  assertEquals([...result.bytes()], [7, 7, 7, 7]);
+});
