@@ -6,7 +6,7 @@
  * @module
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -18,6 +18,7 @@ if (values.runs !== undefined && !(Number(values.runs) > 0)) {
   console.error(`Expected --runs=K with a positive number K, got --runs=${values.runs}`);
   process.exit(2);
 }
+const bun = findBun();
 const scratch = mkdtempSync(join(tmpdir(), "causeway-test-"));
 
 /** How one runtime did. */
@@ -33,6 +34,9 @@ function run(command: string, args: readonly string[]): Promise<number> {
   const env = {
     ...process.env,
     CAUSEWAY_SETUP: "done",
+    // For tests of one runtime with the other.
+    CAUSEWAY_DENO: process.execPath,
+    CAUSEWAY_BUN: bun,
     ...(values.runs === undefined ? {} : { CAUSEWAY_RUNS: values.runs }),
   };
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -47,6 +51,9 @@ function read(runtime: string, report: string, exitCode: number): Outcome {
   const passed: string[] = [];
   const failed: string[] = [];
   const skipped: string[] = [];
+  if (!existsSync(report)) {
+    return { runtime, passed: 0, failed: [`the runtime itself: exit code ${exitCode}`], skipped };
+  }
   const cases = /<testcase name="(?<name>[^"]*)"[^>]*?(?:\/>|>(?<body>.*?)<\/testcase>)/gs;
   for (const { groups } of readFileSync(report, "utf8").matchAll(cases)) {
     const { name = "", body = "" } = groups ?? {};
@@ -89,8 +96,8 @@ try {
   const targets = paths.length > 0 ? paths : ["tests"];
   outcomes.push(read("deno", report("deno"), await run(process.execPath, [...deno, ...targets])));
   console.log("\n== Bun ==");
-  const bun = ["test", "--timeout", "600000", "--reporter=junit", `--reporter-outfile=${report("bun")}`];
-  outcomes.push(read("bun", report("bun"), await run(findBun(), [...bun, ...targets])));
+  const options = ["test", "--timeout", "600000", "--reporter=junit", `--reporter-outfile=${report("bun")}`];
+  outcomes.push(read("bun", report("bun"), await run(bun, [...options, ...targets])));
 } finally {
   rmSync(scratch, { recursive: true });
 }
