@@ -57,10 +57,17 @@ export const pythonMutations: readonly Mutation[] = [
       "What is lent next is let go of at once, under its consumer.",
     ],
   ]),
+  ...inFile("src/exchange/python/prelude.ts", ["tests/exchange/python_offer_test.ts"], [
+    [
+      "    while look_once(): pass",
+      "    look_once()",
+      "What the library has held that somebody has let go of is kept until somebody looks again.",
+    ],
+  ]),
   ...inFile("src/exchange/python/prelude.ts", arrays, [
     [
-      "            if counter in counters.numbers: end(counter)",
-      "            pass",
+      "            end(counter)\n",
+      "            counters.numbers.pop(counter)\n",
       "What consumers have released is kept for ever.",
     ],
     [

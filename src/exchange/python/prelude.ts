@@ -79,15 +79,24 @@ alone = references([object()])[0] # of an object that only a list holds
 
 def look():
     "Takes back what was in capsules that went unused, and lets go of what consumers have released."
+    while look_once(): pass # what is let go of may have held something else of ours
+
+def look_once():
+    "Whether anything was let go of."
+    gone = False
     with lock:
         for one, count in zip(list(offered), references(offered)):
             name = capsule_name(one)
             if name.startswith(b"used_"): offered.remove(one)
             elif count <= alone + 1: # the copy of the list
+                gone = True
                 offered.remove(one)
                 take_back(name, capsule_pointer(one, name))
         for counter in counters.over():
-            if counter in counters.numbers: end(counter) # and not with its parent before
+            if counter not in counters.numbers: continue # it has ended with its parent
+            end(counter)
+            gone = True
+    return gone
 
 lock = threading.RLock()
 ${marksPrelude}
