@@ -8,7 +8,7 @@ import { CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { ffiPort } from "../ffi/port.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import { withPinned } from "../memory/spare_pinned.ts";
 import { copyStaged, type Run, type StagingPlan } from "../memory/staging.ts";
 import { type CopySide, helperOf, temporary, type TemporarySide } from "./copy_side.ts";
 import { copyOnDevice } from "./device_copy.ts";
@@ -60,8 +60,9 @@ async function readPinned(
   layout: StridedLayout,
   stream: CudaStream,
 ): Promise<void> {
-  using buffer = new PinnedMemoryResource(stream.device).allocate(bytes.length, { stream });
-  copyOnDevice(source, { buffer, offset: 0, layout }, stream);
-  await stream.completed();
-  bytes.set(buffer.bytes());
+  await withPinned(stream, bytes.length, async (buffer) => {
+    copyOnDevice(source, { buffer, offset: 0, layout }, stream);
+    await stream.completed();
+    bytes.set(buffer.bytes().subarray(0, bytes.length));
+  });
 }

@@ -234,4 +234,27 @@ export const memoryMutations: readonly Mutation[] = [
       "A free becomes part of a graph, or spoils its capture.",
     ],
   ]),
+  ...inFile("src/memory/spare_pinned.ts", ["tests/memory/spare_pinned_test.ts"], [
+    ["?.pop();", "?.at(-1);", "Two use the same memory at a time."],
+    [
+      "if (this.#isClosed || this.#bytes",
+      "if (this.#bytes",
+      "What is given back after its device is closed is never freed.",
+    ],
+    [" || this.#bytes + size > mostKept", "", "More and more memory is kept."],
+    ["    this.#bytes -= size;\n", "", "Less and less memory is kept."],
+    ["for (const buffer of kept) buffer.close();", ";", "What is kept outlives its device."],
+    ["    device.onClose(() => made.close());\n", "", "What is kept outlives its device."],
+    ["    closeAfter(buffer, stream);\n", "", "Memory whose use has failed is never freed."],
+    [
+      "  } catch {\n    buffer.close();\n",
+      "  } catch {\n",
+      "Memory is never freed if the stream was closed meanwhile.",
+    ],
+    [
+      "    checkOf(this.#pinned.device.driver)?.letGo(buffer.ptr);",
+      "    // checkOf;",
+      "The checker takes what is kept for a leak.",
+    ],
+  ]),
 ];
