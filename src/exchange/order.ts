@@ -51,30 +51,37 @@ export function orderRelease(buffer: MemoryBuffer): boolean {
   const { stream } = buffer;
   if (stream === null) return true;
   if (isCapturing(stream.device.driver)) return false;
-  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);
+  for (const [device, how] of devicesThatReach(buffer, stream)) waitForContext(stream, device, how);
   return true;
 }
 
 /** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
 export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
-  const users = new Map<CudaStream, Set<CudaDevice>>();
+  const users = new Map<CudaStream, Map<CudaDevice, Waiting>>();
   for (const buffer of buffers) {
     const { stream } = buffer;
     if (stream === null) continue;
     if (isCapturing(stream.device.driver)) return false;
-    const known = users.get(stream);
-    if (known === undefined) users.set(stream, new Set(devicesThatReach(buffer, stream)));
-    else for (const device of devicesThatReach(buffer, stream)) known.add(device);
+    const known = users.get(stream) ?? new Map<CudaDevice, Waiting>();
+    users.set(stream, known);
+    for (const [device, how] of devicesThatReach(buffer, stream)) {
+      if (known.get(device) !== "host") known.set(device, how);
+    }
   }
-  for (const [stream, devices] of users) for (const device of devices) waitForContext(stream, device);
+  for (const [stream, devices] of users) {
+    for (const [device, how] of devices) waitForContext(stream, device, how);
+  }
   return true;
 }
 
-function waitForContext(stream: CudaStream, device: CudaDevice): void {
+/** Who waits for the work of a context: the home stream, or the host. */
+type Waiting = "stream" | "host";
+
+function waitForContext(stream: CudaStream, device: CudaDevice, how: Waiting): void {
   const { driver } = device;
   const { cuCtxRecordEvent } = driver.context;
   const wait = () => device.synchronize();
-  if (cuCtxRecordEvent === null) return orderOrElse(wait, wait);
+  if (cuCtxRecordEvent === null || how === "host") return orderOrElse(wait, wait);
   orderOrElse(() =>
     withEvent(device, (event) => {
       checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
@@ -118,13 +125,19 @@ function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
   }
 }
 
-/** The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. */
-function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
+/**
+ * The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context.
+ *
+ * The host waits for a peer that may have used managed memory: on two H200s (driver 580) copies of such memory that a stream of
+ * the peer held were overtaken by work that had waited for an event of the peer's whole context.
+ */
+function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): [device: CudaDevice, how: Waiting][] {
   const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-  // Foreign memory that came as a device's own may be managed, which every device reaches.
-  const mayReach = (peer: CudaDevice) => buffer.owner !== undefined || canReach(peer, buffer, owner);
+  const isForeign = buffer.owner !== undefined; // what came as a device's own may be managed, which every device reaches
+  const mayReach = (peer: CudaDevice) => isForeign || canReach(peer, buffer, owner);
+  const how = buffer.kind === "managed" ? "host" : "stream";
   const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer));
-  return [owner, ...others];
+  return [[owner, "stream"], ...others.map((peer): [CudaDevice, Waiting] => [peer, how])];
 }
 
 /** Whether a device can read and write the memory of another one directly. */

@@ -318,17 +318,17 @@ export const exchangeMutations: readonly Mutation[] = [
       "Pinned memory is freed under a consumer.",
     ],
     [
-      "    else for (const device of devicesThatReach(buffer, stream)) known.add(device);\n",
-      "",
+      '      if (known.get(device) !== "host") known.set(device, how);\n',
+      "      if (known.size === 0) known.set(device, how);\n",
       "Of two buffers with one home, the second is freed under a consumer on its peers.",
     ],
     [
-      "  for (const [stream, devices] of users) for (const device of devices) waitForContext(stream, device);\n",
+      "    for (const [device, how] of devices) waitForContext(stream, device, how);\n",
       "",
       "Memory is freed under a consumer.",
     ],
     [
-      "  if (cuCtxRecordEvent === null) return orderOrElse(wait, wait);\n",
+      '  if (cuCtxRecordEvent === null || how === "host") return orderOrElse(wait, wait);\n',
       "  if (cuCtxRecordEvent === null) return;\n",
       "On older drivers memory is freed under a consumer.",
     ],
@@ -336,6 +336,11 @@ export const exchangeMutations: readonly Mutation[] = [
       '      checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
       "",
       "Memory is freed under a consumer.",
+    ],
+    [
+      'buffer.kind === "managed" ? "host" : "stream";',
+      '"stream";',
+      "Managed memory is freed under a consumer on another device.",
     ],
     ["    device.giveEvent(event);\n", "", "Events pile up."],
     ["      stream.wait(event);\n", "", "Memory is freed under a consumer."],
@@ -361,7 +366,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
-      "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
+      "  for (const [device, how] of devicesThatReach(buffer, stream)) waitForContext(stream, device, how);\n",
       "",
       "Memory is freed under a consumer.",
     ],
@@ -381,8 +386,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "  return [owner, ...others];",
-      "  return [owner];",
+      "...others.map((peer): [CudaDevice, Waiting] => [peer, how])",
+      "",
       "Memory is freed under a consumer on a peer.",
     ],
     [
@@ -412,7 +417,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "The owner writes, or frees, what the consumer still reads.",
     ],
     [
-      "buffer.owner !== undefined || ",
+      "isForeign || ",
       "",
       "Managed memory that came as a device's own is freed under a consumer on another device.",
     ],
