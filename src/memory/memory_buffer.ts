@@ -282,8 +282,8 @@ export class MemoryBuffer {
       stream.release();
       throw error;
     }
+    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
     before?.release();
-    this.#holding.stream = stream;
   }
 
   /** Whether `close` has been called. */

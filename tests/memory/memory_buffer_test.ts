@@ -5,7 +5,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CudaStream } from "../../src/cuda/stream.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { Cuda } from "../../mod.ts";
+import { Cuda, CudaError, SimulatedDriver } from "../../mod.ts";
 import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
@@ -296,4 +296,21 @@ test("bytes go from one device to another, whether or not they can use each othe
     reader.synchronize();
     assertEquals([...host.bytes()], Array(8).fill(6));
   }
+});
+
+// Random failures have found it: the new home was kept for ever, and the former one released twice.
+test("a former home that the driver refuses to destroy is an error, and the buffer has the new one", () => {
+  const cuda = Cuda.simulate();
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const device = cuda.device(0);
+  const [former, next] = [device.createStream(), device.createStream()];
+  const buffer = device.memory.allocate(4, { stream: former });
+  former.close();
+  simulated?.failNth("cuStreamDestroy_v2", 1, 999);
+  const error = assertThrows(() => buffer.setHomeStream(next), CudaError, "cuStreamDestroy_v2");
+  assertEquals([error.code, buffer.stream], [999, next]);
+  buffer.close();
+  next.close();
+  assertEquals(simulated?.live.streams, 1); // the one that could not be destroyed
+  cuda.close();
 });

@@ -156,6 +156,11 @@ export const memoryMutations: readonly Mutation[] = [
     ],
 
     ["    before?.release();\n", "", "The former home is never destroyed."],
+    [
+      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    before?.release();\n",
+      "    before?.release();\n    this.#holding.stream = stream;\n",
+      "A new home is kept for ever if the former one cannot be destroyed.",
+    ],
 
     ["    stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
 
