@@ -164,7 +164,11 @@ export const memoryMutations: readonly Mutation[] = [
 
     ["    stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
 
-    ["    this.#holding.stream = stream;\n", "", "Memory is freed on the former home."],
+    [
+      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
+      "",
+      "Memory is freed on the former home.",
+    ],
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
     ["    if (source.size !== this.size) {\n", "    if (false) {\n", "A copy runs beyond the end of a buffer."],
     [
