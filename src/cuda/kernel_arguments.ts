@@ -72,7 +72,7 @@ export class ArgumentSlots {
 
 /** Writes a number. @returns the bytes that it takes */
 function writeTyped(values: DataView, at: number, name: string, value: number | bigint | boolean): number {
-  // What kernels are given most is written at once: by way of the dtype it takes a tenth of a microsecond.
+  // What kernels are given most is written at once, without looking up the dtype and how it is written.
   if (typeof value === "number") {
     if (name === "float32") {
       values.setFloat32(at, value, true);

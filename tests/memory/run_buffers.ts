@@ -242,8 +242,8 @@ class Run {
 
   /**
    * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep a
-   * context: a mark that is set later would be written into memory that the driver has put to other use, and what comes of
-   * that is a crash somewhere in libcuda (seen twice, before this wait).
+   * context: a mark that is set later would be written into memory that the driver may have put to other use. Twice libcuda
+   * crashed on two devices before there was this wait; that it was for this is believed, not shown.
    */
   #closeMarks(): void {
     const { driver, devices } = this.#cuda;

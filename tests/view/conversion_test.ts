@@ -1,19 +1,13 @@
 /** Copies that convert: every pair of types, on the host and by kernels, against converting element by element. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import {
-  Cuda,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  type MemoryBuffer,
-  PinnedMemoryResource,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
 import { DType, type Scalar, StridedLayout } from "../../src/layout/mod.ts";
 import { bytesOf, conversionOf, type NumberType } from "../../src/view/conversion.ts";
 import { convertHost } from "../../src/view/host_conversion.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, meeting, pattern, type Placed, positionsOf } from "./arrays.ts";
+import { room, type Where } from "./room.ts";
 import { convertedByHand, elements, pairsOfTypes, shown, stored } from "./numbers.ts";
 
 interface Case {
@@ -98,32 +92,6 @@ test("the host converts every element of every type as its value says, and touch
   }
 });
 
-type Where = "device" | "pinned" | "host";
-
-function room(cuda: Cuda) {
-  const device = cuda.device(0);
-  const home = device.createStream();
-  const pinned = new PinnedMemoryResource(device);
-  const resources = { device: new DeviceMemoryResource(device), pinned, host: new HostMemoryResource() };
-  return {
-    device,
-    place(where: Where, bytes: Uint8Array): MemoryBuffer {
-      const buffer = resources[where].allocate(bytes.length, { stream: home });
-      using staging = pinned.allocate(bytes.length);
-      staging.bytes().set(bytes);
-      buffer.copyFrom(staging, { stream: home });
-      home.synchronize();
-      return buffer;
-    },
-    read(buffer: MemoryBuffer): Uint8Array {
-      using staging = pinned.allocate(buffer.size);
-      staging.copyFrom(buffer, { stream: home });
-      home.synchronize();
-      return staging.bytes().slice();
-    },
-  };
-}
-
 function view(buffer: MemoryBuffer, { layout, offset }: Placed, { name }: NumberType): StridedMemoryView {
   const { shape, strides } = layout;
   const start = layout.volume === 0 ? 0 : offset + layout.sliceOffsetInBytes;
@@ -152,10 +120,10 @@ test("kernels convert every element to what the host makes of it, wherever the t
       const one = alignedCase(drawn);
       const { from, to } = one;
       using cuda = Cuda.simulate({ seed: one.seed });
-      const { device, place, read } = room(cuda);
+      const { device, allocate, read } = room(cuda);
       const [before, old] = [filled(one), pattern(one.destination.size, one.seed + 1)];
-      using source = place(here, before);
-      using destination = place(there, old);
+      using source = allocate(here, before);
+      using destination = allocate(there, old);
       const [src, dst] = [view(source, one.source, from), view(destination, one.destination, to)];
       using stream = device.createStream();
       dst.copyFrom(src, { stream, convert: true });
@@ -169,7 +137,7 @@ test("kernels convert every element to what the host makes of it, wherever the t
 
 test("kernels and the host convert every value of every type alike", () => {
   using cuda = Cuda.simulate();
-  const { device, place, read } = room(cuda);
+  const { device, allocate, read } = room(cuda);
   for (const { from, to } of pairsOfTypes) {
     check(
       fc.property(fc.array(elements(from), { minLength: 100, maxLength: 200 }), (values) => {
@@ -187,8 +155,8 @@ test("kernels and the host convert every value of every type alike", () => {
           assertEquals(problems(moved, bytes, was, result), []);
         }
         const [before, old] = [filled(one), pattern(one.destination.size, 2)];
-        using source = place("device", before);
-        using destination = place("device", old);
+        using source = allocate("device", before);
+        using destination = allocate("device", old);
         view(destination, one.destination, to).copyFrom(view(source, one.source, from), { convert: true });
         device.synchronize();
         assertEquals(problems(one, before, old, read(destination)), []);
@@ -200,7 +168,7 @@ test("kernels and the host convert every value of every type alike", () => {
 
 test("tiles convert where the order of the axes changes, whichever side has the larger elements", () => {
   using cuda = Cuda.simulate();
-  const { device, place, read } = room(cuda);
+  const { device, allocate, read } = room(cuda);
   for (const { from, to } of pairsOfTypes) {
     const layout = StridedLayout.dense([2, 9, 11], bytesOf(from)).permuted([0, 2, 1]);
     const source: Placed = { layout, offset: 0, size: layout.requiredSizeInBytes() };
@@ -212,8 +180,8 @@ test("tiles convert where the order of the axes changes, whichever side has the 
     });
     const one: Case = { from, to, source, destination, values, seed: 3 };
     const [before, old] = [filled(one), pattern(destination.size, 2)];
-    using here = place("device", before);
-    using there = place("device", old);
+    using here = allocate("device", before);
+    using there = allocate("device", old);
     view(there, destination, to).copyFrom(view(here, source, from), { convert: true });
     device.synchronize();
     assertEquals(problems(one, before, old, read(there)), []);
@@ -222,9 +190,9 @@ test("tiles convert where the order of the axes changes, whichever side has the 
 
 test("one layout may hold elements of several types: each is converted for itself", () => {
   using cuda = Cuda.simulate();
-  const { device, place, read } = room(cuda);
-  using source = place("device", new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
-  using destination = place("device", new Uint8Array(32));
+  const { device, allocate, read } = room(cuda);
+  using source = allocate("device", new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
+  using destination = allocate("device", new Uint8Array(32));
   const floats = StridedMemoryView.fromBuffer(source, { shape: [4], dtype: "float32" });
   const doubles = StridedMemoryView.fromBuffer(destination, { shape: [4], dtype: "float64" });
   const results = [floats, floats.view({ dtype: "uint32" }), floats].map((one) => {
@@ -237,11 +205,11 @@ test("one layout may hold elements of several types: each is converted for itsel
 
 test("elements that are moved side by side and elements that are moved one by one do not share a kernel", () => {
   using cuda = Cuda.simulate();
-  const { device, place, read } = room(cuda);
+  const { device, allocate, read } = room(cuda);
   const numbers = Float32Array.from({ length: 100 }, (_, i) => i);
-  using source = place("device", new Uint8Array(numbers.buffer));
+  using source = allocate("device", new Uint8Array(numbers.buffer));
   for (const [shape, offset] of [[[25], 1], [[100], 0], [[25], 1]] as const) {
-    using destination = place("device", new Uint8Array(200));
+    using destination = allocate("device", new Uint8Array(200));
     const from = StridedMemoryView.fromBuffer(source, { shape, dtype: "float32", offset: 4 * offset });
     const to = StridedMemoryView.fromBuffer(destination, { shape, dtype: "float16", offset: 2 * offset });
     to.copyFrom(from, { convert: true });
@@ -258,8 +226,8 @@ test("elements that are moved side by side and elements that are moved one by on
 test("a conversion within one memory takes the elements from before it", () => {
   for (const where of ["device", "host"] as const) {
     using cuda = Cuda.simulate();
-    const { device, place, read } = room(cuda);
-    using buffer = place(where, new Uint8Array(Int16Array.of(1, -2, 300, -400, 5, 6, 7, 8).buffer));
+    const { device, allocate, read } = room(cuda);
+    using buffer = allocate(where, new Uint8Array(Int16Array.of(1, -2, 300, -400, 5, 6, 7, 8).buffer));
     const from = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "int16" });
     const to = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "float32" });
     to.copyFrom(from, { convert: true });

@@ -1,18 +1,10 @@
 /** Copies between any two layouts of which a device has one, by every path, against copying byte by byte. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import {
-  Cuda,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  type MemoryBuffer,
-  PinnedMemoryResource,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { Cuda, type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "./arrays.ts";
-
-type Where = "host" | "pinned" | "device";
+import { room, type Where } from "./room.ts";
 
 /** Element types by their size in bytes; what the elements are does not matter. */
 const types: { readonly [bytes: number]: string } = {
@@ -61,31 +53,6 @@ const copies: fc.Arbitrary<Case> = fc.tuple(shapes, fc.constantFrom(1, 2, 3, 4, 
 function aligned(placed: Placed): Placed {
   const { layout, offset, size } = placed;
   return size % 2 === 0 ? placed : { layout, offset: Math.ceil(offset / 16) * 16, size: size + 16 };
-}
-
-/** Buffers of all kinds, and a way to fill and to read them that knows nothing of layouts. */
-function room(cuda: Cuda) {
-  const device = cuda.device(0);
-  const home = device.createStream();
-  const pinned = new PinnedMemoryResource(device);
-  const resources = { device: new DeviceMemoryResource(device), pinned, host: new HostMemoryResource() };
-  return {
-    device,
-    allocate(where: Where, bytes: Uint8Array): MemoryBuffer {
-      const buffer = resources[where].allocate(bytes.length, { stream: home });
-      using staging = pinned.allocate(bytes.length);
-      staging.bytes().set(bytes);
-      buffer.copyFrom(staging, { stream: home });
-      home.synchronize();
-      return buffer;
-    },
-    read(buffer: MemoryBuffer): Uint8Array {
-      using staging = pinned.allocate(buffer.size);
-      staging.copyFrom(buffer, { stream: home });
-      home.synchronize();
-      return staging.bytes().slice();
-    },
-  };
 }
 
 function view(buffer: MemoryBuffer, { layout, offset }: Placed, itemsize: number): StridedMemoryView {
