@@ -110,10 +110,9 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     };
   },
   "pair by Arrow": () => {
-    const view = StridedMemoryView.fromBuffer(memory.allocate(1000), { shape: [250], dtype: "float32" });
-    const array = ArrowArray.from(view);
+    const view = StridedMemoryView.fromBuffer(memory.allocate(1000), { shape: [10, 25], dtype: "float32" });
     return () => {
-      ArrowArray.from(array).close();
+      StridedMemoryView.fromArrowDevice(view).close();
       liveExports();
     };
   },

@@ -24,7 +24,7 @@ const resources: Readonly<Record<string, number>> = {
   "Arrow array": 20_000,
   "pair by DLPack": 1_000_000,
   "pair by CUDA array interface": 1_000_000,
-  "pair by Arrow": 200_000, // a million with --runs=5: it takes 20 times as long as the others
+  "pair by Arrow": 1_000_000,
   "refused Arrow import": 20_000,
   "refused DLPack export": 30_000,
   "callback": 50_000,
