@@ -224,7 +224,8 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer.
+   * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer, unless it is
+   * transferred: then the buffer has no memory any more, and using it is an error.
    *
    * @throws {TypeError} for one that can be resized, whose memory may move
    */
@@ -237,11 +238,17 @@ export class MemoryBuffer {
   /**
    * Address of the first byte; 0n if there are no bytes.
    *
-   * @throws {TypeError} if the buffer is closed: a closed buffer has no address to give
+   * @throws {TypeError} if the buffer is closed, or its ArrayBuffer was transferred: it has no address to give then
    */
   get ptr(): bigint {
-    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
-    return this.#holding.ptr;
+    const { closed, owner, ptr } = this.#holding;
+    if (closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {
+      throw new TypeError(
+        `Cannot use ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. Copy the array first`,
+      );
+    }
+    return ptr;
   }
 
   /** The home stream, on which the buffer is freed; null for host memory. */

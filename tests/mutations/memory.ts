@@ -98,6 +98,7 @@ export const memoryMutations: readonly Mutation[] = [
     "tests/memory/driver_memory_resource_test.ts",
     collection,
     "tests/sim/behaviours_test.ts",
+    "tests/view/strided_memory_view_test.ts",
     programs,
   ], [
     [
@@ -207,6 +208,11 @@ export const memoryMutations: readonly Mutation[] = [
       "  pin(): () => void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
       "  pin(): () => void {\n",
       "Freed memory is exported.",
+    ],
+    [
+      "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
+      "    if (false) {\n",
+      "Memory that another thread has been given is read and written.",
     ],
     ["    holding.pins++;\n", "", "Memory is freed under a consumer."],
     ["      if (!pinned) return;\n", "", "A release that comes twice frees memory under another consumer."],

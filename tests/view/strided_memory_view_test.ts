@@ -234,6 +234,35 @@ test("a view of a closed buffer has no address and no elements to give", async (
   await assertRejects(() => view.toTypedArray(), TypeError, "Cannot use a closed MemoryBuffer");
 });
 
+test("a view of an ArrayBuffer that was transferred has no elements to give: its memory goes with whoever has it now", async () => {
+  const transfers: ((buffer: ArrayBuffer) => unknown)[] = [
+    (buffer) => buffer.transfer(),
+    (buffer) => structuredClone(buffer, { transfer: [buffer] }),
+  ];
+  for (const transfer of transfers) {
+    const array = new Float32Array(1024);
+    const view = StridedMemoryView.from(array);
+    const part = view.sliced(slice(8, 16));
+    const taken = transfer(array.buffer);
+    for (const one of [view, part]) {
+      assertThrows(() => one.ptr, TypeError, "Cannot use 4096 bytes of an ArrayBuffer that was transferred");
+      assertThrows(() => `${one}`, TypeError, "transferred");
+      assertThrows(() => one.buffer.bytes(), TypeError, "transferred");
+      assertThrows(() => one.toDlpack(), TypeError, "transferred");
+      assertThrows(() => one.toArrowDevice(), TypeError, "transferred");
+      assertThrows(() => one.__array_interface__, TypeError, "transferred");
+      assertThrows(() => one.copyTo(new Float32Array(one.shape[0] ?? 0)), TypeError, "transferred");
+      await assertRejects(() => one.toTypedArray(), TypeError, "transferred");
+    }
+    assert(taken instanceof ArrayBuffer && taken.byteLength === 4096);
+    assertEquals(StridedMemoryView.from(array).shape, [0], "what is left of the array is empty");
+  }
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const view = StridedMemoryView.from(new Uint8Array(memory.buffer));
+  memory.grow(1);
+  assertThrows(() => view.ptr, TypeError, "transferred");
+});
+
 /** Arrays of one shape and itemsize, in memory of their own or not. */
 const pairs = fc.tuple(shapes(), fc.constantFrom(1, 2, 4, 8, 16)).chain(([shape, itemsize]) =>
   fc.record({ source: meeting(shape, itemsize), destination: apart(shape, itemsize) })
