@@ -136,8 +136,8 @@ export const memoryMutations: readonly Mutation[] = [
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
     ["ptr + BigInt(size) > memoryEnd", "false", "Bytes beyond the end of memory are believed."],
     [
-      "  get ptr(): bigint {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
-      "  get ptr(): bigint {\n",
+      "    if (closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "",
       "The address of freed memory is given out.",
     ],
     [
