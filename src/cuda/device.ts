@@ -284,8 +284,9 @@ export class CudaDevice {
     else this.#spareEvents.push(event);
   }
 
-  /** Blocks until everything enqueued in the primary context is done. */
+  /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
   synchronize(): void {
+    if (!this.#holders.isDestroyed && !this.isActive) return;
     this.within(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
   }
 

@@ -22,7 +22,7 @@ import { check, fc } from "../support/property.ts";
 /** Runs a property, and says how many programs it tried. */
 function checkCounted<T>(name: string, programs: fc.Arbitrary<T>, runs: number, run: (program: T) => void): void {
   let count = 0;
-  check(fc.property(programs, (program) => (run(program), void count++)), runs);
+  check(fc.property(programs, (program) => (run(program), void count++)), runs, { endOnFailure: true });
   console.log(`${count} ${name}`);
 }
 

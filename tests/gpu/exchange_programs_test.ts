@@ -39,6 +39,7 @@ for (const devices of [1, 2, 4]) {
         count++;
       }),
       400,
+      { endOnFailure: true },
     );
     console.log(`${count} programs of producers and consumers on ${devices} devices`);
   });
