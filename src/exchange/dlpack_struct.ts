@@ -14,6 +14,7 @@ import {
   DLTensor,
 } from "../../bindings/dlpack.ts";
 import { peek } from "../ffi/peek.ts";
+import { ffiPort } from "../ffi/port.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
@@ -132,8 +133,17 @@ class TensorPiece {
     return this.#bytes.getInt32(this.#counter, littleEndian) > 0;
   }
 
+  /** Says so, once, if the deleter has been called more than once: that did no harm, and the next time it may. */
+  checkReleases(): void {
+    if (this.#bytes.getInt32(this.#counter, littleEndian) <= 1) return;
+    this.#bytes.setInt32(this.#counter, 1, littleEndian);
+    if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
+    console.error("Causeway: a consumer has called the deleter of a DLPack tensor more than once");
+  }
+
   /** Writes all of it: whoever had the struct before may have written into it. */
   write({ flags, data, device, dtype, shape, strides }: TensorContent): void {
+    this.checkReleases(); // of the consumer before
     const bytes = this.#bytes;
     const { offsets } = headOf(this.#isVersioned);
     const { address } = releaseThunks();
@@ -214,6 +224,7 @@ export class LentTensor {
 
   /** Gives the struct's memory back, once, when it is released. */
   free(): void {
+    this.#slot.content.checkReleases();
     this.#pool.give(this.#slot);
   }
 }

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { builtin } from "../ffi/builtin.ts";
+import { ffiPort } from "../ffi/port.ts";
 import { onReclaim } from "../memory/reclaim.ts";
 
 /** Something that a consumer has, or will have. */
@@ -17,6 +19,20 @@ const live = new Set<LiveExport>();
 /** Puts an export on the list. */
 export function addExport(one: LiveExport): void {
   live.add(one);
+  if (!isWatched) watchEnd();
+}
+
+/** Whether somebody will say at the end what is out, if anybody wants to know. */
+let isWatched = false;
+
+/** Says at the end of the program what consumers have never released, if `CAUSEWAY_LEAKS=1` asks for it. */
+function watchEnd(): void {
+  isWatched = true;
+  if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
+  builtin("node:process").once("exit", () => {
+    const count = liveExports();
+    if (count > 0) console.error(`Causeway: ${count} exports were never released by their consumers`);
+  });
 }
 
 /** Takes an export that was released off the list. */

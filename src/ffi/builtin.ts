@@ -10,6 +10,7 @@ import { FfiError } from "./errors.ts";
 interface Builtins {
   readonly "node:crypto": typeof import("node:crypto");
   readonly "node:fs": typeof import("node:fs");
+  readonly "node:process": typeof import("node:process");
   readonly "node:timers": typeof import("node:timers");
 }
 

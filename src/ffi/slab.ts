@@ -19,7 +19,10 @@ export interface Slot<T> {
 interface Slab<T> {
   readonly address: bigint;
   readonly memory: ArrayBuffer;
-  readonly free: Piece<T>[];
+  /** The free pieces, in a ring: so many from `first` on, the one that has been free for longest first. */
+  readonly ring: Piece<T>[];
+  first: number;
+  free: number;
 }
 
 /** A piece, and where it is in which block. What is made of it is made when it is first needed. */
@@ -42,18 +45,22 @@ class Piece<T> implements Slot<T> {
 }
 
 /** How many pieces are made at once. */
-const piecesPerSlab = 64;
+const piecesPerSlab = 128;
+
+/** How many of them stay free: so many others are taken before one that was given back is. */
+const resting = 64;
 
 /**
  * Pieces of native memory of one size, each seen through a DataView that is made once. Taking one and giving it back costs a
  * few nanoseconds, where the C allocator and an ArrayBuffer over its memory cost half a microsecond.
  *
- * Memory that is not needed any more goes back to the C allocator, but for one block of pieces.
+ * Memory that is not needed any more goes back to the C allocator, but for one block of pieces. A piece that was given back
+ * rests for a while: whoever uses its address once more, by mistake, does no harm to the next one who has it.
  */
 export class SlabPool<T> {
   readonly #bytes: number;
   readonly #make: (address: bigint, bytes: DataView<ArrayBuffer>) => T;
-  /** Blocks with a free piece. */
+  /** Blocks with a piece to take. */
   readonly #open: Slab<T>[] = [];
   /** How many of them are free as a whole. */
   #idle = 0;
@@ -73,10 +80,11 @@ export class SlabPool<T> {
   /** A piece, until it is given back. */
   take(): Slot<T> {
     const slab = this.#open.at(-1) ?? this.#grow();
-    if (slab.free.length === piecesPerSlab) this.#idle--;
-    const piece = slab.free.pop();
-    if (piece === undefined) throw new TypeError("Cannot take from a block that has no piece left"); // none such is open
-    if (slab.free.length === 0) this.#open.pop();
+    if (slab.free === piecesPerSlab) this.#idle--;
+    const piece = slab.ring[slab.first];
+    if (piece === undefined) throw new TypeError("Cannot take from a block that has no pieces"); // there is none such
+    slab.first = (slab.first + 1) % piecesPerSlab;
+    if (--slab.free === resting) this.#open.pop();
     piece.made ??= this.#make(piece.address, new DataView(slab.memory, piece.at, this.#bytes));
     return piece;
   }
@@ -84,15 +92,16 @@ export class SlabPool<T> {
   /** Gives a piece back, once. */
   give(slot: Slot<T>): void {
     const { slab } = slot as Piece<T>; // nobody else makes slots
-    if (slab.free.push(slot as Piece<T>) === 1) this.#open.push(slab);
-    if (slab.free.length === piecesPerSlab && ++this.#idle > 1) this.#drop(slab);
+    slab.ring[(slab.first + slab.free) % piecesPerSlab] = slot as Piece<T>;
+    if (++slab.free === resting + 1) this.#open.push(slab);
+    if (slab.free === piecesPerSlab && ++this.#idle > 1) this.#drop(slab);
   }
 
   #grow(): Slab<T> {
     const address = allocate(this.#bytes * piecesPerSlab);
     const memory = ffiPort().memory(address, this.#bytes * piecesPerSlab);
-    const slab: Slab<T> = { address, memory, free: [] };
-    for (let at = 0; at < memory.byteLength; at += this.#bytes) slab.free.push(new Piece(slab, at));
+    const slab: Slab<T> = { address, memory, ring: [], first: 0, free: piecesPerSlab };
+    for (let at = 0; at < memory.byteLength; at += this.#bytes) slab.ring.push(new Piece(slab, at));
     this.#open.push(slab);
     this.#idle++;
     return slab;

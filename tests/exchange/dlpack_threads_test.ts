@@ -3,12 +3,13 @@
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { callRelease } from "../../src/exchange/call_release.ts";
 import type { DlpackTensor } from "../../src/exchange/dlpack.ts";
 import { liveExports } from "../../src/exchange/mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { scaled } from "../support/property.ts";
+import { check, fc, scaled } from "../support/property.ts";
 import { join, start } from "./foreign_thread.ts";
 import { type Kind, readRaw } from "./raw_dlpack.ts";
 
@@ -67,4 +68,48 @@ test("many threads release tensors of one buffer at once, and it is freed when a
   assertEquals([liveExports(), freed], [1, 0]);
   join(releaseOnThread(last, "versioned"));
   assertEquals([liveExports(), freed], [0, 1]);
+});
+
+test("a deleter that is called twice frees once, and nothing that another consumer has got since", () => {
+  // The struct of a tensor that was released went to the very next export, which the second call released too.
+  let freed: number[] = [];
+  let made = 0;
+  const exported = (kind: Kind) => {
+    const name = made++;
+    const ptr = libc().loading.calloc(1n, 64n);
+    const free = (at: bigint) => {
+      freed.push(name);
+      libc().loading.free(at);
+    };
+    using buffer = MemoryBuffer.fromAllocation({ ptr, size: 64, device: null, stream: null, free });
+    const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "float32" });
+    const tensor = view.toDlpack({ maxVersion: kind === "versioned" ? [1, 3] : [0, 8] });
+    return { name, tensor, ptr: tensor.take() };
+  };
+  check(
+    fc.property(
+      fc.constantFrom<Kind>("versioned", "legacy"),
+      fc.nat(200),
+      fc.nat(64),
+      fc.boolean(),
+      (kind, before, after, isSeen) => {
+        freed = [];
+        const others = Array.from({ length: before }, () => exported(kind));
+        const { name, tensor, ptr } = exported(kind);
+        const { deleter } = readRaw(ptr, kind);
+        callRelease(deleter, ptr);
+        if (isSeen) assertEquals(tensor.released, true);
+        others.push(...Array.from({ length: after }, () => exported(kind)));
+        callRelease(deleter, ptr);
+        assertEquals([tensor.released, liveExports(), freed], [true, others.length, [name]]);
+        for (const other of others) {
+          assertEquals(other.tensor.released, false);
+          callRelease(deleter, other.ptr);
+          assertEquals(other.tensor.released, true);
+        }
+        assertEquals(freed, [name, ...others.map((other) => other.name)]);
+      },
+    ),
+    100,
+  );
 });

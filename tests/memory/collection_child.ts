@@ -2,6 +2,7 @@
  * Drops buffers, imports and exports in every state, lets the garbage collector run, and prints what it has freed.
  */
 import { setTimeout } from "node:timers/promises";
+import { callDeleter } from "../../src/exchange/dlpack.ts";
 import { fromDlpack } from "../../src/exchange/dlpack_import.ts";
 import { liveExports } from "../../src/exchange/mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -95,6 +96,20 @@ const taken = many(() => viewOf(allocate()).toDlpack().take());
 results["tensors taken by somebody"] = await collect();
 results["of which are out"] = liveExports();
 results["taken tensors have an address"] = taken.filter((ptr) => ptr !== 0n).length;
+
+many(() => {
+  const tensor = viewOf(allocate()).toDlpack().take();
+  callDeleter(tensor, true);
+  callDeleter(tensor, true);
+});
+results["tensors released twice"] = await collect();
+
+const late = many(() => viewOf(allocate()).toDlpack().take());
+late.forEach((tensor) => callDeleter(tensor, true));
+liveExports(); // they are seen to be released
+late.forEach((tensor) => callDeleter(tensor, true));
+many(() => Array.from({ length: 8 }, () => source.toDlpack().close())); // until their structs are used again
+results["tensors released once more"] = await collect();
 
 const offered = many(() => viewOf(allocate()).toDlpack());
 await setTimeout(0);

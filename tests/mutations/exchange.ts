@@ -26,6 +26,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "  } while (false);",
       "The producer of an import that has just gone is not looked at.",
     ],
+    ["  if (!isWatched) watchEnd();\n", "", "Nobody is told what consumers have never released."],
     ["onReclaim(look);\n", "", "Allocating does not give back what consumers have released."],
     ["  if (live.size < enough) return;\n  look();\n", "", "Exports that nobody looks at pile up."],
   ]),
@@ -105,7 +106,10 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_import_test.ts",
     "tests/exchange/upkeep_test.ts",
     "tests/exchange/dlpack_fuzz_test.ts",
+    collection,
   ], [
+    ["    this.checkReleases(); // of the consumer before\n", "", "Nobody is told of a late second release."],
+    ["    this.#slot.content.checkReleases();\n", "", "Nobody is told of a second release."],
     [
       "at.shape, shape.length === 0 ? 0n : this.#shapeAddress",
       "at.shape, this.#shapeAddress",

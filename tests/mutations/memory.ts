@@ -24,10 +24,15 @@ export const memoryMutations: readonly Mutation[] = [
     ["      held.isWatched = true;\n", "", "The collector frees a second time."],
   ]),
   ...inFile("src/ffi/slab.ts", ["tests/ffi/slab_test.ts"], [
-    ["    if (slab.free.length === 0) this.#open.pop();\n", "", "A block without a piece is taken from."],
-    ["=== 1) this.#open.push(slab);", "=== 0) this.#open.push(slab);", "The pieces of a block that was full are lost."],
+    ["--slab.free === resting", "--slab.free === 0", "What is given back is taken again before it has rested."],
+    ["(slab.first + slab.free) % piecesPerSlab", "slab.first", "A piece that is free is lost."],
+    [
+      "    if (++slab.free === resting + 1) this.#open.push(slab);\n",
+      "    ++slab.free;\n",
+      "The pieces of a block that was full are lost.",
+    ],
     ["++this.#idle > 1", "++this.#idle > 1e9", "Memory that nobody needs is kept for ever."],
-    ["    if (slab.free.length === piecesPerSlab) this.#idle--;\n", "", "A block that is in use is freed."],
+    ["    if (slab.free === piecesPerSlab) this.#idle--;\n", "", "A block that is in use is freed."],
     ["    libc().loading.free(slab.address);\n", "", "Memory that nobody needs is kept for ever."],
     ["    this.#open.splice(this.#open.indexOf(slab), 1);\n", "", "Memory that is freed is handed out."],
   ]),
