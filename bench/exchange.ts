@@ -59,7 +59,9 @@ const foreign: ForeignTensorOptions = {
 const onHost = foreignTensor("versioned", { ...foreign, data: host.ptr });
 const onDevice = foreignTensor("versioned", { ...foreign, data: view.ptr, deviceType: DLDeviceType.kDLCUDA });
 const described = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: null } };
+const onStream = { __cuda_array_interface__: { ...view.toCudaArrayInterface(), stream: home.handle } };
 const unordered = { device, stream: null };
+const ordered = { stream: other };
 
 const { event: events, stream: streams, context: contexts } = cuda.driver;
 const { context } = device;
@@ -70,6 +72,12 @@ const [first, second, event] = [home.handle, other.handle, mark.handle];
 function waitForContext(): void {
   contexts.cuCtxRecordEvent?.(context, event);
   streams.cuStreamWaitEvent(first, event, 0);
+}
+
+/** What a producer must do for a consumer's stream: that it waits for the producer's. */
+function waitForProducer(): void {
+  events.cuEventRecord(event, first);
+  streams.cuStreamWaitEvent(second, event, 0);
 }
 
 /** Keeps a result from being optimised away. */
@@ -92,6 +100,14 @@ const half = { ratio: 0.5 };
 const microsecond = { nanoseconds: 1000 };
 
 const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ["view of a DLPack tensor on the device, ordered by its producer", {
+    run() {
+      waitForProducer();
+      kept = takeTensor(onDevice.ptr, ordered);
+    },
+    peer: "dlpack, ordered",
+    most: half,
+  }],
   ["view of a DLPack tensor on the device", {
     run: () => kept = takeTensor(onDevice.ptr, unordered),
     peer: "dlpack",
@@ -105,6 +121,15 @@ const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   ["view of a DLPack tensor on the host, and its close", {
     run: () => takeTensor(onHost.ptr).close(),
     peer: "dlpack, NumPy",
+  }],
+  ["view by the CUDA Array Interface, ordered", {
+    run: () => kept = StridedMemoryView.fromCudaArrayInterface(onStream, ordered),
+    peer: "cuda array interface, ordered",
+    most: half,
+  }],
+  ["view by the CUDA Array Interface, ordered, and its close", {
+    run: () => StridedMemoryView.fromCudaArrayInterface(onStream, ordered).close(),
+    peer: "cuda array interface, ordered",
   }],
   ["view by the CUDA Array Interface", {
     run: () => kept = StridedMemoryView.fromCudaArrayInterface(described, unordered),
@@ -132,8 +157,7 @@ const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
   ["export by DLPack, device, to another stream, and its release", {
     run: () => view.toDlpack({ stream: other }).close(),
     bare() {
-      events.cuEventRecord(event, first);
-      streams.cuStreamWaitEvent(second, event, 0);
+      waitForProducer();
       waitForContext();
     },
     most: microsecond,

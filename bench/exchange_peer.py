@@ -1,8 +1,8 @@
 """Times cuda.core's StridedMemoryView on the operations of exchange.ts, and prints one JSON object.
 
 Run by exchange.ts. Needs cuda-core, cuda-bindings and numpy. With torch and a GPU the arrays are torch's, as its users
-have them; without torch an object that answers at once stands for one with the CUDA Array Interface. Nobody is ordered:
-stream_ptr is -1, as the other side passes no stream.
+have them; without torch an object that answers at once stands for one with the CUDA Array Interface. "Ordered" is with a
+stream of the consumer's as stream_ptr, the rest with -1, which orders nobody.
 """
 
 import json
@@ -58,7 +58,11 @@ statements = {
     "array": "view.from_any_interface(array, stream_ptr=-1)",
 }
 if tensor is not None:
+    consumer = torch.cuda.Stream()
+    names["consumer"] = consumer.cuda_stream
     statements["dlpack"] = "view.from_dlpack(tensor, stream_ptr=-1)"
+    statements["dlpack, ordered"] = "view.from_dlpack(tensor, stream_ptr=consumer)"
+    statements["cuda array interface, ordered"] = "view.from_cuda_array_interface(described, stream_ptr=consumer)"
 if described is not None:
     statements["cuda array interface"] = "view.from_cuda_array_interface(described, stream_ptr=-1)"
 

@@ -99,7 +99,7 @@ export function fromArrayInterface(source: unknown, _?: ImportOptions, release?:
   }
   const free = giveBack(null, release);
   const buffer = MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, owner: source, free });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true });
 }
 
 /** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
@@ -131,7 +131,7 @@ export function fromCudaArrayInterface(
       owner: source,
       free: giveBack(producer, release),
     });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, onClose: () => buffer.close() });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true });
 }
 
 /** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */

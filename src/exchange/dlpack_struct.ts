@@ -39,7 +39,9 @@ export interface TensorFields {
   readonly code: number;
   readonly bits: number;
   readonly lanes: number;
+  /** 0n where there are no axes. */
   readonly shape: bigint;
+  /** 0n where there are no axes, or the producer left out row-major strides. */
   readonly strides: bigint;
   readonly byteOffset: bigint;
 }
@@ -47,7 +49,8 @@ export interface TensorFields {
 /**
  * Reads a struct.
  *
- * @throws {ExchangeError} for one of another major version, of which nothing else is read
+ * @throws {ExchangeError} for one of another major version, of which nothing else is read; for a number of dimensions and
+ *   for pointers to them that cannot be
  */
 export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
   if (!isVersioned) return readFields(peek(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
@@ -67,21 +70,49 @@ function checkVersion(bytes: DataView): void {
 function readFields(bytes: DataView, from: number, deleterAt: number, flags: number): TensorFields {
   const dtype = from + at.dtype;
   const offset = from + at.byte_offset;
-  const isAtData = bytes.getUint32(offset, littleEndian) === 0 && bytes.getUint32(offset + 4, littleEndian) === 0;
+  const ndim = bytes.getInt32(from + at.ndim, littleEndian);
+  const hasStrides = !isNull(bytes, from + at.strides);
+  checkPointers(bytes, from, ndim, hasStrides);
   return {
     flags,
     deleter: bytes.getBigUint64(deleterAt, littleEndian),
     data: bytes.getBigUint64(from + at.data, littleEndian),
     deviceType: bytes.getInt32(from + at.device + deviceAt.device_type, littleEndian),
     deviceId: bytes.getInt32(from + at.device + deviceAt.device_id, littleEndian),
-    ndim: bytes.getInt32(from + at.ndim, littleEndian),
+    ndim,
     code: bytes.getUint8(dtype + dtypeAt.code),
     bits: bytes.getUint8(dtype + dtypeAt.bits),
     lanes: bytes.getUint16(dtype + dtypeAt.lanes, littleEndian),
-    shape: bytes.getBigUint64(from + at.shape, littleEndian),
-    strides: bytes.getBigUint64(from + at.strides, littleEndian),
-    byteOffset: isAtData ? 0n : bytes.getBigUint64(offset, littleEndian),
+    shape: ndim === 0 ? 0n : bytes.getBigUint64(from + at.shape, littleEndian),
+    strides: ndim === 0 || !hasStrides ? 0n : bytes.getBigUint64(from + at.strides, littleEndian),
+    byteOffset: isNull(bytes, offset) ? 0n : bytes.getBigUint64(offset, littleEndian),
   };
+}
+
+/** Whether eight bytes are 0. Making a bigint to see that takes longer. */
+function isNull(bytes: DataView, at: number): boolean {
+  return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
+}
+
+/** Fails unless there can be as many 64-bit integers as a struct says where it says. */
+function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: boolean): void {
+  if (ndim < 0 || ndim > MAX_NDIM) {
+    throw new ExchangeError(`Cannot import a DLPack tensor of ${ndim} dimensions: expected 0 to ${MAX_NDIM}`);
+  }
+  if (ndim === 0) return;
+  checkPointer(bytes, from + at.shape, "shape pointer");
+  if (hasStrides) checkPointer(bytes, from + at.strides, "strides pointer");
+}
+
+function checkPointer(bytes: DataView, pointerAt: number, name: string): void {
+  if (isNull(bytes, pointerAt)) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);
+  if ((bytes.getUint32(pointerAt, littleEndian) & 7) === 0) return;
+  throw misaligned(name, bytes.getBigUint64(pointerAt, littleEndian));
+}
+
+/** What is said of a pointer to numbers, or to a struct, that is no multiple of 8. */
+export function misaligned(name: string, address: bigint): ExchangeError {
+  return new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
 }
 
 /** Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}. Beyond 2^53 they are rounded. */

@@ -57,7 +57,9 @@ interface Parts {
   readonly layout: StridedLayout;
   readonly dtype: DType;
   readonly readonly: boolean;
-  /** Called by `close`: gives an import back. */
+  /** Whether `close` closes the buffer, which gives an import back. Default: false. */
+  readonly ownsBuffer?: boolean;
+  /** Called by `close` instead: for an import that is more than its buffer. */
   readonly onClose?: () => void;
   /** Whether the layout is known to lie inside the buffer. */
   readonly isInside?: boolean;
@@ -86,9 +88,10 @@ export class StridedMemoryView {
   readonly buffer: MemoryBuffer;
   /** Bytes from the start of the buffer to offset 0 of the layout. */
   readonly offset: number;
+  readonly #ownsBuffer: boolean;
   readonly #onClose: (() => void) | undefined;
 
-  private constructor({ buffer, offset, layout, dtype, readonly, onClose, isInside }: Parts) {
+  private constructor({ buffer, offset, layout, dtype, readonly, ownsBuffer, onClose, isInside }: Parts) {
     if (layout.itemsize !== dtype.itemsize) {
       throw new RangeError(
         `Cannot see elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
@@ -100,6 +103,7 @@ export class StridedMemoryView {
     this.readonly = readonly;
     this.buffer = buffer;
     this.offset = offset;
+    this.#ownsBuffer = ownsBuffer ?? false;
     this.#onClose = onClose;
   }
 
@@ -221,7 +225,7 @@ export class StridedMemoryView {
     return protocols().fromArrow(source, options);
   }
 
-  /** A view over foreign memory that `onClose` gives back. For the exchange protocols. */
+  /** A view over foreign memory that `close` gives back. For the exchange protocols. */
   static fromImport(parts: Parts): StridedMemoryView {
     return new StridedMemoryView(parts);
   }
@@ -508,7 +512,8 @@ export class StridedMemoryView {
 
   /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */
   close(): void {
-    this.#onClose?.();
+    if (this.#ownsBuffer) this.buffer.close();
+    else this.#onClose?.();
   }
 
   /** Gives an import back. */

@@ -128,6 +128,13 @@ export const exchangeMutations: readonly Mutation[] = [
       "  if (true) return;\n",
       "A struct of another version is read as if it were ours.",
     ],
+    ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
+    ["  if (isNull(bytes, pointerAt)) throw", "  if (false) throw", "A shape at NULL is read."],
+    [
+      "  if ((bytes.getUint32(pointerAt, littleEndian) & 7) === 0) return;\n",
+      "  return;\n",
+      "A shape between two addresses is read.",
+    ],
   ]),
   ...inFile("src/exchange/dlpack_import.ts", [
     "tests/exchange/dlpack_import_test.ts",
@@ -158,14 +165,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "stream: null",
       "Foreign memory is freed while our work still uses it.",
     ],
-    ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
     [
-      "  if (address === 0n) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);\n",
+      '  if ((address & 7n) !== 0n) throw misaligned("address", address);\n',
       "",
-      "A shape at NULL is read.",
+      "A struct between two addresses is read.",
     ],
-    ["  if ((address & 7n) === 0n) return;\n", "  return;\n", "A struct between two addresses is read."],
-
     [
       "      if (device.ordinal !== deviceId) {\n",
       "      if (false) {\n",
