@@ -54,7 +54,8 @@ export interface ApacheVector {
  *
  * @returns an array per chunk
  * @throws {ExchangeError} for types that are not supported: unions
- * @throws {TypeError} for vectors over shared or resizable memory, which has no address that stays. Copy them first
+ * @throws {TypeError} for what is no vector, and for vectors over shared or resizable memory, which has no address that
+ *   stays. Copy them first
  */
 export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
   return chunksOf(vector).map((data) =>
@@ -62,7 +63,13 @@ export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
   );
 }
 
-function chunksOf({ data }: ApacheVector): readonly ApacheData[] {
+function chunksOf(vector: ApacheVector): readonly ApacheData[] {
+  const data = (vector as Partial<ApacheVector> | null)?.data; // whatever the types say
+  if (typeof data !== "object" || data === null) {
+    throw new TypeError(
+      `Cannot take ${vector} from apache-arrow: expected one of its vectors, tables or record batches`,
+    );
+  }
   return "type" in data ? [data] : data;
 }
 

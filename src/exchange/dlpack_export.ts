@@ -5,6 +5,7 @@
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
+import { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } from "./dlpack.ts";
@@ -51,7 +52,7 @@ class Export implements TensorHolder {
  * @throws {ExchangeError} if the old struct is wanted, which cannot say that a view is read-only or its elements padded, if
  *   host memory is to be ordered on a stream, a copy of packed elements is asked for, or one to another device is needed and
  *   not allowed
- * @throws {TypeError} if the view's buffer is closed
+ * @throws {TypeError} if the view's buffer is closed, or `stream` is no stream
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
   const { maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION], copy = null } = options;
@@ -103,6 +104,11 @@ function orderForConsumer(view: StridedMemoryView, stream: ToDlpackOptions["stre
 /** Host memory that stays on the host has no stream; with a device any goes but 0. */
 function checkStream(view: StridedMemoryView, { stream, dlDevice }: ToDlpackOptions): void {
   if (stream === undefined || stream === null || stream === -1n) return;
+  if (typeof stream !== "bigint" && !(stream instanceof CudaStream)) {
+    throw new TypeError(
+      `Cannot order a consumer on the stream ${String(stream)}: expected a CudaStream, its handle as a bigint, or null`,
+    );
+  }
   if (view.device === null && !isElsewhere(view, dlDevice)) {
     throw new ExchangeError("Cannot order host memory on a stream: pass no stream for a view of host memory");
   }

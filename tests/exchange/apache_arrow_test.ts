@@ -87,6 +87,13 @@ test("memory that other threads share is refused: it has no address that stays",
   assertThrows(() => fromApacheArrow(shared), TypeError, "shared memory");
 });
 
+test("what is no vector is refused in words", () => {
+  for (const value of [null, undefined, 3, {}, [1], new Int32Array(2), { data: "text" }]) {
+    const vector = value as unknown as arrow.Vector; // as a program without types may pass it
+    assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
+  }
+});
+
 test("the package reads our arrays as its own", () => {
   for (const [name, vector] of vectors) {
     const [array] = fromApacheArrow(vector);

@@ -194,6 +194,10 @@ test("a consumer's stream is made to wait for the home stream, by DLPack's rules
   }
   log.length = 0;
   assertThrows(() => view.toDlpack({ stream: 0n }), ExchangeError, "Cannot use stream 0");
+  for (const number of [0, 1, -1, NaN]) { // as another library may pass it, whatever the types say
+    const stream = number as unknown as bigint;
+    assertThrows(() => view.toDlpack({ stream }), TypeError, `the stream ${number}: expected a CudaStream, its handle`);
+  }
   assertEquals(view.__dlpack_device__(), [2, 0]);
   assertEquals(log, []);
   assertEquals(liveExports(), 0);

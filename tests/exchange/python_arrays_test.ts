@@ -318,6 +318,16 @@ test(...needs(missing, "what is no array, or no array that can be handed over, i
   assertEquals(words.shape[0], 2, "an array of text stays in Python");
   assertThrows(() => StridedMemoryView.from(words), ExchangeError, "<U2");
   assertThrows(() => StridedMemoryView.from(python.import("numpy")), TypeError, "expected an array of Python");
+  // DLPack and the array interface of masked arrays say nothing of the mask: all elements came, as if none were masked.
+  const masked = python.evaluate("np.ma.array([1, 2, 3], mask=[0, 1, 0])");
+  assertThrows(() => StridedMemoryView.from(masked), ExchangeError, "Cannot import a masked array");
+  assertEquals(`${masked}`, "[1 -- 3]", "it stays in Python");
+  using filled: StridedMemoryView = masked.filled(0);
+  assertEquals(`${filled}`, "[1 0 3]");
+  const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(4));
+  const packed = StridedMemoryView.fromBuffer(bytes.buffer, { shape: [8], dtype: "int4_packed" });
+  const asarray = python.import("numpy").$get("asarray");
+  assertThrows(() => asarray(packed), PythonError, "cannot make a NumPy array of int4_packed");
   const longdouble = python.evaluate("np.longdouble(1)");
   assertEquals(typeof longdouble, "function");
   assert(liveExports() >= 0);

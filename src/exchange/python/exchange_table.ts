@@ -22,12 +22,16 @@ import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { succeeds } from "../call_release.ts";
 import { callDeleter, type ImportOptions } from "../dlpack.ts";
+import { ExchangeError } from "../error.ts";
 import { consumerStream, orderStreams } from "../order.ts";
 import { aarch64Call, currentStreamCode, x8664Call } from "./call_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { tablePrelude } from "./prelude_table.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
+
+/** What types of masked arrays have, as NumPy's: neither DLPack nor the array interface of these tells of the mask. */
+const maskedAs = ["filled", "mask"].map(cString);
 
 /** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
 const currentStream = { args: ["i32", "i32", "ptr"], returns: "i32" } as const;
@@ -80,7 +84,7 @@ interface ExchangeTable {
   readonly currentStream: NativeFunction<typeof currentStream>;
 }
 
-/** The tables of types that arrays have had, null for types without one. */
+/** The tables of types that arrays have had, null for types without one. Masked arrays have none to give. */
 class Tables {
   readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // there is one interpreter in a process
   readonly #byType = new Map<bigint, ExchangeTable | null>();
@@ -93,10 +97,15 @@ class Tables {
       python.drop(type);
       return known;
     }
-    const found = findTable(python, type);
-    if (this.#byType.size < mostTypes) this.#byType.set(type, found);
-    else python.drop(type);
-    return found;
+    let isKept = false;
+    try {
+      const found = findTable(python, type);
+      isKept = this.#byType.size < mostTypes;
+      if (isKept) this.#byType.set(type, found);
+      return found;
+    } finally {
+      if (!isKept) python.drop(type);
+    }
   }
 }
 
@@ -107,11 +116,18 @@ const tables = new WeakMap<Interpreter, Tables>();
 
 function findTable(python: Interpreter, type: bigint): ExchangeTable | null {
   const { objects, capsules } = python.api;
-  if (objects.PyObject_HasAttrString(type, attribute) !== 1) return null;
+  const has = (name: Uint8Array<ArrayBuffer>) => objects.PyObject_HasAttrString(type, name) === 1;
+  if (maskedAs.every(has)) {
+    throw new ExchangeError(
+      "Cannot import a masked array: a view has no place for its mask. Fill the masked elements in first, with " +
+        "array.filled(0), or take array.data and array.mask as two arrays",
+    );
+  }
+  if (!has(attribute)) return null;
   const capsule = python.check(objects.PyObject_GetAttrString(type, attribute));
   try {
     if (capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1) return null;
-    const mayBeMore = objects.PyObject_HasAttrString(type, cString("is_conj")) === 1;
+    const mayBeMore = has(cString("is_conj"));
     return readTable(capsules.PyCapsule_GetPointer(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)), mayBeMore);
   } finally {
     python.drop(capsule);

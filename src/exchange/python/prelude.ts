@@ -175,6 +175,8 @@ class Array(SpeaksArrow):
         if self.device[0] != 1: raise TypeError("cannot make a NumPy array of device memory: copy it first")
         if self.interface["typestr"] is None:
             import ml_dtypes
+            if not hasattr(ml_dtypes, self.name):
+                raise TypeError("cannot make a NumPy array of %s, which it has no type for: see the bytes as uint8" % self.name)
             kind = numpy.dtype(getattr(ml_dtypes, self.name))
             array = numpy.asarray(Raw(self, "<u%d" % kind.itemsize if kind.itemsize > 1 else "|u1")).view(kind)
         else: array = numpy.asarray(Raw(self, self.interface["typestr"]))
