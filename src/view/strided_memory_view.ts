@@ -111,13 +111,18 @@ export class StridedMemoryView {
    * Sees an array of whatever kind without copying it: a typed array, or an object that speaks one of the exchange
    * protocols (`__dlpack__`, `__cuda_array_interface__`, `__array_interface__`,
    * `__arrow_c_device_array__`, `__arrow_c_array__`). If it speaks several, the first of these
-   * is used.
+   * is used. A view is itself, unless it is device memory that will be used on another stream than its own: then it is
+   * taken as any other library's array is, in order, and given back when it is closed.
    *
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be taken as it is
    */
   static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
-    if (source instanceof StridedMemoryView) return source;
+    if (source instanceof StridedMemoryView) {
+      const { stream = null } = options;
+      const isAtHome = source.device === null || stream === null || stream === source.stream;
+      return isAtHome ? source : protocols().fromDlpack(source, options);
+    }
     if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
       return StridedMemoryView.fromTypedArray(source as TypedArray); // a view that is no DataView is a typed array
     }

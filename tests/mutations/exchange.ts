@@ -267,7 +267,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
     ["{ owner: source, device }", "{ device }", "Foreign memory is collected while a view uses it."],
   ]),
-  ...inFile("src/view/strided_memory_view.ts", [host, programs], [
+  ...inFile("src/view/strided_memory_view.ts", [host, "tests/exchange/array_interface_test.ts", programs], [
+    [
+      "return isAtHome ? source : protocols().fromDlpack(source, options);",
+      "return isAtHome ? source : source;",
+      "We read before the owner of a view has written.",
+    ],
     [
       "      for (const order of new Set([options.stream, from.stream, this.stream])) order?.synchronize();\n",
       "",

@@ -214,6 +214,18 @@ test("memory that may move or that other threads see is refused, and so is what 
 test("a view is itself: seeing it again makes no other", () => {
   const view = StridedMemoryView.fromTypedArray(new Int8Array(3));
   assertStrictEquals(StridedMemoryView.from(view), view);
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  assertStrictEquals(StridedMemoryView.from(view, { stream }), view, "memory of the host needs no order");
+  using buffer = device.memory.allocate(8, { stream });
+  const there = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "int8", readonly: true });
+  for (const options of [{}, { stream }, { stream: null }, { device }]) {
+    assertStrictEquals(StridedMemoryView.from(there, options), there);
+  }
+  using other = device.createStream();
+  using ordered = StridedMemoryView.from(there, { stream: other });
+  assertEquals([ordered.ptr, ordered.stream, ordered.readonly], [there.ptr, other, true]);
 });
 
 test("closing a view that is no import leaves its buffer alone", () => {
