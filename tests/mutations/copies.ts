@@ -7,6 +7,34 @@ const staging = "tests/memory/staging_test.ts";
 
 /** What can be broken there. */
 export const copyMutations: readonly Mutation[] = [
+  ...inFile("src/view/kernel_parts.ts", ["tests/view/kernel_parts_test.ts"], [
+    ["BigInt(end) * excess <= one", "true", "A kernel divides wrongly, and copies to other places."],
+  ]),
+  ...inFile("src/view/kernel_parts.ts", ["tests/view/device_copy_test.ts"], [
+    ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],
+  ]),
+  ...inFile("src/view/copy_plan.ts", ["tests/view/turned_copy_test.ts"], [
+    ["bytes <= alignment && ", "", "A kernel reads several elements from an address where it cannot."],
+    [" ? [extent, from] :", " ? [from] :", "A kernel writes beyond the last of the elements that it writes along."],
+    [" ? [extent, to] :", " ? [to] :", "A kernel reads beyond the last of the elements that it reads along."],
+    [
+      "[from, to];\n      return",
+      "[];\n      return",
+      "A kernel reads several elements from an address where it cannot.",
+    ],
+  ]),
+  ...inFile("src/view/turned_kernel.ts", ["tests/view/turned_copy_test.ts"], [
+    ["guard(plus(ptx, readDown, first)", "guard(readDown", "A kernel reads beyond the last row."],
+    ["guard(plus(ptx, writeAcross, i)", "guard(writeAcross", "A kernel writes beyond the last column."],
+    ["Math.floor(i / swizzled)", "0", "A kernel takes parts of columns for others."],
+    ["xor.b32 $, ${place}, ${go * groups}", "xor.b32 $, ${place}, 0", "Rows take the place of others."],
+    [
+      '[permute(a, b, "5410"), permute(a, b, "7632")]',
+      "[a, b] as Register[]",
+      "Elements of two bytes stay in their rows.",
+    ],
+    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d] as Register[]", "Bytes stay in their rows."],
+  ]),
   ...inFile("src/view/ptx_conversion.ts", [conversion], [
     ["selp.u32 $, 1, 0, ${isLossy}", "selp.u32 $, 0, 0, ${isLossy}", "A kernel rounds to bfloat16 twice."],
     ["selp.b64 $, ${long}, 0", "selp.b64 $, ${long}, 1", "NaN becomes another integer than on the host."],
