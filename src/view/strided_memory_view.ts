@@ -15,7 +15,7 @@ import { stagingOf } from "../memory/staging.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost } from "./host_conversion.ts";
-import { copyHost, denseCopy, type HostArray } from "./host_copy.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
 import { print } from "./print.ts";
 import { readBack, runTo } from "./read_back.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
@@ -347,9 +347,14 @@ export class StridedMemoryView {
    */
   explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): string {
     const { from, conversion } = this.#copySource(source, options);
+    const words = this.#explain(from, conversion, options);
+    return this.#mayMeet(from) ? `${words}, by way of a copy, because the two may share memory` : words;
+  }
+
+  #explain(from: StridedMemoryView, conversion: Conversion | null, options: ViewCopyOptions): string {
     const device = this.#drivenBy(from);
     if (device !== null) return explainDeviceCopy(from, this, this.#orderOf(from, device, options), conversion);
-    if (conversion === null) return "element by element by the host";
+    if (conversion === null) return explainHostCopy(from.layout, this.layout);
     return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
   }
 

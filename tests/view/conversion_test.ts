@@ -251,14 +251,21 @@ test("elements of another type are an error that names the way out, and what can
 test("integers of one size are copied as they are, and every other conversion is said", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
-  using buffer = new DeviceMemoryResource(device).allocate(64, { stream: device.defaultStream });
+  const allocate = () => new DeviceMemoryResource(device).allocate(64, { stream: device.defaultStream });
+  using buffer = allocate();
+  using other = allocate();
   const convert = { convert: true };
-  const view = (dtype: string, shape = [2, 4]) => StridedMemoryView.fromBuffer(buffer, { shape, dtype });
+  const view = (dtype: string, memory = buffer) => StridedMemoryView.fromBuffer(memory, { shape: [2, 4], dtype });
   using host = new HostMemoryResource().allocate(64);
-  const onHost = StridedMemoryView.fromBuffer(host, { shape: [2, 4], dtype: "float64" });
-  assertEquals(view("uint32").explainCopyFrom(view("int32"), convert), "one copy of 32 bytes by the driver");
+  const onHost = view("float64", host);
+  const copied = "one copy of 32 bytes by the driver";
+  assertEquals(view("uint32").explainCopyFrom(view("int32", other), convert), copied);
   assertEquals(
-    view("float32").explainCopyFrom(view("float64"), convert),
+    view("uint32").explainCopyFrom(view("int32"), convert),
+    `${copied}, by way of a copy, because the two may share memory`,
+  );
+  assertEquals(
+    view("float32").explainCopyFrom(view("float64", other), convert),
     "a kernel over 8 elements, float64 to float32, 2 at a time, as 8, in the order of the destination",
   );
   assertEquals(
@@ -269,6 +276,7 @@ test("integers of one size are copied as they are, and every other conversion is
     onHost.explainCopyFrom(view("float32"), convert),
     "converted from float32 to float64 on the device, and copied from there",
   );
-  const longs = onHost.view({ dtype: "int64" });
+  using more = new HostMemoryResource().allocate(64);
+  const longs = view("int64", more);
   assertEquals(onHost.explainCopyFrom(longs, convert), "element by element by the host, int64 to float64");
 });

@@ -3,8 +3,9 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { StridedLayout } from "../../src/layout/mod.ts";
-import { copyHost, denseCopy } from "../../src/view/host_copy.ts";
+import { slice, StridedLayout } from "../../src/layout/mod.ts";
+import { copyHost, denseCopy, explainHostCopy } from "../../src/view/host_copy.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { shapes } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed } from "./arrays.ts";
@@ -57,10 +58,24 @@ test("a dense copy holds the same elements in C order", () => {
   );
 });
 
-test("elements inside a byte are not copied one by one, because their bytes hold others too", () => {
-  const layout = StridedLayout.dense([4], 0.5);
-  const array = { bytes: new Uint8Array(2), offset: 0, layout };
-  assertThrows(() => copyHost(array, array), RangeError, "packed elements of 4 bits");
+test("elements inside a byte are copied by the bytes that they fill, and not if other elements are in these", () => {
+  // Devices did so before, and the host refused them all.
+  check(
+    fc.property(fc.constantFrom(1, 2, 4), fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }), (bits, outer) => {
+      const shape = [...outer, 16];
+      const part = (layout: StridedLayout) => layout.sliced("...", slice(8, null));
+      const whole = StridedLayout.dense(shape, bits / 8);
+      const bytes = Math.ceil(whole.volume * bits / 8);
+      const [from, to] = [pattern(bytes, 1), pattern(bytes, 2)];
+      copyHost({ bytes: from, offset: 0, layout: part(whole) }, { bytes: to, offset: 0, layout: part(whole) });
+      const before = pattern(bytes, 2);
+      const row = 2 * bits; // bytes: the second half of each is copied
+      to.forEach((byte, at) => assertEquals(byte, at % row < bits ? before[at] : from[at]));
+    }),
+    200,
+  );
+  const odd = { bytes: new Uint8Array(2), offset: 0, layout: StridedLayout.dense([3], 0.5) };
+  assertThrows(() => copyHost(odd, odd), RangeError);
 });
 
 test("without elements there is nothing to copy, whatever the strides and the itemsize", () => {
@@ -70,4 +85,20 @@ test("without elements there is nothing to copy, whatever the strides and the it
     copyHost({ bytes: new Uint8Array(0), offset: 0, layout }, { bytes: to, offset: 0, layout });
     assertEquals(to, new Uint8Array([1, 2, 3]));
   }
+});
+
+test("what the host does is said: in one piece, in runs, or element by element", () => {
+  const dense = (shape: number[]) => StridedLayout.dense(shape, 4);
+  const rows = dense([10, 20]).sliced(slice(), slice(0, 15));
+  assertEquals(explainHostCopy(dense([10, 20]), dense([10, 20])), "one copy of 800 bytes by the host");
+  assertEquals(explainHostCopy(dense([]), dense([])), "one copy of 4 bytes by the host");
+  assertEquals(explainHostCopy(rows, dense([10, 15])), "runs of 60 bytes by the host");
+  assertEquals(explainHostCopy(dense([20, 10]).transposed(), dense([10, 20])), "element by element by the host");
+  assertEquals(explainHostCopy(dense([0, 3]), dense([0, 3])), "nothing to copy");
+  const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
+  const [head, tail] = [bytes.sliced(slice(0, 6)), bytes.sliced(slice(2, 8))];
+  assertEquals(
+    head.explainCopyFrom(tail),
+    "one copy of 6 bytes by the host, by way of a copy, because the two may share memory",
+  );
 });
