@@ -309,6 +309,78 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
   assertEquals(await stillLent(python), 0);
 });
 
+test(
+  ...withPython("what nobody could convert to a requested schema is refused in Python too, and all else goes out"),
+  async () => {
+    const python = open();
+    // Any schema was accepted there, and left aside.
+    const ask: PyObject = python.evaluate(
+      "lambda one, method, type: bool(getattr(one, method)(type.__arrow_c_schema__()))",
+    );
+    const int32 = StridedMemoryView.fromTypedArray(Int32Array.of(1, 2));
+    const lists = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [3, 2] });
+    const numbers = ArrowArray.from(int32);
+    const pairs = new ArrowArray({
+      field: arrowField({ kind: "struct", children: [arrowField("i", { name: "a" }), arrowField("u", { name: "b" })] }),
+      length: 0,
+      buffers: [null],
+      children: [numbers.sliced(0, 0), words().sliced(0, 0)],
+    });
+    const coded = arrowField({
+      kind: "dictionary",
+      index: { kind: "int", bits: 8 },
+      values: words().field,
+      ordered: false,
+    });
+    const dictionary = new ArrowArray({
+      field: coded,
+      length: 1,
+      buffers: [null, StridedMemoryView.fromTypedArray(Uint8Array.of(2))],
+      dictionary: words(),
+    });
+    const cases: readonly (readonly [() => unknown, fits: string[], not: string[]])[] = [
+      [() => int32, ["pa.int32()", "pa.int8()", "pa.float64()", "pa.bool_()", "pa.decimal128(9, 2)"], [
+        "pa.string()",
+        "pa.list_(pa.int32())",
+        "pa.timestamp('s')",
+        "pa.struct([('a', pa.int32())])",
+        "pa.null()",
+      ]],
+      [() => lists, ["pa.list_(pa.float32(), 2)", "pa.list_(pa.int8())", "pa.large_list(pa.float16())"], [
+        "pa.float32()",
+        "pa.list_(pa.string())",
+      ]],
+      [words, ["pa.large_string()", "pa.binary()", "pa.string_view()", "pa.dictionary(pa.int8(), pa.string())"], [
+        "pa.int32()",
+        "pa.dictionary(pa.int8(), pa.int32())",
+      ]],
+      [() => dictionary, ["pa.string()", "pa.dictionary(pa.int64(), pa.large_string())"], ["pa.int8()"]],
+      [() => pairs, ["pa.struct([('x', pa.int64()), ('y', pa.binary())])"], [
+        "pa.struct([('a', pa.int32())])",
+        "pa.struct([('a', pa.string()), ('b', pa.string())])",
+      ]],
+      [() => new ArrowArray({ field: arrowField("n"), length: 2, buffers: [] }), ["pa.int8()", "pa.string()"], []],
+    ];
+    for (const [make, fits, not] of cases) {
+      for (const method of ["__arrow_c_array__", "__arrow_c_device_array__"]) {
+        for (const type of fits) assertEquals(ask(make(), method, python.evaluate(type)), true, type);
+        for (const type of not) {
+          assertThrows(() => ask(make(), method, python.evaluate(type)), PythonError, "as the requested", type);
+        }
+      }
+    }
+    for (const [device, method] of [[false, "__arrow_c_stream__"], [true, "__arrow_c_device_stream__"]] as const) {
+      const stream = () => exportArrowStream([words()], { device });
+      assertEquals(ask(stream(), method, python.evaluate("pa.large_string()")), true);
+      assertThrows(() => ask(stream(), method, python.evaluate("pa.int8()")), PythonError, "as the requested c");
+    }
+    const noSchema = python.evaluate("lambda one: one.__arrow_c_array__(one.__arrow_c_array__()[1])");
+    assertThrows(() => noSchema(int32), PythonError, "ValueError");
+    numbers.close();
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
 test(...withPython("a producer is asked for a schema, and gives it if it can, else what it has"), async () => {
   const python = open();
   {

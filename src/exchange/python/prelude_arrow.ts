@@ -86,14 +86,44 @@ def only_known(options):
     unknown = [name for name, value in options.items() if value is not None]
     if unknown: raise NotImplementedError("cannot hand over with the option %s: it is not known" % unknown[0])
 
+FAMILIES = (("number", ("b", "c", "C", "s", "S", "i", "I", "l", "L", "e", "f", "g", "d:")),
+    ("bytes", ("u", "U", "z", "Z", "vu", "vz", "w:")), ("time", ("td", "ts")), ("time of day", ("tt",)),
+    ("duration", ("tD",)), ("interval", ("ti",)), ("list", ("+l", "+L", "+v", "+w", "+m")))
+
+def family(format):
+    "Types whose values can be said in each other's terms have the same one."
+    return next((name for name, begins in FAMILIES if format.startswith(begins)), format)
+
+def compare(ours, wanted):
+    "Fails if nobody could convert values of ours to the wanted type."
+    if ours.dictionary: return compare(ArrowSchema.from_address(ours.dictionary), wanted)
+    if wanted.dictionary: return compare(ours, ArrowSchema.from_address(wanted.dictionary))
+    formats = [ctypes.string_at(one.format).decode() for one in (ours, wanted)]
+    if formats[0] == "n": return # nulls are values of every type
+    if family(formats[0]) != family(formats[1]) or ours.n_children != wanted.n_children:
+        raise BufferError("cannot hand over an Arrow array of format %s as the requested %s: values of the one are none of "
+            "the other" % tuple(formats))
+    for one, other in zip(*((pointer * ours.n_children).from_address(each.children or 8) for each in (ours, wanted))):
+        compare(ArrowSchema.from_address(one), ArrowSchema.from_address(other))
+
+def check_request(requested, make):
+    "Of a schema that is requested. What the consumer can convert is left to it: the data goes out as it is."
+    if requested is None: return
+    wanted, ours = ArrowSchema.from_address(capsule_pointer(requested, b"arrow_schema")), make()
+    try:
+        if not wanted.release: raise ValueError("cannot read the requested schema: it is released")
+        compare(ours, wanted)
+    finally: deleter(ours.release)(ctypes.addressof(ours))
+
 class SpeaksArrow:
-    "The protocol's methods. A requested schema is left to the consumer, who can convert: the data goes out as it is."
+    "The protocol's methods."
     __slots__ = ()
 
     def __arrow_c_schema__(self):
         return offer(self.arrow_schema(), b"arrow_schema")
 
     def __arrow_c_array__(self, requested_schema=None):
+        check_request(requested_schema, self.arrow_schema)
         one = self.arrow_array()
         if one.device_type != 1:
             deleter(one.array.release)(ctypes.addressof(one))
@@ -102,6 +132,7 @@ class SpeaksArrow:
 
     def __arrow_c_device_array__(self, requested_schema=None, **options):
         only_known(options)
+        check_request(requested_schema, self.arrow_schema)
         one = self.arrow_array()
         return self.__arrow_c_schema__(), offer(one, b"arrow_device_array")
 
@@ -188,8 +219,15 @@ class ArrowStream:
     def __del__(self):
         if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))
 
-    def give(self):
+    def schema(self):
+        one = ArrowSchema()
+        ask = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(self.stream.get_schema)
+        if ask(ctypes.addressof(self.stream), ctypes.addressof(one)) != 0: raise BufferError("it does not tell its schema")
+        return one
+
+    def give(self, requested):
         if self.stream is None: raise BufferError("cannot hand over an Arrow stream twice: it is read once")
+        check_request(requested, self.schema)
         stream, self.stream = self.stream, None
         return offer(stream, self.name)
 
@@ -198,7 +236,7 @@ class HostStream(ArrowStream):
     kind, name = ArrowArrayStream, b"arrow_array_stream"
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return self.give()
+        return self.give(requested_schema)
 
 class DeviceStream(ArrowStream):
     __slots__ = ()
@@ -206,5 +244,5 @@ class DeviceStream(ArrowStream):
 
     def __arrow_c_device_stream__(self, requested_schema=None, **options):
         only_known(options)
-        return self.give()
+        return self.give(requested_schema)
 `;
