@@ -105,16 +105,14 @@ export const libc = {
     pthread_create: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "i32" },
     // int pthread_join(pthread_t th, void **thread_return);
     pthread_join: { args: ["u64", "ptr"], returns: "i32" },
-    // int pthread_mutex_lock(pthread_mutex_t *mutex);
-    pthread_mutex_lock: { args: ["ptr"], returns: "i32" },
-    // int pthread_mutex_unlock(pthread_mutex_t *mutex);
-    pthread_mutex_unlock: { args: ["ptr"], returns: "i32" },
-    // int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned int count);
-    pthread_barrier_init: { args: ["ptr", "ptr", "u32"], returns: "i32" },
-    // int pthread_barrier_wait(pthread_barrier_t *barrier);
-    pthread_barrier_wait: { args: ["ptr"], returns: "i32" },
-    // int pthread_barrier_destroy(pthread_barrier_t *barrier);
-    pthread_barrier_destroy: { args: ["ptr"], returns: "i32" },
+    // int pthread_sigmask(int how, const sigset_t *newmask, sigset_t *oldmask);
+    pthread_sigmask: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    // int sem_init(sem_t *sem, int pshared, unsigned int value);
+    sem_init: { args: ["ptr", "i32", "u32"], returns: "i32" },
+    // int sem_wait(sem_t *sem);
+    sem_wait: { args: ["ptr"], returns: "i32" },
+    // int sem_post(sem_t *sem);
+    sem_post: { args: ["ptr"], returns: "i32" },
     // int sigfillset(sigset_t *set);
     sigfillset: { args: ["ptr"], returns: "i32" },
   },

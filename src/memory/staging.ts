@@ -3,7 +3,7 @@
  * the chunks before it are on the bus. The driver does the same with one thread, which is slower than the bus.
  *
  * The copy is over for the host when the call returns, as with the driver's own copies of such memory: what was read may
- * change, and what was to be written is there. So no thread outlives the call, and nothing is kept.
+ * change, and what was to be written is there. The threads sleep until the next copy.
  *
  * @module
  */
@@ -20,6 +20,7 @@ import type { NativeCall } from "../ffi/call_list.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
 import { canHaveTeams, NativeTeam } from "../ffi/native_team.ts";
+import { streamingCopy } from "../ffi/streaming_copy.ts";
 import { cString } from "../ffi/text.ts";
 
 /** A run of bytes to copy. */
@@ -38,30 +39,27 @@ export interface Run {
 export interface StagingPlan {
   /** Native threads that copy. */
   readonly threads: number;
-  /** Bytes that they copy together before the bus gets them. */
+  /** Chunks that are under way: copied by threads, waiting for the bus, or on it. */
+  readonly slots: number;
+  /** Bytes that the bus gets at a time. */
   readonly chunk: number;
+  /** Bytes of them that one thread copies at a time. */
+  readonly piece: number;
 }
 
-/** Chunks in flight. */
-const slots = 4;
+const MiB = 2 ** 20;
 
-/** From so many bytes on. Below, starting threads costs more than they save: 24 MiB are still slower on an H200. */
-const enough = 64 * 2 ** 20;
+/** From so many bytes on. */
+const enough = 64 * MiB;
 
-/** Bytes. With less the threads wait for each other too often. */
-const chunkBytes = 8 * 2 ** 20;
+/** Pinned memory of a device for chunks. Much more of it leaves the processor's caches before the bus has read it. */
+const ringBytes = 32 * MiB;
 
-/** As many as fill the bus. Each copies about 10 GB/s, and more of them get no further. */
+/** As many as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further. */
 const mostThreads = 8;
 
 /** The driver alone is about as fast as two. */
 const fewestThreads = 4;
-
-/** Parts of threads begin at pages. */
-const page = 4096;
-
-/** Rounds of one team: so a list of calls stays small however much is copied. */
-const mostRounds = 256;
 
 /**
  * Decides whether a copy of ordinary host memory is staged, and how.
@@ -71,7 +69,7 @@ const mostRounds = 256;
  */
 export function planStaging(bytes: number, cpus: number): StagingPlan | null {
   const threads = Math.min(mostThreads, cpus);
-  return bytes < enough || threads < fewestThreads ? null : { threads, chunk: chunkBytes };
+  return bytes < enough || threads < fewestThreads ? null : { threads, slots: 4, chunk: 8 * MiB, piece: MiB };
 }
 
 /** Enqueues a copy on a stream: staged, if that is faster. */
@@ -123,111 +121,140 @@ function isUnknown(device: CudaDevice, address: bigint): boolean {
  * @throws {FfiError} if there are no threads left
  */
 export function copyStaged(run: Run, stream: CudaStream, plan: StagingPlan): void {
-  const ring = ringOf(stream.device, plan.chunk);
-  const most = mostRounds * plan.chunk;
-  for (let at = 0; at < run.bytes; at += most) {
-    const [to, from] = [run.to + BigInt(at), run.from + BigInt(at)];
-    const part = { ...run, to, from, bytes: Math.min(most, run.bytes - at) };
-    if (run.direction === "HtoD") toDevice(part, stream, ring, plan);
-    else toHost(part, stream, ring, plan);
+  const ring = ringOf(stream.device);
+  ring.arrange(plan);
+  try {
+    if (run.direction === "HtoD") toDevice(run, stream, ring, plan);
+    else toHost(run, stream, ring, plan);
+  } finally {
+    ring.team.finishAll(); // nothing of it is left, even if the driver has refused something
   }
 }
 
-/** What the bus copies while threads copy the next chunk. */
+/** The bus takes a chunk as soon as it is in its slot, while threads fill the slots after it. */
 function toDevice(run: Run, stream: CudaStream, ring: Ring, plan: StagingPlan): void {
-  const { to, bytes } = run;
-  const chunks = Math.ceil(bytes / plan.chunk);
-  using team = NativeTeam.start(lanesOf(run, ring, plan));
-  for (let chunk = 0; chunk <= chunks; chunk++) {
-    if (chunk < chunks) ring.wait(chunk);
-    team.next(); // the chunk before is in its slot, and this one begins
-    if (chunk === 0) continue;
-    const at = (chunk - 1) * plan.chunk;
-    ring.enqueue(chunk - 1, stream, (slot) => {
-      stream.device.copy(to + BigInt(at), slot, Math.min(plan.chunk, bytes - at), "HtoD", stream);
+  const { slots } = plan;
+  const chunks = Math.ceil(run.bytes / plan.chunk);
+  const fill = (chunk: number): void => {
+    if (chunk >= chunks) return;
+    ring.wait(chunk); // the bus may still read what was in the slot
+    ring.team.begin(piecesOf(run, ring, plan, chunk));
+  };
+  for (let chunk = 0; chunk < slots; chunk++) fill(chunk);
+  const onBus = slots >> 2; // not the slots of these: the bus has only now been given them
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    ring.team.finish(); // the chunk is in its slot
+    const at = chunk * plan.chunk;
+    ring.enqueue(chunk, stream, (slot) => {
+      stream.device.copy(run.to + BigInt(at), slot, Math.min(plan.chunk, run.bytes - at), "HtoD", stream);
     });
+    if (chunk >= onBus) fill(chunk - onBus + slots);
   }
 }
 
 /** The bus fills slots ahead of the threads that empty them. */
 function toHost(run: Run, stream: CudaStream, ring: Ring, plan: StagingPlan): void {
-  const { from, bytes } = run;
-  const chunks = Math.ceil(bytes / plan.chunk);
+  const { slots } = plan;
+  const chunks = Math.ceil(run.bytes / plan.chunk);
   const fetch = (chunk: number): void => {
     if (chunk >= chunks) return;
     const at = chunk * plan.chunk;
     ring.enqueue(chunk, stream, (slot) => {
-      stream.device.copy(slot, from + BigInt(at), Math.min(plan.chunk, bytes - at), "DtoH", stream);
+      stream.device.copy(slot, run.from + BigInt(at), Math.min(plan.chunk, run.bytes - at), "DtoH", stream);
     });
   };
   for (let chunk = 0; chunk < slots; chunk++) {
     ring.wait(chunk); // what an earlier copy has left in the slot may not be on the device yet
     fetch(chunk);
   }
-  using team = NativeTeam.start(lanesOf(run, ring, plan));
-  for (let chunk = 0; chunk <= chunks; chunk++) {
-    if (chunk < chunks) ring.wait(chunk);
-    team.next(); // the slot of the chunk before is empty
-    if (chunk > 0) fetch(chunk - 1 + slots);
+  const inHand = slots >> 1; // with threads, while the bus fills the others
+  for (let chunk = 0; chunk < chunks + inHand; chunk++) {
+    if (chunk < chunks) {
+      ring.wait(chunk); // the bus is done with it
+      ring.team.begin(piecesOf(run, ring, plan, chunk));
+    }
+    if (chunk < inHand) continue;
+    ring.team.finish(); // the slot is empty
+    fetch(chunk - inHand + slots);
   }
 }
 
 let memcpy = 0n;
 
-/** For every thread, its part of each chunk. */
-function lanesOf({ to, from, bytes, direction }: Run, ring: Ring, { threads, chunk }: StagingPlan) {
+/** What threads copy of a chunk, in pieces for whoever is free. */
+function piecesOf({ to, from, bytes, direction }: Run, ring: Ring, plan: StagingPlan, chunk: number): NativeCall[] {
   if (memcpy === 0n) memcpy = libc().loading.dlsym(0n, cString("memcpy"));
-  const lanes: (NativeCall | null)[][] = Array.from({ length: threads }, () => []);
-  for (let index = 0; index * chunk < bytes; index++) {
-    const at = index * chunk;
-    const size = Math.min(chunk, bytes - at);
-    const part = Math.ceil(size / threads / page) * page;
-    lanes.forEach((lane, thread) => {
-      const start = thread * part;
-      if (start >= size) return lane.push(null);
-      const [slot, offset] = [ring.slot(index) + BigInt(start), BigInt(at + start)];
-      const [target, source] = direction === "HtoD" ? [slot, from + offset] : [to + offset, slot];
-      return lane.push([memcpy, target, source, BigInt(Math.min(part, size - start))]);
-    });
+  // What the bus reads next should be in a cache, and what is done with should not.
+  const copy = direction === "HtoD" ? memcpy : streamingCopy();
+  const pieces: NativeCall[] = [];
+  const start = chunk * plan.chunk;
+  const size = Math.min(plan.chunk, bytes - start);
+  for (let at = 0; at < size; at += plan.piece) {
+    const [slot, offset] = [ring.slot(chunk) + BigInt(at), BigInt(start + at)];
+    const [target, source] = direction === "HtoD" ? [slot, from + offset] : [to + offset, slot];
+    pieces.push([copy, target, source, BigInt(Math.min(plan.piece, size - at))]);
   }
-  return lanes;
+  return pieces;
 }
 
-/** Pinned memory for a few chunks. Chunks go through its slots in turn. */
+/** Pinned memory for a few chunks, which go through its slots in turn, and the threads that copy them. */
 class Ring {
   readonly #device: CudaDevice;
   readonly #memory: bigint;
-  readonly #chunk: number;
   /** For each slot, when the bus is done with it; not there before its first use. */
   readonly #events: (CudaEvent | undefined)[] = [];
+  #slots = 0;
+  #chunk = 0;
+  #team: NativeTeam | null = null;
 
-  constructor(device: CudaDevice, chunk: number) {
+  constructor(device: CudaDevice) {
     this.#device = device;
-    this.#chunk = chunk;
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { cuMemHostAlloc } = device.driver.hostMemory;
-    const bytes = BigInt(slots * chunk);
-    const code = device.within(() => cuMemHostAlloc(out.$address, bytes, CU_MEMHOSTALLOC.PORTABLE));
+    const code = device.within(() => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE));
     checkCuda(device.driver, "cuMemHostAlloc", code);
     this.#memory = out.value;
     checkOf(device.driver)?.letGo(this.#memory); // it goes with the device
   }
 
+  /** The threads: they sleep between copies, and end with the device. To start them takes as long as to copy 20 MiB. */
+  get team(): NativeTeam {
+    if (this.#team === null) throw new FfiError("Cannot copy through a ring that is not arranged");
+    return this.#team;
+  }
+
+  /**
+   * Makes the ring fit a plan.
+   *
+   * @throws {FfiError} if there are no threads left
+   */
+  arrange({ threads, slots, chunk, piece }: StagingPlan): void {
+    if (slots !== this.#slots || chunk !== this.#chunk) {
+      for (const event of this.#events) event?.synchronize(); // what was a slot is now part of another
+      [this.#slots, this.#chunk] = [slots, chunk];
+    }
+    const size = { threads, rounds: slots, calls: Math.ceil(chunk / piece) };
+    if (this.#team?.fits(size)) return;
+    this.#team?.close();
+    this.#team = null;
+    this.#team = NativeTeam.start(size);
+  }
+
   /** Where a chunk lies. */
   slot(chunk: number): bigint {
-    return this.#memory + BigInt(chunk % slots * this.#chunk);
+    return this.#memory + BigInt(chunk % this.#slots * this.#chunk);
   }
 
   /** Waits until the bus is done with a chunk's slot. */
   wait(chunk: number): void {
-    this.#events[chunk % slots]?.synchronize();
+    this.#events[chunk % this.#slots]?.synchronize();
   }
 
   /** Enqueues what the bus does with a chunk's slot. */
   enqueue(chunk: number, stream: CudaStream, work: (slot: bigint) => void): void {
     work(this.slot(chunk));
-    stream.record(this.#events[chunk % slots] ??= this.#event());
+    stream.record(this.#events[chunk % this.#slots] ??= this.#event());
   }
 
   #event(): CudaEvent {
@@ -238,26 +265,24 @@ class Ring {
 
   close(): void {
     const { driver } = this.#device;
+    this.#team?.close();
     this.#device.synchronize(); // the bus may still be at work
     for (const event of this.#events) event?.close();
     checkRelease(driver, "cuMemFreeHost", this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory)));
   }
 }
 
-const rings = new WeakMap<CudaDevice, Map<number, Ring>>();
+const rings = new WeakMap<CudaDevice, Ring>();
 
 /** The ring of a device: made at first use, and closed with the device. */
-function ringOf(device: CudaDevice, chunk: number): Ring {
-  let own = rings.get(device);
-  if (own === undefined) {
-    const made = own = new Map<number, Ring>();
-    rings.set(device, made);
-    device.onClose(() => {
-      rings.delete(device);
-      for (const ring of made.values()) ring.close();
-    });
-  }
-  const ring = own.get(chunk) ?? new Ring(device, chunk);
-  own.set(chunk, ring);
+function ringOf(device: CudaDevice): Ring {
+  const known = rings.get(device);
+  if (known !== undefined) return known;
+  const ring = new Ring(device);
+  rings.set(device, ring);
+  device.onClose(() => {
+    rings.delete(device);
+    ring.close();
+  });
   return ring;
 }

@@ -34,7 +34,7 @@ SOURCES = {
     "libc": (
         "#define _GNU_SOURCE 1\n#include <dlfcn.h>\n#include <link.h>\n#include <glob.h>\n#include <stdio.h>\n"
         "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include <poll.h>\n"
-        "#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <netdb.h>\n#include <sys/socket.h>\n#include <sys/un.h>\n"
+        "#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <semaphore.h>\n#include <netdb.h>\n#include <sys/socket.h>\n#include <sys/un.h>\n"
         "#include <errno.h>\n",
         ["libc.ts"],
     ),

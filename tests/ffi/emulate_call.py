@@ -36,9 +36,10 @@ def emulate(case):
     preserved, stack = (X86_PRESERVED, x86.UC_X86_REG_RSP) if wide else (ARM_PRESERVED, arm.UC_ARM64_REG_SP)
     for n, register in enumerate(preserved):
         uc.reg_write(register, 0x1234_5678_0000_0000 + n)
-    uc.reg_write(stack, STACK + 0x8000)
+    top = STACK + 0x8000 - (8 if wide else 0)  # before a call the stack is aligned to 16 bytes
+    uc.reg_write(stack, top)
     if wide:
-        uc.mem_write(STACK + 0x8000, struct.pack("<Q", CALLER))
+        uc.mem_write(top, struct.pack("<Q", CALLER))
     else:
         uc.reg_write(arm.UC_ARM64_REG_LR, CALLER)
     registers = [x86.UC_X86_REG_RDI, x86.UC_X86_REG_RSI] if wide else [arm.UC_ARM64_REG_X0, arm.UC_ARM64_REG_X1]
@@ -50,7 +51,7 @@ def emulate(case):
         "memory": bytes(uc.mem_read(BASE, len(memory))).hex(),
         "result": str(uc.reg_read(x86.UC_X86_REG_RAX if wide else arm.UC_ARM64_REG_X0)),
         "returned": uc.reg_read(x86.UC_X86_REG_RIP if wide else arm.UC_ARM64_REG_PC) == CALLER,
-        "preserved": kept and uc.reg_read(stack) == STACK + 0x8000 + (8 if wide else 0),
+        "preserved": kept and uc.reg_read(stack) == STACK + 0x8000,
     }
 
 

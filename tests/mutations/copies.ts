@@ -76,14 +76,19 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/staging.ts", [staging], [
     [
-      "    if (chunk < chunks) ring.wait(chunk);\n    team.next(); // the chunk before",
-      "    team.next(); // the chunk before",
+      "    ring.wait(chunk); // the bus may still read what was in the slot\n",
+      "",
       "Threads fill a slot that the bus still reads.",
     ],
     [
-      "    if (chunk < chunks) ring.wait(chunk);\n    team.next(); // the slot",
-      "    team.next(); // the slot",
+      "      ring.wait(chunk); // the bus is done with it\n",
+      "",
       "Threads empty a slot that the bus still fills.",
+    ],
+    [
+      "    ring.team.finish(); // the chunk is in its slot\n",
+      "",
+      "The bus takes a chunk that threads have not copied yet.",
     ],
     [
       "    ring.wait(chunk); // what an earlier copy has left in the slot may not be on the device yet\n",
@@ -93,11 +98,10 @@ export const copyMutations: readonly Mutation[] = [
     ["checkOf(device.driver)?.letGo(this.#memory); // it goes", "// it goes", "The ring is reported as lost."],
   ]),
   ...inFile("src/ffi/native_team.ts", ["tests/ffi/native_team_test.ts"], [
-    [
-      "      for (const list of team.#lists) cutCallList(list, opening);\n",
-      "",
-      "A team that is not complete waits for ever.",
-    ],
-    ["    threads.pthread_mutex_lock(gate); // nobody", "    // nobody", "Half a team begins."],
+    ["    team.close();\n    throw", "    throw", "Threads of a team that is not complete wait for ever."],
+    ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads get signals."],
+    ["pthread_sigmask(SIG_SETMASK, before, 0n)", "pthread_sigmask(SIG_SETMASK, 0n, 0n)", "JavaScript gets no signals."],
+    ["underWay === rounds || ", "", "A round overwrites what another still counts by."],
+    ["calls.length > most", "false", "Calls overwrite others that nobody has taken."],
   ]),
 ];

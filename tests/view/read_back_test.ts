@@ -8,7 +8,7 @@ import { readBack } from "../../src/view/read_back.ts";
 import { needs } from "../support/needs.ts";
 
 const missing = canHaveTeams() ? null : "machine code is forbidden here";
-const plan = { threads: 2, chunk: 4096 };
+const plan = { threads: 2, slots: 4, chunk: 4096, piece: 1500 };
 const shape = [60, 50];
 const numbers = Float64Array.from({ length: 3000 }, (_, i) => i);
 
