@@ -10,7 +10,6 @@ import type { CopyPlan } from "./copy_plan.ts";
 import type { CopyKernel } from "./kernel_parts.ts";
 import { stridedKernel } from "./strided_kernel.ts";
 import { tiledKernel } from "./tiled_kernel.ts";
-import { turnedKernel } from "./turned_kernel.ts";
 
 /** A plan that needs a kernel. */
 export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }>;
@@ -52,18 +51,14 @@ export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
 function keyOf(plan: KernelPlan): string {
   const { word, axes, conversion } = plan.problem;
   const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name} ${word}`;
-  const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.bytes}` : "";
+  const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
   return `${what} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
 }
 
-function written(plan: KernelPlan): CopyKernel {
-  if (plan.kind === "strided") return stridedKernel(plan.problem);
-  const { problem, tile } = plan;
-  return tile.bytes === problem.word ? tiledKernel(problem, tile) : turnedKernel(problem, tile);
-}
-
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
-  const { ptx, grid, block } = written(plan);
+  const { ptx, grid, block }: CopyKernel = plan.kind === "tiled"
+    ? tiledKernel(plan.problem, plan.tile)
+    : stridedKernel(plan.problem);
   const program = device.loadPtx(ptx);
   return { device, program, kernel: program.kernel("copy"), grid, block, isClosed: false };
 }

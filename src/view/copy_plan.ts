@@ -4,7 +4,7 @@
  * @module
  */
 import { bytesOf } from "./conversion.ts";
-import type { CopyAxis, CopyProblem, WordSize } from "./copy_problem.ts";
+import type { CopyAxis, CopyProblem } from "./copy_problem.ts";
 
 /** Rows of bytes: what the driver copies with pitches. */
 export interface Pitched {
@@ -26,10 +26,12 @@ export interface Pitched {
 export interface Tiled {
   /** Index of the axis along which is read; written is along the last one. */
   readonly along: number;
-  /** Bytes that are read and written at a time: those of a word, or of several narrow ones. */
-  readonly bytes: WordSize;
-  /** Words along each side of a tile. */
-  readonly side: number;
+  /** Elements of the tile that one thread moves in one word. */
+  readonly lanes: 1 | 2 | 4;
+  /** Words along a row of the tile: along each side it has as many elements, times `lanes`. */
+  readonly cells: 32 | 64;
+  /** Threads that move it. */
+  readonly threads: number;
 }
 
 /** What is done. */
@@ -92,8 +94,7 @@ function pitched({ axes, word }: CopyProblem): Pitched | null {
  * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
  * threads side by side then read or write far apart whichever they follow, but not through a tile.
  */
-function tiled(problem: CopyProblem): Tiled | null {
-  const { axes, word, fromWord } = problem;
+function tiled({ axes, word, fromWord, alignment, conversion }: CopyProblem): Tiled | null {
   const last = axes.length - 1;
   const inner = axes[last];
   if (inner === undefined || Math.abs(inner.from) * fromWord <= sector) return null;
@@ -105,20 +106,27 @@ function tiled(problem: CopyProblem): Tiled | null {
   });
   const other = axes[along];
   if (other === undefined || Math.abs(other.from) >= Math.abs(inner.from) || inner.extent < 8) return null;
-  const bytes = bytesAtOnce(problem, along);
-  return { along, bytes, side: bytes === word ? 32 : 128 / word };
+  const lanes = alignment % 4 === 0 && conversion === null ? lanesOf(axes, word, along) : 1;
+  const size = Math.max(word, fromWord);
+  const cells = lanes === 1 && size <= 4 ? 64 : 32;
+  return { along, lanes, cells, threads: (cells * lanes) ** 2 * size / perThread(size) };
 }
 
-/** How many bytes of narrow words are moved at a time: such that the rows of both sides, and the addresses, are multiples. */
-function bytesAtOnce({ axes, word, alignment, conversion }: CopyProblem, along: number): WordSize {
+/** Bytes of a tile that each thread moves, as was fastest on an H200. */
+function perThread(word: number): number {
+  return word === 16 ? 64 : 32;
+}
+
+/** How many narrow elements fit the four bytes that a thread moves, if rows of both sides divide by them. */
+function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 | 4 {
+  const lanes = word === 1 ? 4 : word === 2 ? 2 : 1;
   const inner = axes.length - 1;
-  if (word > 2 || conversion !== null || axes[along]?.from !== 1 || axes[inner]?.to !== 1) return word;
-  const divides = (bytes: number) =>
-    axes.every(({ extent, to, from }, axis) => {
-      const lengths = axis === inner ? [extent, from] : axis === along ? [extent, to] : [from, to];
-      return lengths.every((length) => length * word % bytes === 0);
-    });
-  return ([16, 8, 4] as const).find((bytes) => bytes <= alignment && divides(bytes)) ?? word;
+  const divides = axes.every(({ extent, to, from }, axis) => {
+    if (axis === inner) return extent % lanes === 0 && to === 1 && from % lanes === 0;
+    if (axis === along) return extent % lanes === 0 && from === 1 && to % lanes === 0;
+    return to % lanes === 0 && from % lanes === 0;
+  });
+  return divides ? lanes : 1;
 }
 
 /** A plan in words. */
@@ -136,9 +144,9 @@ export function explainPlan(plan: CopyPlan): string {
     case "strided":
       return `a kernel over ${inWords(plan.problem)}, in the order of the destination`;
     case "tiled": {
-      const { problem, tile: { side, bytes } } = plan;
-      const atATime = bytes === problem.word ? "" : `, ${bytes} bytes at a time`;
-      return `a kernel over ${inWords(problem)}, in tiles of ${side} x ${side} through shared memory${atATime}`;
+      const { problem, tile } = plan;
+      const side = tile.cells * tile.lanes;
+      return `a kernel over ${inWords(problem)}, in tiles of ${side} x ${side} through shared memory`;
     }
   }
 }

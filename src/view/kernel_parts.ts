@@ -64,9 +64,9 @@ export function pointers(ptx: PtxWriter): { to: Register; from: Register } {
   return { to: pointer("to"), from: pointer("from") };
 }
 
-/** `base + index * step`, the index being a 64-bit register. */
+/** `base + index * step`. */
 export function advance(ptx: PtxWriter, base: Register, index: Register, step: number): Register {
-  return step === 0 ? base : ptx.make("d", `mad.lo.s64 $, ${index}, ${step}, ${base}`);
+  return step === 0 ? base : ptx.make("d", `mad.lo.s64 $, ${widened(ptx, index)}, ${step}, ${base}`);
 }
 
 /** A 64-bit number and a constant. */
@@ -74,9 +74,9 @@ export function plus(ptx: PtxWriter, base: Register, constant: number): Register
   return constant === 0 ? base : ptx.make("d", `add.s64 $, ${base}, ${constant}`);
 }
 
-/** A 32-bit register as one of 64 bits. */
+/** An unsigned number as one of 64 bits. */
 export function widened(ptx: PtxWriter, register: Register): Register {
-  return ptx.make("d", `cvt.u64.u32 $, ${register}`);
+  return register.startsWith("%d") ? register : ptx.make("d", `cvt.u64.u32 $, ${register}`);
 }
 
 /** The kind of the registers for numbers below `end`. */
@@ -88,21 +88,20 @@ export function indexKind(end: number): "r" | "d" {
  * Takes an index apart into one for each extent, the last fastest.
  *
  * @param index in a register of the kind for numbers below `end`
- * @returns 64-bit registers
+ * @returns registers of that kind
  */
 export function takeApart(ptx: PtxWriter, index: Register, extents: readonly number[], end: number): Register[] {
   const kind = indexKind(end);
   const type = kind === "r" ? "u32" : "u64";
-  const wide = (register: Register) => kind === "r" ? widened(ptx, register) : register;
   const parts: Register[] = [];
   let [rest, ends] = [index, end];
   for (const extent of extents.slice(1).toReversed()) {
     const whole = quotient(ptx, kind, rest, extent, ends);
     const product = ptx.make(kind, `mul.lo.${type} $, ${whole}, ${extent}`);
-    parts.unshift(wide(ptx.make(kind, `sub.${type} $, ${rest}, ${product}`)));
+    parts.unshift(ptx.make(kind, `sub.${type} $, ${rest}, ${product}`));
     [rest, ends] = [whole, Math.ceil(ends / extent)];
   }
-  return extents.length === 0 ? [] : [wide(rest), ...parts];
+  return extents.length === 0 ? [] : [rest, ...parts];
 }
 
 /** `number / divisor`, rounded down, of a number below `end`. */

@@ -14,26 +14,28 @@ export const copyMutations: readonly Mutation[] = [
     ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],
   ]),
   ...inFile("src/view/copy_plan.ts", ["tests/view/turned_copy_test.ts"], [
-    ["bytes <= alignment && ", "", "A kernel reads several elements from an address where it cannot."],
-    [" ? [extent, from] :", " ? [from] :", "A kernel writes beyond the last of the elements that it writes along."],
-    [" ? [extent, to] :", " ? [to] :", "A kernel reads beyond the last of the elements that it reads along."],
+    ["alignment % 4 === 0 && ", "", "A kernel reads four bytes from an address where it cannot."],
     [
-      "[from, to];\n      return",
-      "[];\n      return",
-      "A kernel reads several elements from an address where it cannot.",
+      "if (axis === inner) return extent % lanes === 0 && ",
+      "if (axis === inner) return ",
+      "A kernel reads more rows than there are.",
+    ],
+    [
+      "if (axis === along) return extent % lanes === 0 && ",
+      "if (axis === along) return ",
+      "A kernel reads beyond the ends of rows.",
+    ],
+    [
+      "return to % lanes === 0 && from % lanes === 0;",
+      "return true;",
+      "A kernel reads four bytes from an address where it cannot.",
     ],
   ]),
-  ...inFile("src/view/turned_kernel.ts", ["tests/view/turned_copy_test.ts"], [
-    ["guard(plus(ptx, readDown, first)", "guard(readDown", "A kernel reads beyond the last row."],
-    ["guard(plus(ptx, writeAcross, i)", "guard(writeAcross", "A kernel writes beyond the last column."],
-    ["Math.floor(i / swizzled)", "0", "A kernel takes parts of columns for others."],
-    ["xor.b32 $, ${place}, ${go * groups}", "xor.b32 $, ${place}, 0", "Rows take the place of others."],
-    [
-      '[permute(a, b, "5410"), permute(a, b, "7632")]',
-      "[a, b] as Register[]",
-      "Elements of two bytes stay in their rows.",
-    ],
-    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d] as Register[]", "Bytes stay in their rows."],
+  ...inFile("src/view/tiled_kernel.ts", ["tests/view/turned_copy_test.ts"], [
+    ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that there are not."],
+    ["further(firstColumn, right)", "firstColumn", "A kernel reads and writes columns that there are not."],
+    ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes stay in their rows."],
+    ['[permute(c, d, "5140"), permute(c, d, "7362")]', "[c, d]", "Bytes stay in their rows."],
   ]),
   ...inFile("src/view/ptx_conversion.ts", [conversion], [
     ["selp.u32 $, 1, 0, ${isLossy}", "selp.u32 $, 0, 0, ${isLossy}", "A kernel rounds to bfloat16 twice."],

@@ -40,18 +40,12 @@ test("what is read along one axis and written along another goes through tiles",
   const turned = (itemsize: number) => explain(dense([256, 512], itemsize).transposed(), dense([512, 256], itemsize));
   const kernel = (bytes: number, side: number) =>
     `a kernel over 131072 words of ${bytes} bytes as 512 x 256, in tiles of ${side} x ${side} through shared memory`;
-  assertEquals(turned(4), kernel(4, 32));
-  assertEquals(turned(2), `${kernel(2, 64)}, 16 bytes at a time`);
-  assertEquals(turned(1), `${kernel(1, 128)}, 16 bytes at a time`);
-  const at = (at: bigint) => explain(dense([256, 512], 1).transposed(), dense([512, 256], 1), { at });
-  assertEquals([8n, 4n, 2n, 1n].map(at), [
-    `${kernel(1, 128)}, 8 bytes at a time`,
-    `${kernel(1, 128)}, 4 bytes at a time`,
-    kernel(1, 32),
-    kernel(1, 32),
-  ]);
+  const sides = new Map([[1, 128], [2, 64], [4, 64], [8, 32], [16, 32]]);
+  for (const [itemsize, side] of sides) assertEquals(turned(itemsize), kernel(itemsize, side));
+  const unaligned = explain(dense([256, 512], 1).transposed(), dense([512, 256], 1), { at: 2n });
+  assertEquals(unaligned, kernel(1, 64));
   const odd = explain(dense([255, 512], 1).transposed(), dense([512, 255], 1));
-  assertEquals(odd, "a kernel over 130560 words of 1 bytes as 512 x 255, in tiles of 32 x 32 through shared memory");
+  assertEquals(odd, "a kernel over 130560 words of 1 bytes as 512 x 255, in tiles of 64 x 64 through shared memory");
   assertEquals(explain(dense([256, 512], 4).transposed(), dense([512, 256], 4), { launch: false }), null);
 });
 
