@@ -300,7 +300,8 @@ export class MemoryBuffer {
 
   /**
    * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing the buffer empties
-   * it (its length becomes 0), so that it cannot reach memory that is no longer there.
+   * it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not transfer it to another thread:
+   * closing the buffer could not empty it there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    */
@@ -309,7 +310,7 @@ export class MemoryBuffer {
     if (!this.isHostAccessible) {
       throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
     }
-    if (this.#bytes === undefined) {
+    if (this.#bytes === undefined || this.#bytes.buffer.detached) {
       this.#bytes = new Uint8Array(ffiPort().memory(ptr, this.size));
       buffers.set(this.#bytes.buffer, this);
     }
@@ -447,7 +448,8 @@ export class MemoryBuffer {
     if (this.#holding.closed) return;
     if (stream !== undefined) this.#moveLast(stream);
     this.#holding.closed = true;
-    this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty
+    const given = this.#bytes?.buffer;
+    if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
     forgotten.unwatch(this, this.#holding);
     const { driver, ptr } = this.#holding;
     if (driver !== null) checkOf(driver)?.letGo(ptr); // an export may keep it, or work that is under way

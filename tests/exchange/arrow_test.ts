@@ -40,6 +40,10 @@ test("an array of any type that comes in has its producer's values, and is given
       assertEquals([...release.calls], [[schema, 1]], "the schema is done with, the array is not");
       assertEquals(imported.toArray() as Value[], values);
       assertEquals(imported.nullCount, nullsOf(model, values));
+      const [from, to] = [Math.floor(values.length / 3), Math.ceil(values.length / 2)];
+      const part = imported.sliced(from, to);
+      assertEquals(part.toArray() as Value[], values.slice(from, to));
+      assertEquals(part.nullCount, nullsOf(model, values.slice(from, to)), "a slice has its own nulls");
       imported.close();
       imported.close();
       assertEquals([...release.calls], [[schema, 1], [array, 1]]);

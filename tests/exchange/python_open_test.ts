@@ -1,6 +1,8 @@
 /** Which Python is opened: by option, by environment, by PATH; and what is said where none can be. */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { patiently, runScript } from "../support/child.ts";
@@ -58,6 +60,19 @@ test(needs(missing, "what cannot be opened is said: what was expected and what t
   assertStringIncludes(lost.answer["error"] ?? "", "/nonexistent/libpython.so");
   const set = await open({ CAUSEWAY_PYTHON: executable, CAUSEWAY_LIBPYTHON: "/nonexistent/libpython.so" });
   assertStringIncludes(set.answer["error"] ?? "", "CAUSEWAY_LIBPYTHON is set");
+});
+
+test(needs(missing, "a library of another version than its interpreter is not started")[0], options, async () => {
+  const home = mkdtempSync(join(tmpdir(), "causeway-python-"));
+  try {
+    const said = JSON.stringify({ executable, version: "3.1", libraries: [library] });
+    mkdirSync(join(home, "bin"));
+    writeFileSync(join(home, "bin/python3"), `#!/bin/sh\ncat <<'END'\n${said}\nEND\n`, { mode: 0o755 });
+    const { answer } = await open({}, { home });
+    assertStringIncludes(answer["error"] ?? "", "an interpreter and its library must be of one version");
+  } finally {
+    rmSync(home, { recursive: true });
+  }
 });
 
 const others = [11, 12, 13].map((minor) => `/usr/lib/x86_64-linux-gnu/libpython3.${minor}.so.1.0`)

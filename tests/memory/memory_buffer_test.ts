@@ -183,6 +183,25 @@ test("pinned memory keeps its bytes after the buffer is closed", () => {
   assertEquals(one.frees, 1);
 });
 
+test("bytes that were transferred are given out anew, and the buffer is closed as any other", () => {
+  // Whoever posts the array to a worker transfers it: closing the buffer failed then, and its memory was never freed.
+  let freed = 0;
+  const ptr = libc().loading.calloc(1n, 8n);
+  const free = (at: bigint) => {
+    freed++;
+    libc().loading.free(at);
+  };
+  const buffer = MemoryBuffer.fromAllocation({ ptr, size: 8, device: null, stream: null, free });
+  buffer.bytes().fill(7);
+  const taken = structuredClone(buffer.bytes(), { transfer: [buffer.bytes().buffer] });
+  assertEquals([taken.length, taken[0]], [8, 7]);
+  const bytes = buffer.bytes();
+  assertEquals([...bytes], [7, 7, 7, 7, 7, 7, 7, 7]);
+  structuredClone(bytes, { transfer: [bytes.buffer] });
+  buffer.close();
+  assertEquals(freed, 1);
+});
+
 test("memory is freed on the home stream, which close can change", () => {
   const { device } = recordingDevice();
   const [home, other] = [CudaStream.fromHandle(device, 5n), CudaStream.fromHandle(device, 6n)];

@@ -64,6 +64,30 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ],
     ["    if (child.length < needs.childLength) {\n", "    if (false) {\n", "A consumer reads behind a child."],
   ]),
+  ...inFile("src/exchange/arrow_array.ts", [views, releases, "tests/exchange/arrow_test.ts"], [
+    ["    checkParts(this, this.#nullCount);\n", "", "A consumer reads behind a buffer of an array of ours."],
+    ["    this.#onClose?.();\n", "", "An imported array is never given back."],
+    ["    this.#check(index);\n", "", "Elements beyond the end are read."],
+    [
+      "    if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {\n",
+      "    if (false) {\n",
+      "A slice reaches beyond its array.",
+    ],
+    ["this.#nullCount === 0 ? 0 : -1", "this.#nullCount", "A slice tells of the nulls of the whole array."],
+  ]),
+  ...inFile("src/exchange/arrow_buffers.ts", [views, "tests/exchange/arrow_test.ts", fuzz], [
+    ["  if (first < 0n || last < first) {\n", "  if (false) {\n", "Offsets that decrease are believed."],
+    [
+      "  if (Number.isSafeInteger(value) && value >= 0) return value;\n",
+      "  return value;\n",
+      "Sizes that are no numbers are believed.",
+    ],
+    ["(end + 1) * (bits / 8)", "end * (bits / 8)", "The last offset is read behind its buffer."],
+  ]),
+  ...inFile("src/exchange/arrow_metadata.ts", [fuzz, "tests/exchange/arrow_test.ts"], [
+    ["    if (value >= 0) return value;\n", "    return value;\n", "Texts of negative length are read."],
+    ["  if (count > maxPairs) {\n", "  if (false) {\n", "As many pairs are read as a broken schema says."],
+  ]),
   ...inFile("src/exchange/arrow_view.ts", [views], [
     ["  if (hasNulls(array)) throw nullsInView(array);\n", "", "Nulls are taken for values."],
     [

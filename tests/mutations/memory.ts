@@ -237,10 +237,12 @@ export const memoryMutations: readonly Mutation[] = [
 
     ["    this.#holding.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
     [
-      "    this.#bytes?.buffer.transfer(); // moves no bytes: the array becomes empty\n",
+      "    if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty\n",
       "",
       "An array reaches memory that is freed.",
     ],
+    ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
+    [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
     ["    forgotten.unwatch(this, this.#holding);\n", "", "The collector frees a second time."],
     ["    freeIfUnused(this.#holding);\n", "", "Closing frees nothing."],
     [

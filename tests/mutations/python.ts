@@ -34,6 +34,23 @@ export const pythonMutations: readonly Mutation[] = [
       "What a consumer asks for is left aside without a word.",
     ],
     [
+      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        if one",
+      "        one = self.arrow_array()\n        if one",
+      "A consumer gets numbers where it wants texts.",
+    ],
+    [
+      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        return",
+      "        one = self.arrow_array()\n        return",
+      "A consumer gets numbers where it wants texts.",
+    ],
+    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
+    [
+      "    finally: deleter(ours.release)(ctypes.addressof(ours))\n",
+      "    finally: pass\n",
+      "A schema that was compared is never released.",
+    ],
+    [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
+    [
       "        if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))\n",
       "        pass\n",
       "A stream that nobody reads is never released.",
@@ -74,6 +91,58 @@ export const pythonMutations: readonly Mutation[] = [
       "        if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:\n",
       "        if False:\n",
       "A consumer takes elements of four bits that have a byte each for packed ones.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_table.ts", ["tests/exchange/python_offer_test.ts"], [
+    [
+      "        if own: deleter(own)(self.tensor)\n",
+      "        pass\n",
+      "A tensor that came by the table is never released.",
+    ],
+    [
+      "        if kind != 1 and (kind != 2 or number not in contexts):\n",
+      "        if False:\n",
+      "Memory of a device that nobody here knows is taken.",
+    ],
+    ["    if kind != 1: raise", "    if False: raise", "Memory of the host is given out for a device's."],
+    ["    if min(extents, default=0) < 0: raise", "    if False: raise", "Arrays of negative size are allocated."],
+  ]),
+  ...inFile("src/exchange/python/exchange_table.ts", arrays, [
+    ["  if (maskedAs.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
+  ]),
+  ...inFile("src/exchange/python/interpreter.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+    [
+      "      this.#depth--;\n      PyGILState_Release(state);\n",
+      "      this.#depth--;\n",
+      "Python's threads wait for ever.",
+    ],
+    [
+      "      if (this.#dropped.length > 0) this.release(...this.#dropped.splice(0));\n",
+      "",
+      "What the collector has found is never given back to Python.",
+    ],
+    [
+      '    if (this.hasLent) this.drop(this.callHelper("look", []));\n',
+      "",
+      "What Python's consumers have released is kept.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+    [
+      '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
+      "",
+      "An object is used that Python has freed.",
+    ],
+    ["    forgotten.register(this, { python, object }, this);\n", "", "What is dropped is never given back to Python."],
+    ["    forgotten.unregister(this);\n", "", "A reference that was closed is given up again."],
+    ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],
+  ]),
+  ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
+    ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
+    [
+      "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
+      "  if (false) {\n",
+      "A library is started with packages of another version.",
     ],
   ]),
   ...inFile("src/exchange/python/arrow_lend.ts", arrow, [
