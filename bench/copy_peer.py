@@ -9,13 +9,15 @@ import time
 
 import torch
 
-REPEATS, ROUNDS = 20, 7
+REPEATS, ROUNDS, WARM_UP = 20, 7, 0.05
 DTYPES = {1: torch.uint8, 2: torch.int16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
 
 
 def device_rate(nbytes, enqueue):
     """Of something that is enqueued, by the device's clock."""
-    enqueue()
+    warm = time.perf_counter() + WARM_UP
+    while time.perf_counter() < warm:
+        enqueue()
     times = []
     for _ in range(ROUNDS):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
