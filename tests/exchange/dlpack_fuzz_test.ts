@@ -6,11 +6,14 @@ import { scaled } from "../support/property.ts";
 import { runFuzz } from "./fuzz.ts";
 
 test(
-  "20,000 malformed tensors are refused before anything is read that they do not vouch for, and nothing is taken",
+  "40,000 malformed tensors are refused before anything is read that they do not vouch for, and nothing is taken",
   patiently,
   async () => {
     const { taken = 0, refused = 0, plain = 0 } = await runFuzz(new URL("dlpack_fuzz_child.ts", import.meta.url));
     // Both sides of the border must have been visited.
-    assert(refused >= scaled(20_000) && taken > scaled(5000) && plain > scaled(5000), `${refused} ${taken} ${plain}`);
+    assert(
+      refused >= scaled(40_000) && taken > scaled(10_000) && plain > scaled(10_000),
+      `${refused} ${taken} ${plain}`,
+    );
   },
 );
