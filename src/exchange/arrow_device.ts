@@ -57,14 +57,14 @@ export interface ArrowPointers {
 
 /** Any object that can hand itself over by the Arrow C device interface. */
 export interface ArrowDeviceSource {
-  /** Hands the array over: the consumer releases it. */
-  __arrow_c_device_array__(options?: ToArrowOptions): ArrowDeviceArray;
+  /** Hands the array over: the consumer releases it. Who makes structs of its own returns their addresses. */
+  __arrow_c_device_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
 /** Any object that can hand itself over by the Arrow C data interface. */
 export interface ArrowSource {
-  /** Hands the array over: the consumer releases it. */
-  __arrow_c_array__(options?: ToArrowOptions): ArrowDeviceArray;
+  /** Hands the array over: the consumer releases it. Who makes structs of its own returns their addresses. */
+  __arrow_c_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
 /** Whether an object speaks the Arrow C device interface. */

@@ -117,13 +117,32 @@ function isPointers(source: unknown): source is ArrowPointers {
 
 /** Takes what a producer has made for this import alone. */
 function takeOwn(exported: unknown, options: FromArrowOptions, accept: Accept): ArrowArray {
-  if (!(exported instanceof ArrowDeviceArray)) {
-    throw new ExchangeError("Cannot import an Arrow array: the producer did not return an ArrowDeviceArray");
-  }
+  if (!(exported instanceof ArrowDeviceArray)) return takeMade(exported, options, accept);
   try {
     return takeExport(exported, options, accept);
   } catch (error) {
     exported.close();
+    throw error;
+  }
+}
+
+/** Takes structs of a producer's own, which it has made for this import alone. */
+function takeMade(made: unknown, options: FromArrowOptions, accept: Accept): ArrowArray {
+  if (!isPointers(made)) {
+    throw new ExchangeError(
+      "Cannot import an Arrow array: its producer returned neither an ArrowDeviceArray nor the addresses " +
+        "{ schema, array } or { schema, deviceArray }",
+    );
+  }
+  const { schema, deviceArray, array = 0n } = made;
+  const address = deviceArray ?? array;
+  new Walk("ArrowSchema").pointer(schema, "address");
+  new Walk("ArrowArray").pointer(address, "address");
+  try {
+    return takeStructs(schema, address, deviceArray !== undefined, options, accept);
+  } catch (error) {
+    releaseSchema(schema);
+    releaseArray(address);
     throw error;
   }
 }

@@ -44,8 +44,8 @@ export interface ImportOptions {
 
 /** Any object that can hand itself over by DLPack. */
 export interface DlpackSource {
-  /** Hands the array over: the consumer releases the tensor. */
-  __dlpack__(options?: ToDlpackOptions): DlpackTensor;
+  /** Hands the array over: the consumer releases the tensor. Who makes structs of its own returns the address of one. */
+  __dlpack__(options?: ToDlpackOptions): DlpackTensor | DlpackPointer;
   /** DLPack's device type and number. Without it the memory may be anywhere. */
   __dlpack_device__?(): readonly [type: number, id: number];
 }

@@ -53,16 +53,31 @@ function takeTensor(tensor: DlpackTensor, options: ImportOptions): StridedMemory
 
 function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
   const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
-  const tensor: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
-  if (!(tensor instanceof DlpackTensor)) {
-    throw new ExchangeError("Cannot import by DLPack: __dlpack__() did not return a DlpackTensor");
-  }
+  const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
+  const tensor = made instanceof DlpackTensor ? made : wrap(made);
   try {
     return takeTensor(tensor, options);
   } catch (error) {
     tensor.close(); // made for this import alone
     throw error;
   }
+}
+
+/** A struct of the producer's own as a tensor, which is released if nobody takes it. */
+function wrap(made: unknown): DlpackTensor {
+  const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
+    made,
+  );
+  const address = managedTensorVersioned ?? managedTensor;
+  if (typeof address !== "bigint") {
+    throw new ExchangeError(
+      "Cannot import by DLPack: __dlpack__() returned neither a DlpackTensor nor the address of a tensor as a bigint: " +
+        "{ managedTensorVersioned }",
+    );
+  }
+  checkAddress(address);
+  const version: DlpackTensor["version"] = address === managedTensorVersioned ? [DLPACK_MAJOR_VERSION, 0] : null;
+  return new DlpackTensor(address, version, { isReleased: () => false }); // who made it knows
 }
 
 /**
@@ -94,8 +109,7 @@ function take(
   tensor: DlpackTensor | null,
   options: ImportOptions,
 ): StridedMemoryView {
-  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
-  if ((address & 7n) !== 0n) throw misaligned("address", address);
+  checkAddress(address);
   const fields = readTensor(address, isVersioned);
   const dtype = readDtype(fields);
   const device = readDevice(fields, options);
@@ -118,6 +132,11 @@ function take(
     readonly: (fields.flags & readOnly) !== 0,
     ownsBuffer: true,
   });
+}
+
+function checkAddress(address: bigint): void {
+  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
+  if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
 
 /** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */

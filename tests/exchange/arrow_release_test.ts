@@ -120,6 +120,29 @@ test("exactly one consumer takes an export, and what nobody took is released", (
   assertEquals([exported.released, liveExports()], [true, before]);
 });
 
+test("a producer may return the addresses of structs of its own, which are released once", () => {
+  const before = liveExports();
+  const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
+  for (const method of ["__arrow_c_device_array__", "__arrow_c_array__"] as const) {
+    for (const name of ["array", "deviceArray"] as const) {
+      const exported = view.toArrowDevice();
+      const { schema, array } = exported.take();
+      const source = { [method]: () => ({ schema, [name]: array }) };
+      const back = StridedMemoryView.from(source);
+      assertEquals([back.ptr, `${back}`, exported.released], [view.ptr, "[1. 2. 3.]", false]);
+      back.close();
+      assertEquals([exported.released, liveExports()], [true, before]);
+    }
+    const text = new ArrowArray({ field: arrowField("u"), length: 0, buffers: [null, null, null] }).toArrowDevice();
+    const { schema, array } = text.take();
+    for (const made of [null, {}, { schema: 8n }, { schema, array: 0n }, { schema: 12n, array }]) {
+      assertThrows(() => StridedMemoryView.from({ [method]: () => made }), ExchangeError, "Cannot import an Arrow");
+    }
+    assertThrows(() => StridedMemoryView.from({ [method]: () => ({ schema, deviceArray: array }) }), ExchangeError);
+    assertEquals([text.released, liveExports()], [true, before], "what was made for a refused import is released");
+  }
+});
+
 test("an export moves to structs that a consumer has allocated", () => {
   const before = liveExports();
   using arena = new NativeArena();

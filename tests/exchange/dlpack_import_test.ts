@@ -279,7 +279,11 @@ test("a source that fails is not hidden, and what it made for an import that fai
   };
   assertThrows(() => StridedMemoryView.from(failing), EvalError, "the source's own words");
   const wrong = { __dlpack__: () => ({ ptr: 1n }) };
-  assertThrows(() => StridedMemoryView.from(wrong), ExchangeError, "did not return a DlpackTensor");
+  assertThrows(() => StridedMemoryView.from(wrong), ExchangeError, "returned neither a DlpackTensor nor");
+  for (const address of [0n, 12n]) {
+    const nowhere = { __dlpack__: () => ({ managedTensor: address }) };
+    assertThrows(() => StridedMemoryView.from(nowhere), ExchangeError, "address is");
+  }
   for (const source of [{}, null, 5, "tensor", new Uint8Array(1)]) {
     assertThrows(
       () => StridedMemoryView.fromDlpack(source),
@@ -292,6 +296,24 @@ test("a source that fails is not hidden, and what it made for an import that fai
   assertThrows(() => StridedMemoryView.from(bad), ExchangeError);
   assertEquals(deleter.callsFor(foreign.ptr), 1);
   foreign.free();
+});
+
+test("a source may return the address of a struct of its own, in either form, which is released once", () => {
+  using deleter = new CountingDeleter();
+  for (const kind of ["versioned", "legacy"] as const) {
+    const address = (ptr: bigint) => kind === "versioned" ? { managedTensorVersioned: ptr } : { managedTensor: ptr };
+    const good = foreignTensor(kind, { shape: [2], strides: [1], data: 64n, deleter: deleter.address });
+    const view = StridedMemoryView.from({ __dlpack__: () => address(good.ptr) });
+    assertEquals([view.ptr, view.shape, deleter.callsFor(good.ptr)], [64n, [2], 0]);
+    view.close();
+    view.close();
+    assertEquals(deleter.callsFor(good.ptr), 1);
+    const bad = foreignTensor(kind, { shape: [-1], strides: [1], data: 64n, deleter: deleter.address });
+    assertThrows(() => StridedMemoryView.from({ __dlpack__: () => address(bad.ptr) }), ExchangeError, "extent");
+    assertEquals(deleter.callsFor(bad.ptr), 1, "it was made for this import alone");
+    bad.free();
+    good.free(); // not before: the other one must have another address
+  }
 });
 
 test("a tensor that is refused is still the caller's, and one that is taken is nobody else's", () => {

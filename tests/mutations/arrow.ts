@@ -119,6 +119,12 @@ export const arrowMutations: readonly Mutation[] = [
       "Two consumers take one array.",
     ],
     ["    exported.close();\n", "", "What a refused source has made leaks."],
+    ["    releaseSchema(schema);\n    releaseArray(address);\n", "", "What a refused source has made leaks."],
+    [
+      '  new Walk("ArrowArray").pointer(address, "address");\n',
+      "",
+      "Structs are released that are nowhere.",
+    ],
     ["    held.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
   ]),
   ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_test.ts", programs], [
