@@ -58,6 +58,10 @@ def round_trip(array):
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(made)) # the reference that was returned; the name has its own
     return made
 
+def chain(array, links):
+    for _ in range(links): array = round_trip(array)
+    return array.interface["shape"]
+
 def current(array, kind):
     out = P(0xdead)
     return [functions(array)[7](kind, 0, ctypes.byref(out)), out.value or 0]
@@ -145,6 +149,8 @@ test(...needs(missing, "what a consumer in C makes of a tensor is an array of ou
     }
     assertEquals(call("hand_over", made), call("hand_over", view)); // and goes out as ours do
   }
+  assertEquals(liveExports(), 0);
+  assertEquals(call("chain", whole, 20), [4, 6]); // each keeps the one before, which is let go of when it is
   assertEquals(liveExports(), 0);
 });
 
