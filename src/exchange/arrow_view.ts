@@ -119,8 +119,8 @@ export function arrayOfView(view: StridedMemoryView): ArrowArray {
   if (format === null) {
     return refuse(
       dtype.name === "bool"
-        ? "its truth values are bytes, and Arrow's are bits. Convert to bool1_packed, or see the bytes as uint8."
-        : `it has no such type. Convert to another one, or see the bytes as uint${dtype.bits <= 8 ? 8 : dtype.bits}.`,
+        ? "its truth values are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or see the bytes as uint8."
+        : `it has no such type. Convert to another one, or see the bytes as uint8, through layout.repacked(1).`,
     );
   }
   const [length] = shape;

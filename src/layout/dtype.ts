@@ -292,22 +292,28 @@ function make(spec: DTypeSpec): DType {
 }
 
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {
-  const codes = `the codes as uint${dtype.bits <= 8 ? 8 : dtype.bits}`;
+  const { name } = dtype;
+  const codes = `the codes as ${codesOf(dtype)}`;
+  const instead = name === "bfloat16" ? "Convert to float32, or" : "Instead"; // no other of these types can be converted
   switch (form) {
     case "typestr":
       return new TypeError(
-        `Cannot name ${dtype.name} in the array interface: NumPy has no type string for it. Exchange it by DLPack, or ` +
-          codes,
+        `Cannot name ${name} in the array interface: NumPy has no type string for it. Exchange it by DLPack, or ${codes}`,
       );
     case "arrowFormat":
       return new TypeError(
-        dtype.name === "bool"
-          ? "Cannot name bool in Arrow: its booleans are bits. Convert to bool1_packed, or exchange the bytes as uint8"
-          : `Cannot name ${dtype.name} in Arrow: it has no format for it. Convert to float32, or exchange ${codes}`,
+        name === "bool"
+          ? "Cannot name bool in Arrow: its booleans are bits. Write them as bool1_packed, or exchange the bytes as uint8"
+          : `Cannot name ${name} in Arrow: it has no format for it. ${instead} exchange ${codes}`,
       );
     case "typedArray":
-      return new TypeError(
-        `Cannot make a typed array of ${dtype.name}: JavaScript has none. Convert to float32, or take ${codes}`,
-      );
+      return new TypeError(`Cannot make a typed array of ${name}: JavaScript has none. ${instead} take ${codes}`);
   }
+}
+
+/** The unsigned integers that have the same bytes: of the element, or where there is none so large, of a part of it. */
+function codesOf({ itemsize, bits }: DType): string {
+  const size = 8 * Math.ceil(itemsize);
+  if ([8, 16, 32, 64].includes(size)) return `uint${size}`;
+  return `uint${[64, 32, 16].find((part) => bits % part === 0) ?? 8}, several of them for each element`;
 }

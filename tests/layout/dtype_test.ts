@@ -67,7 +67,16 @@ test("NumPy type strings and Arrow formats lead to the dtype and back", () => {
 test("a dtype that another convention has no name for says so", () => {
   assertThrows(() => DType.from("bfloat16").require("typestr"), TypeError, "Exchange it by DLPack");
   assertThrows(() => DType.from("bool").require("arrowFormat"), TypeError, "bool1_packed");
-  assertThrows(() => DType.from("float8_e5m2").require("typedArray"), TypeError, "uint8");
+  assertThrows(() => DType.from("float8_e5m2").require("typedArray"), TypeError, "Instead take the codes as uint8");
+  // Each is offered a type that there is, and has as many bytes: once it was uint128.
+  for (const dtype of [...DType.all(), DType.from("float32x4"), DType.from("int4x6")]) {
+    if (dtype.arrowFormat !== null || dtype.name === "bool") continue;
+    const { message } = assertThrows(() => dtype.require("arrowFormat"), TypeError);
+    const [, offered = "", isPart] = /the codes as (\w+)(, several of them)?/.exec(message) ?? [];
+    const { itemsize } = DType.from(offered);
+    if (isPart === undefined) assertEquals(itemsize, Math.ceil(dtype.itemsize), message);
+    else assertEquals(dtype.itemsize % itemsize, 0, message);
+  }
 });
 
 test("sub-byte elements are padded, packed with lanes or packed without", () => {
