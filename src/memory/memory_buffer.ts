@@ -228,9 +228,15 @@ export class MemoryBuffer {
    * transferred: then the buffer has no memory any more, and using it is an error.
    *
    * @throws {TypeError} for one that can be resized, whose memory may move
+   * @throws {RangeError} if it has no such part
    */
   static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
     const start = ffiPort().addressOf(owner);
+    if (!(byteOffset >= 0 && size >= 0 && byteOffset + size <= owner.byteLength)) {
+      throw new RangeError(
+        `Cannot make a buffer of ${size} bytes from ${byteOffset} on: there are ${owner.byteLength}`,
+      );
+    }
     const ptr = size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
     return new MemoryBuffer({ ptr, size, device: null, stream: null, owner, free: forget });
   }

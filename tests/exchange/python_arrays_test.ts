@@ -294,6 +294,9 @@ test(...needs(missing, "what the protocol forbids, Python is told"), async () =>
   refused({ stream: 1 });
   refused({ copy: true });
   refused({ dl_device: [2, 0] });
+  const convert = python.evaluate("lambda array, copy: array.__array__('f8', copy=copy).dtype.name");
+  assertEquals([convert(array, null), convert(array, true)], ["float64", "float64"]);
+  assertThrows(() => convert(array, false), PythonError, "without a copy"); // it was copied all the same
   const padded = StridedMemoryView.fromTypedArray(new Uint8Array(4)).view({ dtype: "int4" });
   assertThrows(() => ask(padded, {}), PythonError, "a byte of its own");
   assertEquals(String(ask.$call(padded, { max_version: [1, 0] })).includes("dltensor_versioned"), true);

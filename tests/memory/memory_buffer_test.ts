@@ -249,6 +249,13 @@ test("an address or a size that cannot be is refused", () => {
   assertThrows(() => MemoryBuffer.fromPointer((1n << 64n) - 8n, 9), RangeError, "expected a 64-bit address");
   assertEquals(MemoryBuffer.fromPointer(0n, 0).bytes().length, 0);
   assertEquals(MemoryBuffer.fromPointer((1n << 64n) - 8n, 8).size, 8);
+  // A part beyond the end was believed.
+  for (
+    const [offset, size] of [[0, 9], [8, 1], [-1, 4], [4, -1], [NaN, 1], [0, NaN], [Infinity, 0], [2 ** 53, 1]] as const
+  ) {
+    assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "there are 8");
+  }
+  assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 8, 0).ptr, 0n);
 });
 
 test("a copy between host buffers is done on return, whatever the bytes and the size", () => {

@@ -214,6 +214,7 @@ export const memoryMutations: readonly Mutation[] = [
       "  pin(): () => void {\n",
       "Freed memory is exported.",
     ],
+    ["byteOffset + size <= owner.byteLength", "true", "Memory behind an ArrayBuffer is read."],
     [
       "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
       "    if (false) {\n",

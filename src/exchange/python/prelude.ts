@@ -180,8 +180,9 @@ class Array(SpeaksArrow):
             kind = numpy.dtype(getattr(ml_dtypes, self.name))
             array = numpy.asarray(Raw(self, "<u%d" % kind.itemsize if kind.itemsize > 1 else "|u1")).view(kind)
         else: array = numpy.asarray(Raw(self, self.interface["typestr"]))
-        if dtype is not None and dtype != array.dtype: return array.astype(dtype)
-        return array.copy() if copy else array
+        if dtype is None or dtype == array.dtype: return array.copy() if copy else array
+        if copy is False: raise ValueError("cannot make an array of %s of one of %s without a copy" % (dtype, array.dtype))
+        return array.astype(dtype)
 
     def __buffer__(self, flags):
         "For Python 3.12 and newer; before, NumPy is the way to one."
