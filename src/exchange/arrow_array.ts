@@ -253,10 +253,9 @@ export class ArrowArray implements Iterable<ArrowValue> {
   /** The values, as they would be written in a program, the middle of long arrays left out. */
   toString(): string {
     const edge = 10;
-    const show = (value: ArrowValue) => JSON.stringify(value, printable);
     const every = this.length <= 2 * edge;
     const shown = every ? this.toArray() : [...this.sliced(0, edge), ...this.sliced(this.length - edge)];
-    const texts = shown.map(show);
+    const texts = shown.map(textOf);
     if (!every) texts.splice(edge, 0, `... ${this.length - 2 * edge} more ...`);
     return `[${texts.join(", ")}]`;
   }
@@ -286,7 +285,10 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 }
 
-function printable(_key: string, value: unknown): unknown {
-  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
-  return value instanceof Uint8Array ? Array.from(value) : value;
+/** A value as a program would write it. JSON has no word for what is no number. */
+function textOf(value: ArrowValue): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : String(value);
+  if (Array.isArray(value) || value instanceof Uint8Array) return `[${Array.from(value, textOf).join(",")}]`;
+  return `{${Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}:${textOf(part)}`).join(",")}}`;
 }

@@ -12,6 +12,7 @@ import {
   parseArrowFormat,
   slice,
   StridedMemoryView,
+  type TypedArray,
 } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { readRawArray, readRawSchema } from "./raw_arrow.ts";
@@ -211,4 +212,26 @@ test("a long array prints its ends, and a closed one nothing", () => {
   array.close();
   assertThrows(() => array.get(0), TypeError);
   assertEquals(liveExports(), 0);
+});
+
+test("values are printed as a program would write them: NaN is no null", () => {
+  const from = (array: TypedArray) => ArrowArray.from(StridedMemoryView.fromTypedArray(array));
+  using floats = from(Float64Array.of(NaN, Infinity, -Infinity, -0, 0, 1.5));
+  assertEquals(`${floats}`, "[NaN, Infinity, -Infinity, -0, 0, 1.5]");
+  using longs = from(BigInt64Array.of(2n ** 60n + 1n, -1n));
+  assertEquals(`${longs}`, "[1152921504606846977, -1]");
+  const bytes = (...values: number[]) => StridedMemoryView.fromTypedArray(Uint8Array.from(values));
+  const words = new ArrowArray({
+    field: arrowField("u", { name: 'a "name"' }),
+    length: 2,
+    buffers: [bytes(0b01), bytes(0, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0), bytes(0x61, 0x22, 0x0a)],
+  });
+  const blobs = new ArrowArray({ ...words, field: arrowField("z", { name: "b" }), buffers: words.buffers });
+  const table = new ArrowArray({
+    field: arrowField({ kind: "struct", children: [words.field, blobs.field] }),
+    length: 2,
+    buffers: [null],
+    children: [words, blobs],
+  });
+  assertEquals(`${table}`, '[{"a \\"name\\"":"a\\"\\n","b":[97,34,10]}, {"a \\"name\\"":null,"b":null}]');
 });
