@@ -16,7 +16,7 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/view/kernel_parts.ts", ["tests/view/device_copy_test.ts"], [
     ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],
   ]),
-  ...inFile("src/view/copy_plan.ts", ["tests/view/turned_copy_test.ts"], [
+  ...inFile("src/view/copy_plan.ts", ["tests/view/device_copy_test.ts"], [
     ["alignment % 4 === 0 && ", "", "A kernel reads four bytes from an address where it cannot."],
     [
       "if (axis === inner) return extent % lanes === 0 && ",
@@ -34,7 +34,7 @@ export const copyMutations: readonly Mutation[] = [
       "A kernel reads four bytes from an address where it cannot.",
     ],
   ]),
-  ...inFile("src/view/tiled_kernel.ts", ["tests/view/turned_copy_test.ts"], [
+  ...inFile("src/view/tiled_kernel.ts", ["tests/view/device_copy_test.ts"], [
     ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that there are not."],
     ["further(firstColumn, right)", "firstColumn", "A kernel reads and writes columns that there are not."],
     ['[[permute(a, b, "5410")], [permute(a, b, "7632")]]', "[...words]", "Elements of two bytes stay in their rows."],
