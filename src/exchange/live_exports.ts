@@ -31,7 +31,7 @@ function watchEnd(): void {
   if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
   builtin("node:process").once("exit", () => {
     const count = liveExports();
-    if (count > 0) console.error(`Causeway: ${count} exports were never released by their consumers`);
+    if (count > 0) console.error(`Causeway: exports that their consumers have never released: ${count}`);
   });
 }
 
