@@ -284,6 +284,20 @@ export class CudaDevice {
     else this.#spareEvents.push(event);
   }
 
+  /**
+   * Marks the present end of everything in the primary context with an event, whatever stream holds it, also one that was
+   * destroyed. Copies of managed memory to the host that another device's stream holds are not among it: see
+   * `docs/architecture.md`.
+   *
+   * @returns false where the driver is older than CUDA 12.5 and cannot do it
+   */
+  recordContext(event: CudaEvent): boolean {
+    const { cuCtxRecordEvent } = this.driver.context;
+    if (cuCtxRecordEvent === null) return false;
+    this.#check("cuCtxRecordEvent", cuCtxRecordEvent(this.context, event.handle));
+    return true;
+  }
+
   /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
   synchronize(): void {
     if (!this.#holders.isDestroyed && !this.isActive) return;

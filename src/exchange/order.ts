@@ -6,7 +6,7 @@
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda, isSticky } from "../cuda/driver.ts";
+import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
@@ -78,15 +78,9 @@ export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
 type Waiting = "stream" | "host";
 
 function waitForContext(stream: CudaStream, device: CudaDevice, how: Waiting): void {
-  const { driver } = device;
-  const { cuCtxRecordEvent } = driver.context;
   const wait = () => device.synchronize();
-  if (cuCtxRecordEvent === null || how === "host") return orderOrElse(wait, wait);
-  orderOrElse(() =>
-    withEvent(device, (event) => {
-      checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));
-      stream.wait(event);
-    }), wait);
+  if (how === "host") return orderOrElse(wait, wait);
+  orderOrElse(() => withEvent(device, (event) => device.recordContext(event) ? stream.wait(event) : wait()), wait);
 }
 
 /**
@@ -128,15 +122,15 @@ function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
 /**
  * The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context.
  *
- * The host waits for a peer that may have used managed memory: on two H200s (driver 580) copies of such memory that a stream of
- * the peer held were overtaken by work that had waited for an event of the peer's whole context.
+ * The host waits for a peer that may have used managed memory: an event of the peer's whole context comes before the copies
+ * of such memory to the host that its streams hold (driver 580; `tests/gpu/context_order_test.ts` shows it).
  */
 function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): [device: CudaDevice, how: Waiting][] {
   const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
   const isForeign = buffer.owner !== undefined; // what came as a device's own may be managed, which every device reaches
   const mayReach = (peer: CudaDevice) => isForeign || canReach(peer, buffer, owner);
-  const how = buffer.kind === "managed" ? "host" : "stream";
   const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer));
+  const how = others.length > 0 && buffer.isManaged ? "host" : "stream";
   return [[owner, "stream"], ...others.map((peer): [CudaDevice, Waiting] => [peer, how])];
 }
 

@@ -1,11 +1,13 @@
 /**
- * Freeing memory that the driver does not free in stream order: pinned, managed and synchronous memory. The free waits
- * for the home stream without making the host wait.
+ * Giving back what the driver does not give back in stream order: pinned, managed and synchronous memory, and pools. The
+ * end waits for the work before it without making the host wait.
  *
  * @module
  */
+import { allOf } from "../cuda/all_of.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import { isSticky } from "../cuda/driver.ts";
+import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { checkOf } from "../cuda/checking.ts";
@@ -91,10 +93,45 @@ function mark(stream: CudaStream): CudaEvent | null {
   }
 }
 
+/**
+ * Calls `free` once everything is done that these devices hold at this moment, on whatever stream: at once if it is, else
+ * when memory is allocated next.
+ */
+export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
+  const [device, ...others] = devices;
+  if (device === undefined) return free();
+  const next = () => freeAfterAll(others, free);
+  const passed = markAll(device);
+  if (passed === null) return next();
+  if (isOver(passed)) return allOf([() => passed.close(), next]);
+  checkOf(device.driver)?.letGo(passed.handle);
+  pending.push({ passed, release: device.keep(), free: next });
+}
+
+/** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */
+function markAll(device: CudaDevice): CudaEvent | null {
+  let event: CudaEvent | null = null;
+  try {
+    event = device.createEvent();
+    if (device.recordContext(event)) return event;
+    event.close();
+  } catch {
+    event?.close();
+  }
+  try {
+    device.synchronize(); // which says what is wrong, if it is something else
+  } catch (error) {
+    if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
+  }
+  return null;
+}
+
 /** Frees what is still waiting, after waiting for it. For tests, and for a program's end. */
 export function drainFrees(): void {
-  settle((passed) => {
-    if (!isOver(passed)) passed.synchronize();
-    return true;
-  });
+  while (pending.length > 0) {
+    settle((passed) => {
+      if (!isOver(passed)) passed.synchronize();
+      return true;
+    });
+  }
 }

@@ -140,16 +140,17 @@ export class DeviceMemoryResource extends MemoryResource {
     try {
       if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
       const free = (at: bigint, home: CudaStream | null) => {
+        const last = home ?? device.defaultStream;
         try {
-          if (at !== 0n) freeInOrder(at, home ?? device.defaultStream);
+          if (at !== 0n) freeInOrder(at, last);
         } finally {
-          pool.release();
+          pool.release(last);
         }
       };
       const describe = this.#describe;
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe, pool });
     } catch (error) {
-      pool.release();
+      pool.release(null);
       throw error;
     }
   }

@@ -10,12 +10,15 @@ import {
   CU_MEMPOOL_ATTR,
   CUmemPoolProps,
 } from "../../bindings/cuda_types.ts";
+import { allOf } from "../cuda/all_of.ts";
 import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkOf } from "../cuda/checking.ts";
+import type { CudaStream } from "../cuda/stream.ts";
 import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { freeAfterAll } from "./deferred_free.ts";
 import { isAccessGranted } from "./peer_access.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
@@ -68,6 +71,8 @@ export class MemoryPool {
   readonly isImported: boolean;
   readonly #handle: bigint;
   readonly #holders: Holders;
+  /** Devices on whose streams memory of a pool of our own was freed, and what ends their being kept for that. */
+  readonly #freedOn = new Map<CudaDevice, () => void>();
   #wasExported = false;
 
   private constructor(device: CudaDevice, handle: bigint, how: "current" | "own" | "shareable" | "imported") {
@@ -81,11 +86,15 @@ export class MemoryPool {
     this.#holders = new Holders(() => {
       const { driver } = device;
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
-      afterCaptures(driver, () => {
-        const code = driver.pool.cuMemPoolDestroy(handle);
-        releaseDevice();
-        checkRelease(driver, "cuMemPoolDestroy", code);
-      });
+      // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
+      // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
+      checkOf(driver)?.letGo(handle); // this may take a while
+      const destroy = () => checkRelease(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
+      const users = this.#freedOn;
+      afterCaptures(
+        driver,
+        () => freeAfterAll([...users.keys()], () => allOf([destroy, releaseDevice, ...users.values()])),
+      );
     });
   }
 
@@ -227,10 +236,19 @@ export class MemoryPool {
     this.#holders.retain();
   }
 
-  /** Ends one {@linkcode MemoryPool.retain}. */
-  release(): void {
-    this.#holders.release();
-    this.device.release();
+  /**
+   * Ends one {@linkcode MemoryPool.retain}.
+   *
+   * @param freedOn the stream on which memory of the pool was freed
+   */
+  release(freedOn: CudaStream | null): void {
+    const user = freedOn?.device;
+    if (this.isOwned && user !== undefined && !this.#freedOn.has(user)) this.#freedOn.set(user, user.keep());
+    try {
+      this.#holders.release();
+    } finally {
+      this.device.release();
+    }
   }
 
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */

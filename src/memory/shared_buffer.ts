@@ -127,13 +127,14 @@ export class PoolImports {
     const pool = this.#pool;
     pool.retain();
     const free = (_: bigint, home: CudaStream | null) => {
+      const last = home ?? device.defaultStream;
       try {
         if (piece.buffers === 1) pieces.delete(data);
-        closePiece(piece, home ?? device.defaultStream);
+        closePiece(piece, last);
       } finally {
-        pool.release();
+        pool.release(last);
       }
-      onRelease?.(home ?? device.defaultStream);
+      onRelease?.(last);
     };
     return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free, pool });
   }

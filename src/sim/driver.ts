@@ -129,7 +129,7 @@ export class SimulatedDriver {
       events: events.size,
       allocations: space.known.count,
       bytes,
-      pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length,
+      pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length + this.#machine.lostPools,
       graphs: graphs.size + graphExecs.size,
       contexts: contexts.size,
       queued: scheduler.queued,

@@ -52,6 +52,8 @@ export class Machine {
   readonly events: Map<bigint, Event> = new Map();
   /** Pools by handle. */
   readonly pools: Map<bigint, Pool> = new Map();
+  /** Pools that were destroyed while their memory was allocated or on its way back: libcuda (580) keeps those for ever. */
+  lostPools = 0;
   /** What other drivers may have been given, by itself: its name, and what keeps it findable. */
   readonly exports: WeakMap<object, { readonly name: string; readonly object: SharedObject }> = new WeakMap();
   /** Graphs by handle. */

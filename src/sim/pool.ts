@@ -68,6 +68,8 @@ export class Pool {
   readonly #scheduler: Scheduler;
   readonly #access = new Map<number, number>();
   #used = 0;
+  /** Frees that had not run when they were last looked at. */
+  #frees: Task[] = [];
 
   /** An empty pool. */
   constructor(
@@ -94,6 +96,12 @@ export class Pool {
   /** Bytes allocated. */
   get used(): number {
     return this.#used;
+  }
+
+  /** Whether memory is allocated, or on its way back. */
+  get isBusy(): boolean {
+    this.#frees = this.#frees.filter(({ done }) => !done);
+    return this.#used > 0 || this.#frees.length > 0;
   }
 
   /** What a device may do with the memory: `CU_MEM_ACCESS_FLAGS_PROT`. The owner may always do everything. */
@@ -127,6 +135,7 @@ export class Pool {
   release(offset: number, wanted: number, stream: Stream, task: Task): void {
     const bytes = roundUp(wanted, blockBytes);
     this.#used -= wanted;
+    if (!task.done) this.#frees = [...this.#frees.filter(({ done }) => !done), task];
     this.#heap.release({ offset, bytes, tag: task.done ? null : { task, stream } });
   }
 

@@ -104,7 +104,8 @@ class ProgramRun {
   constructor(cuda: Cuda, program: Program) {
     this.#cuda = cuda;
     this.#program = program;
-    this.#streams = new Streams(cuda, program.devices);
+    const hasManaged = program.steps.some((step) => step.do === "allocate" && step.resource === "managed");
+    this.#streams = new Streams(cuda, program.devices, hasManaged);
     let bytes = 0;
     for (const one of program.slots) {
       this.#slotAt.push(bytes);

@@ -24,9 +24,12 @@ export class Streams {
   readonly #streams = new Map<number, CudaStream>();
   readonly #events = new Map<number, bigint>();
   readonly #destroyed = new Set<number>();
+  readonly #hasManaged: boolean;
 
-  constructor(cuda: Cuda, devices: number) {
+  /** @param hasManaged whether there is managed memory, whose copies to the host by another device no event of a context waits for */
+  constructor(cuda: Cuda, devices: number, hasManaged = false) {
     this.#cuda = cuda;
+    this.#hasManaged = hasManaged && devices > 1;
     this.#driver = cuda.driver;
     this.raw = new Raw(cuda.driver, devices);
   }
@@ -119,6 +122,7 @@ export class Streams {
 
   /** Makes a lane wait for another one. */
   orderLanes(before: number, after: number, how: How): void {
+    if (how === "context" && this.#hasManaged) return this.#cuda.device(deviceOfLane(before)).synchronize();
     if (how === "context") {
       const handle = this.#destroyed.has(before) ? 0n : this.handle(before);
       return this.order({ device: deviceOfLane(before), handle }, this.named(after), how);

@@ -204,6 +204,7 @@ test("pools, events and several buffers go in one value, and a pool goes once", 
   for (const one of [...first.buffers, first.event]) one.close();
   await until("the release", () => all.owner.shared === 0);
   for (const one of [...buffers, event, pool, stream, all.owner, all.user]) one.close();
+  drainFrees(); // the pool goes when they are done
   await until("the end", () => live(all.there).events + live(all.here).events === 0);
   assertNothingLeft(all);
 });

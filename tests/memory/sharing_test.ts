@@ -104,6 +104,7 @@ test("what one process writes into memory of a shared pool the other reads, and 
     imported.close();
     for (const one of [buffer, filler, pool]) one.close();
     mine.synchronize();
+    drainFrees();
     assertEquals([live(here).pools, live(there).pools, live(here).allocations], [0, 0, 0]);
   }
   // Files of other tests, which the collector closes meanwhile, may be gone as well.
@@ -242,6 +243,7 @@ test("a piece may be imported as often as one likes: the last close gives it bac
       assertEquals([live(there).allocations, live(there).events], [0, 0]);
       for (const stream of streams) stream.close();
       imported.close();
+      drainFrees();
       assertEquals([live(there).pools, live(there).streams], [0, 0]);
     }),
     150,
@@ -390,5 +392,6 @@ test("an imported pool lives as long as its last buffer, and access to it is gra
   assertEquals(live(there).pools, 1);
   assertEquals([...read(copy, there)], new Array(8).fill(3));
   copy.close();
+  drainFrees();
   assertEquals(live(there).pools, 0);
 });

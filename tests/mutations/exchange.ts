@@ -341,22 +341,21 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer.",
     ],
     [
-      '  if (cuCtxRecordEvent === null || how === "host") return orderOrElse(wait, wait);\n',
-      "  if (cuCtxRecordEvent === null) return;\n",
+      "stream.wait(event) : wait()",
+      "stream.wait(event) : undefined",
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      '      checkCuda(driver, "cuCtxRecordEvent", cuCtxRecordEvent(device.context, event.handle));\n',
-      "",
+      "stream.wait(event) : wait()",
+      "undefined : wait()",
       "Memory is freed under a consumer.",
     ],
     [
-      'buffer.kind === "managed" ? "host" : "stream";',
+      'others.length > 0 && buffer.isManaged ? "host" : "stream";',
       '"stream";',
       "Managed memory is freed under a consumer on another device.",
     ],
     ["    device.giveEvent(event);\n", "", "Events pile up."],
-    ["      stream.wait(event);\n", "", "Memory is freed under a consumer."],
     [
       "  if (isCapturing(stream.device.driver)) return false;\n  for",
       "  for",

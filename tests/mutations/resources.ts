@@ -26,15 +26,15 @@ export const resourceMutations: readonly Mutation[] = [
       "    if (false) {",
       "A device without pools answers with a nameless error.",
     ],
-    ["          if (at !== 0n) freeInOrder(at, home ?? device.defaultStream);\n", "", "Memory is never freed."],
-    ["if (at !== 0n) freeInOrder(at, home", "freeInOrder(at, home", "The driver is asked to free nothing."],
+    ["          if (at !== 0n) freeInOrder(at, last);\n", "", "Memory is never freed."],
+    ["if (at !== 0n) freeInOrder(at, last", "freeInOrder(at, last", "The driver is asked to free nothing."],
     [
-      "home ?? device.defaultStream);\n        }",
-      "device.defaultStream);\n        }",
+      "const last = home ?? device.defaultStream;",
+      "const last = device.defaultStream;",
       "Memory is freed on the wrong stream.",
     ],
     [
-      "        } finally {\n          pool.release();\n",
+      "        } finally {\n          pool.release(last);\n",
       "        } finally {\n",
       "A pool, and its device, is never given back.",
     ],
@@ -47,7 +47,7 @@ export const resourceMutations: readonly Mutation[] = [
     ["    refuseCapture(stream, bytes);\n", "", "An allocation spoils a capture."],
 
     [
-      "      pool.release();\n      throw error;\n",
+      "      pool.release(null);\n      throw error;\n",
       "      throw error;\n",
       "A pool is never given back after a failed allocation.",
     ],
@@ -191,12 +191,26 @@ export const resourceMutations: readonly Mutation[] = [
       "",
       "The device's own pool is destroyed.",
     ],
-    ["const code = driver.pool.cuMemPoolDestroy(handle);", "const code = 0;", "Pools pile up."],
-
+    ["driver.pool.cuMemPoolDestroy(handle))", "0)", "Pools pile up."],
     [
-      "        releaseDevice();\n        checkRelease",
-      "        checkRelease",
+      "freeAfterAll([...users.keys()], ",
+      "freeAfterAll([], ",
+      "A pool is destroyed while its memory is on its way back, and stays.",
+    ],
+    [
+      "this.#freedOn.set(user, user.keep());",
+      "this.#freedOn.set(user, () => {});",
+      "A device on whose stream a pool's memory is freed is forgotten before.",
+    ],
+    [
+      "[destroy, releaseDevice, ...users.values()]",
+      "[destroy, ...users.values()]",
       "A device is never given back once it had a pool.",
+    ],
+    [
+      "[destroy, releaseDevice, ...users.values()]",
+      "[destroy, releaseDevice]",
+      "A device on whose stream memory was freed is never given back.",
     ],
     ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],
 

@@ -19,10 +19,10 @@ export const sharingMutations: readonly Mutation[] = [
     ["    piece.closed.push(home.record());\n", "", "A piece is unmapped while another stream still uses it."],
     ["    home.wait(event);\n", "", "A piece is unmapped while another stream still uses it."],
     ["    event.close();\n", "", "Events pile up."],
-    ["        pool.release();\n", "", "An imported pool is never given back."],
+    ["        pool.release(last);\n", "", "An imported pool is never given back."],
     ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
     [
-      "      onRelease?.(home ?? device.defaultStream);\n    };\n    return importedBuffer({ ptr: piece.ptr",
+      "      onRelease?.(last);\n    };\n    return importedBuffer({ ptr: piece.ptr",
       "    };\n    return importedBuffer({ ptr: piece.ptr",
       "The owner is never told, and keeps its memory for ever.",
     ],

@@ -89,6 +89,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       const pool = machine.pool(handle);
       if (pool.isDefault) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       pool.destroyed = true;
+      if (pool.isBusy) machine.lostPools++;
       const device = machine.device(pool.ordinal);
       if (device.currentPool === pool) device.currentPool = device.defaultPool;
       machine.pools.delete(handle);
