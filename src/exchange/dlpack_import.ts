@@ -120,7 +120,7 @@ function take(
     ptr,
     size,
     device,
-    ...(fields.deviceType === DLDeviceType.kDLCUDAManaged ? managed : {}),
+    kind: device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device",
     stream: device === null ? null : options.stream ?? null,
     owner: tensor ?? undefined,
     free: giveBack(tensor === null ? address : tensor.take(), fields.deleter),
@@ -139,8 +139,6 @@ function checkAddress(address: bigint): void {
   if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
   if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
-
-const managed = { kind: "managed" } as const;
 
 /** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */
 function giveBack(tensor: bigint, deleter: bigint): Allocation["free"] {
