@@ -133,8 +133,17 @@ test("a copy belongs to the consumer: memory of its own, dense, writable, and ma
   using shared = view.toDlpack({ copy: false });
   assertEquals(readRaw(shared.ptr, "versioned").data, view.ptr);
   using packed = resource.allocate(4);
-  const half = StridedMemoryView.fromBuffer(packed, { shape: [8], dtype: "float4_e2m1fn_packed" });
-  assertThrows(() => half.toDlpack({ copy: true }), ExchangeError, "Cannot export a copy of float4_e2m1fn_packed");
+  packed.bytes().set([0x21, 0x43, 0x65, 0x87]);
+  const half = StridedMemoryView.fromBuffer(packed, { shape: [8], dtype: "uint4_packed" });
+  {
+    using copy = StridedMemoryView.fromDlpack(half.sliced(slice(2, 6)).toDlpack({ copy: true }));
+    assertEquals([copy.dtype.name, `${copy}`], ["uint4_packed", "[3 4 5 6]"]);
+    assertNotEquals(copy.ptr, half.sliced(slice(2, 6)).ptr);
+    using none = StridedMemoryView.fromDlpack(half.sliced(slice(0, 0)).toDlpack({ copy: true }));
+    assertEquals(none.shape, [0]);
+  }
+  const odd = half.sliced(slice(0, 3));
+  assertThrows(() => odd.toDlpack({ copy: true }), ExchangeError, "Cannot export a copy of uint4_packed");
   const closed = resource.allocate(4);
   const gone = StridedMemoryView.fromBuffer(closed, { shape: [4], dtype: "uint8" });
   closed.close();
