@@ -44,11 +44,13 @@ export function runTo({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer
 }
 
 function snapshotOf(source: CopySide, layout: StridedLayout, stream: CudaStream): TemporarySide | null {
+  let copy: TemporarySide | undefined;
   try {
-    const copy = temporary(layout, stream);
+    copy = temporary(layout, stream);
     copyOnDevice(source, copy, stream);
     return copy;
   } catch (error) {
+    copy?.[Symbol.dispose]();
     if (error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) return null;
     throw error;
   }

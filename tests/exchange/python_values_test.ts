@@ -72,6 +72,21 @@ test(...needs(missing, "what has no counterpart is refused, and nothing is left 
   assertThrows(() => repr(new Date(0)), TypeError, "an instance of Date");
   assertThrows(() => repr("\ud800"), TypeError, "surrogate");
   assertThrows(() => repr(1, kwargs({ x: new Date(0) })), TypeError, "an instance of Date");
+  python.run("import sys; beside = object()");
+  using beside: PyObject = python.evaluate("beside");
+  const references = () => python.evaluate("sys.getrefcount(beside)");
+  const before = references();
+  for (
+    const refused of [[beside, Symbol()], [[beside], new Date(0)], {
+      beside,
+      other: () => 1,
+    }, new Map([[beside, Symbol()]])]
+  ) {
+    assertThrows(() => repr(refused), TypeError);
+    assertThrows(() => repr(beside, refused), TypeError);
+    assertThrows(() => repr(beside, kwargs({ beside, refused })), TypeError);
+    assertEquals(references(), before, "what is refused takes along what goes with it");
+  }
   assertEquals(repr([1, 1]), "[1, 1]", "the same value twice is no loop");
   const twice = [3];
   assertEquals(repr([twice, twice]), "[[3], [3]]");

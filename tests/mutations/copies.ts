@@ -7,6 +7,15 @@ const staging = "tests/memory/staging_test.ts";
 
 /** What can be broken there. */
 export const copyMutations: readonly Mutation[] = [
+  ...inFile("src/view/read_back.ts", ["tests/view/read_back_test.ts", "tests/view/strided_memory_view_test.ts"], [
+    ["    copy?.[Symbol.dispose]();\n", "", "Memory for a copy that the device cannot make is never freed."],
+    ["  using copy = snapshot;\n", "  const copy = snapshot;\n", "Memory for a copy is never freed."],
+    ["  await stream.completed();\n  //", "  //", "What is read is what was there before."],
+    ["    await stream.completed();\n    bytes", "    bytes", "What is read is what was there before."],
+  ]),
+  ...inFile("src/view/print.ts", ["tests/view/print_test.ts"], [
+    ["  stream.synchronize();\n  const bytes", "  const bytes", "What is printed is what was there before."],
+  ]),
   ...inFile("src/view/kernel_parts.ts", ["tests/view/kernel_parts_test.ts"], [
     ["BigInt(end) * excess <= one", "true", "A kernel divides wrongly, and copies to other places."],
   ]),

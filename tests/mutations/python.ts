@@ -137,6 +137,20 @@ export const pythonMutations: readonly Mutation[] = [
     ["    forgotten.unregister(this);\n", "", "A reference that was closed is given up again."],
     ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],
   ]),
+  ...inFile("src/exchange/python/values.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+    [
+      "    made.forEach((object) => python.drop(object));\n",
+      "",
+      "What goes with a value that is refused is never freed.",
+    ],
+    ["    if (!isKept) python.drop(object);\n", "", "What comes back from Python is never freed there."],
+    ["  if (above.includes(value)) throw", "  if (false) throw", "A container in itself is followed without end."],
+    [
+      "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
+      "",
+      "A result that is more than an array is an error.",
+    ],
+  ]),
   ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
     ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
     [

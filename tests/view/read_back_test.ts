@@ -1,10 +1,13 @@
 /** Reading device memory by way of a copy on the device, which much of it is: what is enqueued meanwhile changes nothing. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { canHaveTeams } from "../../src/ffi/native_team.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { StridedLayout } from "../../src/layout/mod.ts";
 import { readBack } from "../../src/view/read_back.ts";
+import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 
 const missing = canHaveTeams() ? null : "machine code is forbidden here";
@@ -53,4 +56,33 @@ test(...needs(missing, "where the device has no memory for a copy, pinned memory
   const result = new Float64Array(new ArrayBuffer(24_000));
   await readBack(view, new Uint8Array(result.buffer), view.layout, stream, plan);
   assertEquals(result, numbers);
+});
+
+test(...needs(missing, "memory for a copy that the device cannot make is given back"), async () => {
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float64" });
+  view.copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape }), { stream });
+  const out = new Set<bigint>();
+  intercept(cuda.driver, "pool", ({ cuMemAllocFromPoolAsync, cuMemFreeAsync }) => ({
+    cuMemAllocFromPoolAsync(at, ...rest) {
+      const code = cuMemAllocFromPoolAsync(at, ...rest);
+      if (code === 0) out.add(new DataView(ffiPort().memory(at, 8)).getBigUint64(0, true));
+      return code;
+    },
+    cuMemFreeAsync(ptr, handle) {
+      out.delete(ptr);
+      return cuMemFreeAsync(ptr, handle);
+    },
+  }));
+  let refusals = 0;
+  intercept(cuda.driver, "kernel", ({ cuLaunchKernel }) => ({
+    cuLaunchKernel: (...args) => refusals++ === 0 ? CUresult.CUDA_ERROR_OUT_OF_MEMORY : cuLaunchKernel(...args),
+  }));
+  const result = new Float64Array(new ArrayBuffer(24_000));
+  await readBack(view.permuted([1, 0]), new Uint8Array(result.buffer), StridedLayout.dense([50, 60], 8), stream, plan);
+  assertEquals([...result], turned(), "pinned memory does");
+  assert(refusals > 0);
+  assertEquals(out.size, 0, "it was left to the garbage collector");
 });
