@@ -104,8 +104,7 @@ class ProgramRun {
   constructor(cuda: Cuda, program: Program) {
     this.#cuda = cuda;
     this.#program = program;
-    const hasManaged = program.steps.some((step) => step.do === "allocate" && step.resource === "managed");
-    this.#streams = new Streams(cuda, program.devices, hasManaged);
+    this.#streams = new Streams(cuda, program.devices);
     let bytes = 0;
     for (const one of program.slots) {
       this.#slotAt.push(bytes);

@@ -24,12 +24,9 @@ export class Streams {
   readonly #streams = new Map<number, CudaStream>();
   readonly #events = new Map<number, bigint>();
   readonly #destroyed = new Set<number>();
-  readonly #hasManaged: boolean;
 
-  /** @param hasManaged whether there is managed memory, whose copies to the host by another device no event of a context waits for */
-  constructor(cuda: Cuda, devices: number, hasManaged = false) {
+  constructor(cuda: Cuda, devices: number) {
     this.#cuda = cuda;
-    this.#hasManaged = hasManaged && devices > 1;
     this.#driver = cuda.driver;
     this.raw = new Raw(cuda.driver, devices);
   }
@@ -104,12 +101,10 @@ export class Streams {
 
   /** Makes a stream, named by its handle on a device, wait for another one. */
   order(before: Named, after: Named, how: How = "new event", kept = 0n): void {
-    const { event, context } = this.#driver;
+    const { event } = this.#driver;
     this.raw.use(before.device);
     const mark = how === "recorded again" ? kept : this.event(before.device);
-    if (how === "context" && context.cuCtxRecordEvent !== null) {
-      this.raw.ok(context.cuCtxRecordEvent(this.raw.context(before.device), mark));
-    } else this.raw.ok(event.cuEventRecord(mark, before.handle));
+    this.raw.ok(event.cuEventRecord(mark, before.handle));
     this.wait(after, mark);
     if (mark !== kept) this.raw.ok(event.cuEventDestroy_v2(mark)); // the wait outlives it
   }
@@ -122,10 +117,11 @@ export class Streams {
 
   /** Makes a lane wait for another one. */
   orderLanes(before: number, after: number, how: How): void {
-    if (how === "context" && this.#hasManaged) return this.#cuda.device(deviceOfLane(before)).synchronize();
     if (how === "context") {
-      const handle = this.#destroyed.has(before) ? 0n : this.handle(before);
-      return this.order({ device: deviceOfLane(before), handle }, this.named(after), how);
+      const { device, handle } = this.named(after);
+      if (this.raw.waitForContexts(device, handle)) return;
+      const handleBefore = this.#destroyed.has(before) ? 0n : this.handle(before);
+      return this.order({ device: deviceOfLane(before), handle: handleBefore }, this.named(after), how);
     }
     let kept = this.#events.get(before);
     if (kept === undefined && how === "recorded again") {

@@ -25,14 +25,14 @@ import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { scaled } from "../support/property.ts";
 
-const events = ["stream", "context", "nothing"] as const;
+const events = ["stream", "context", "every context", "nothing"] as const;
 const memories = ["pool", "managed", "pinned"] as const;
 const delays = ["its own device", "the other device", "the host"] as const;
-const accesses = ["copy to the host", "copy to a device", "kernel"] as const;
+const accesses = ["copy to the host", "copy to a device", "peer copy", "kernel"] as const;
 
 /** One way to read what another stream overwrites afterwards. */
 interface Way {
-  /** What the event stands for that the writer waits for: the reader's stream, all of its context; or no event at all. */
+  /** What the writer waits for: the reader's stream, all of its context, or of both devices' contexts; or nothing. */
   readonly event: (typeof events)[number];
   readonly reader: "same device" | "other device";
   readonly memory: (typeof memories)[number];
@@ -79,11 +79,13 @@ const ptx = `.version 6.4
 const bytes = 16;
 
 /**
- * What driver 580 does not keep: an event of a context comes before copies of managed memory to the host that the context's
- * streams hold, if the memory was last written on another device. Whoever gives managed memory back lets the host wait.
+ * What driver 580 does not keep: an event of a context comes before what the driver does for the context's streams by way of
+ * another one, where the memory is: copies of managed memory to the host, and peer copies. An event of that context comes
+ * after it.
  */
 function isUnreliable({ event, reader, memory, access }: Way): boolean {
-  return event === "context" && reader === "other device" && memory === "managed" && access === "copy to the host";
+  const isAbroad = (memory === "managed" && access === "copy to the host") || access === "peer copy";
+  return event === "context" && reader === "other device" && isAbroad;
 }
 
 /** Where the ways are tried. */
@@ -143,6 +145,12 @@ function countWrong({ cuda, memory, near, long, kernels, pause }: Ground, way: W
       raw.ok(copy.cuMemcpyAsync(there, ptr, BigInt(bytes), reader));
       raw.ok(copy.cuMemcpyDtoHAsync_v2(slot.address, there, BigInt(bytes), reader));
     }
+    if (way.access === "peer copy") {
+      const there = near[readers]?.ptr ?? 0n;
+      const [owner, user] = [raw.context(0), raw.context(readers)];
+      raw.ok(copy.cuMemcpyPeerAsync(there, user, ptr, owner, BigInt(bytes), reader));
+      raw.ok(copy.cuMemcpyDtoHAsync_v2(slot.address, there, BigInt(bytes), reader));
+    }
     if (way.access === "kernel") {
       kernels[readers]?.launch(CudaStream.fromHandle(home, reader), 1, 1, [slot.address, ptr]);
     }
@@ -157,6 +165,7 @@ function countWrong({ cuda, memory, near, long, kernels, pause }: Ground, way: W
     const all = context.cuCtxRecordEvent;
     if (way.event === "stream") wait(writer, readers, (mark) => event.cuEventRecord(mark, reader));
     if (way.event === "context" && all !== null) wait(writer, readers, (mark) => all(raw.context(readers), mark));
+    if (way.event === "every context") raw.waitForContexts(0, writer);
     raw.use(0);
     raw.ok(fill.cuMemsetD8Async(ptr, 3, BigInt(bytes), writer));
     synchronize();

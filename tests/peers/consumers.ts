@@ -469,7 +469,7 @@ async function takeAll(
   try {
     whole = space("make").$call(sample(dtype, 32), dtype.name, [...shape], convention);
   } catch (error) {
-    if (error instanceof PythonError) return []; // the library has no such arrays
+    if (error instanceof PythonError) return [{ part: "all", result: "none", why: reason(error, dtype.name) }];
     throw error;
   }
   const outcomes: Outcome[] = [];

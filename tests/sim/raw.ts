@@ -106,6 +106,26 @@ export class Raw {
     return this.driver.pool.cuMemPoolSetAccess(pool, access.$address, 1n);
   }
 
+  /**
+   * Makes a stream wait for all work of all contexts. An event of one context alone comes before what the driver does for it
+   * by way of another: copies between devices, for one.
+   *
+   * @returns false where the driver is older than CUDA 12.5 and cannot do it
+   */
+  waitForContexts(device: number, stream: bigint): boolean {
+    const { context: { cuCtxRecordEvent }, event, stream: { cuStreamWaitEvent } } = this.driver;
+    if (cuCtxRecordEvent === null) return false;
+    this.contexts.forEach((context, one) => {
+      this.use(one);
+      const mark = this.word((out) => event.cuEventCreate(out, 2));
+      this.ok(cuCtxRecordEvent(context, mark));
+      this.use(device);
+      this.ok(cuStreamWaitEvent(stream, mark, 0));
+      this.ok(event.cuEventDestroy_v2(mark)); // the wait outlives it
+    });
+    return true;
+  }
+
   /** The current pool of a device. */
   pool(device: number): bigint {
     return this.word((out) => this.driver.pool.cuDeviceGetMemPool(out, device));
