@@ -51,35 +51,29 @@ export function orderRelease(buffer: MemoryBuffer): boolean {
   const { stream } = buffer;
   if (stream === null) return true;
   if (isCapturing(stream.device.driver)) return false;
-  for (const [device, how] of devicesThatReach(buffer, stream)) waitForContext(stream, device, how);
+  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);
   return true;
 }
 
 /** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
 export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
-  const users = new Map<CudaStream, Map<CudaDevice, Waiting>>();
+  const users = new Map<CudaStream, Set<CudaDevice>>();
   for (const buffer of buffers) {
     const { stream } = buffer;
     if (stream === null) continue;
     if (isCapturing(stream.device.driver)) return false;
-    const known = users.get(stream) ?? new Map<CudaDevice, Waiting>();
+    const known = users.get(stream) ?? new Set<CudaDevice>();
     users.set(stream, known);
-    for (const [device, how] of devicesThatReach(buffer, stream)) {
-      if (known.get(device) !== "host") known.set(device, how);
-    }
+    for (const device of devicesThatReach(buffer, stream)) known.add(device);
   }
   for (const [stream, devices] of users) {
-    for (const [device, how] of devices) waitForContext(stream, device, how);
+    for (const device of devices) waitForContext(stream, device);
   }
   return true;
 }
 
-/** Who waits for the work of a context: the home stream, or the host. */
-type Waiting = "stream" | "host";
-
-function waitForContext(stream: CudaStream, device: CudaDevice, how: Waiting): void {
+function waitForContext(stream: CudaStream, device: CudaDevice): void {
   const wait = () => device.synchronize();
-  if (how === "host") return orderOrElse(wait, wait);
   orderOrElse(() => withEvent(device, (event) => device.recordContext(event) ? stream.wait(event) : wait()), wait);
 }
 
@@ -120,18 +114,15 @@ function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
 }
 
 /**
- * The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context.
- *
- * The host waits for a peer that may have used managed memory: an event of the peer's whole context comes before the copies
- * of such memory to the host that its streams hold (driver 580; `tests/gpu/context_order_test.ts` shows it).
+ * The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. Its own
+ * always, even if the consumer works on a peer: what the driver does for that one by way of the memory's own context, such as
+ * copying managed memory to the host, no event of the peer's context waits for (`tests/gpu/context_order_test.ts`).
  */
-function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): [device: CudaDevice, how: Waiting][] {
+function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
   const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
   const isForeign = buffer.owner !== undefined; // what came as a device's own may be managed, which every device reaches
   const mayReach = (peer: CudaDevice) => isForeign || canReach(peer, buffer, owner);
-  const others = owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer));
-  const how = others.length > 0 && buffer.isManaged ? "host" : "stream";
-  return [[owner, "stream"], ...others.map((peer): [CudaDevice, Waiting] => [peer, how])];
+  return [owner, ...owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer))];
 }
 
 /** Whether a device can read and write the memory of another one directly. */

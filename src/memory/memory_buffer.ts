@@ -8,7 +8,6 @@ import { checkOf } from "../cuda/checking.ts";
 import { type CudaDriver, isSticky } from "../cuda/driver.ts";
 import { checkStream, isSameDevice } from "../cuda/belonging.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
-import { PointerQuery } from "../cuda/pointer_attributes.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
@@ -266,21 +265,6 @@ export class MemoryBuffer {
   /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
   get owner(): unknown {
     return this.#holding.owner;
-  }
-
-  /**
-   * Whether the memory moves between devices by itself. Asks the driver about foreign memory: a protocol that knows nothing
-   * but device memory does not say.
-   */
-  get isManaged(): boolean {
-    const { ptr, owner } = this.#holding;
-    if (this.kind !== "device" || owner === undefined || this.#driven === null) return this.kind === "managed";
-    const query = new PointerQuery(this.#driven.driver, []);
-    try {
-      return query.ask(ptr).kind === "managed";
-    } finally {
-      query.close();
-    }
   }
 
   /** Whether the host can use the memory. */

@@ -331,12 +331,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "Pinned memory is freed under a consumer.",
     ],
     [
-      '      if (known.get(device) !== "host") known.set(device, how);\n',
-      "      if (known.size === 0) known.set(device, how);\n",
+      "    for (const device of devicesThatReach(buffer, stream)) known.add(device);\n",
+      "    for (const device of devicesThatReach(buffer, stream)) if (known.size === 0) known.add(device);\n",
       "Of two buffers with one home, the second is freed under a consumer on its peers.",
     ],
     [
-      "    for (const [device, how] of devices) waitForContext(stream, device, how);\n",
+      "    for (const device of devices) waitForContext(stream, device);\n",
       "",
       "Memory is freed under a consumer.",
     ],
@@ -349,11 +349,6 @@ export const exchangeMutations: readonly Mutation[] = [
       "stream.wait(event) : wait()",
       "undefined : wait()",
       "Memory is freed under a consumer.",
-    ],
-    [
-      'others.length > 0 && buffer.isManaged ? "host" : "stream";',
-      '"stream";',
-      "Managed memory is freed under a consumer on another device.",
     ],
     ["    device.giveEvent(event);\n", "", "Events pile up."],
     [
@@ -378,7 +373,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
-      "  for (const [device, how] of devicesThatReach(buffer, stream)) waitForContext(stream, device, how);\n",
+      "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
       "",
       "Memory is freed under a consumer.",
     ],
@@ -398,7 +393,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "...others.map((peer): [CudaDevice, Waiting] => [peer, how])",
+      ", ...owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer))",
       "",
       "Memory is freed under a consumer on a peer.",
     ],

@@ -205,7 +205,7 @@ import jax, ml_dtypes
 version = jax.__version__
 def take(array, convention): return jax.dlpack.from_dlpack(array)
 def make(data, dtype, shape, convention):
-    if place == "gpu" and dtype.startswith("float6"):
+    if place == "gpu" and dtype.startswith("float6_"):
         raise TypeError("XLA ends the process when it compiles anything with constants of this type")
     return jax.block_until_ready(jax.device_put(values(data, dtype, shape), jax.devices(place)[0]))
 def address(array): return array.unsafe_buffer_pointer() if array.size else 0
