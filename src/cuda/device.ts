@@ -286,8 +286,7 @@ export class CudaDevice {
 
   /**
    * Marks the present end of everything in the primary context with an event, whatever stream holds it, also one that was
-   * destroyed. Copies of managed memory to the host that another device's stream holds are not among it: see
-   * `docs/architecture.md`.
+   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/architecture.md`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */
