@@ -200,8 +200,10 @@ class TensorPiece {
     bytes.setBigUint64(from + at.strides, shape.length === 0 ? 0n : this.#stridesAddress, littleEndian);
     setInt64(bytes, from + at.byte_offset, 0);
     const numbers = this.#counter + counterBytes;
-    shape.forEach((extent, axis) => setInt64(bytes, numbers + 8 * axis, extent));
-    strides.forEach((stride, axis) => setInt64(bytes, numbers + 8 * (this.#most + axis), stride));
+    for (let axis = 0; axis < shape.length; axis++) {
+      setInt64(bytes, numbers + 8 * axis, shape[axis] ?? 0);
+      setInt64(bytes, numbers + 8 * (this.#most + axis), strides[axis] ?? 0);
+    }
   }
 }
 

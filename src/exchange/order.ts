@@ -51,7 +51,9 @@ export function orderRelease(buffer: MemoryBuffer): boolean {
   const { stream } = buffer;
   if (stream === null) return true;
   if (isCapturing(stream.device.driver)) return false;
-  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);
+  const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
+  waitForContext(stream, owner);
+  for (const peer of owner.siblings) if (mayHaveUsed(peer, buffer, owner)) waitForContext(stream, peer);
   return true;
 }
 
@@ -64,7 +66,9 @@ export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
     if (isCapturing(stream.device.driver)) return false;
     const known = users.get(stream) ?? new Set<CudaDevice>();
     users.set(stream, known);
-    for (const device of devicesThatReach(buffer, stream)) known.add(device);
+    const owner = buffer.device ?? stream.device;
+    known.add(owner);
+    for (const peer of owner.siblings) if (mayHaveUsed(peer, buffer, owner)) known.add(peer);
   }
   for (const [stream, devices] of users) {
     for (const device of devices) waitForContext(stream, device);
@@ -72,9 +76,26 @@ export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
   return true;
 }
 
+/**
+ * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
+ * functions to call: a release is to cost little more than what the driver takes.
+ */
 function waitForContext(stream: CudaStream, device: CudaDevice): void {
-  const wait = () => device.synchronize();
-  orderOrElse(() => withEvent(device, (event) => device.recordContext(event) ? stream.wait(event) : wait()), wait);
+  try {
+    const event = device.takeEvent();
+    try {
+      if (device.recordContext(event)) return stream.wait(event);
+    } finally {
+      device.giveEvent(event);
+    }
+  } catch {
+    // The host waits.
+  }
+  try {
+    device.synchronize();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
 }
 
 /**
@@ -114,15 +135,15 @@ function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
 }
 
 /**
- * The devices on which a consumer may have used the memory: its own, and peers that can reach it and have a context. Its own
- * always, even if the consumer works on a peer: what the driver does for that one by way of the memory's own context, such as
- * copying managed memory to the host, no event of the peer's context waits for (`tests/gpu/context_order_test.ts`).
+ * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of the
+ * memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for that one by
+ * way of the memory's context, such as copying managed memory to the host, no event of the peer's context waits for
+ * (`tests/gpu/context_order_test.ts`).
  */
-function devicesThatReach(buffer: MemoryBuffer, stream: CudaStream): CudaDevice[] {
-  const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-  const isForeign = buffer.owner !== undefined; // what came as a device's own may be managed, which every device reaches
-  const mayReach = (peer: CudaDevice) => isForeign || canReach(peer, buffer, owner);
-  return [owner, ...owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer))];
+function mayHaveUsed(peer: CudaDevice, buffer: MemoryBuffer, owner: CudaDevice): boolean {
+  if (peer === owner || !peer.isActive) return false;
+  // What came as a device's own may be managed, which every device reaches.
+  return buffer.owner !== undefined || canReach(peer, buffer, owner);
 }
 
 /** Whether a device can read and write the memory of another one directly. */

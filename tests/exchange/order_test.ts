@@ -167,6 +167,7 @@ test("foreign memory is given back after all that its home would wait for, the d
   assertEquals([...seen], [2]);
   // Where nothing can be waited for any more, that is no reason to keep what is another's.
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   orderGiveBack(home);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   flag.fill(3, { stream: device.defaultStream });

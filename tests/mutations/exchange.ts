@@ -331,8 +331,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "Pinned memory is freed under a consumer.",
     ],
     [
-      "    for (const device of devicesThatReach(buffer, stream)) known.add(device);\n",
-      "    for (const device of devicesThatReach(buffer, stream)) if (known.size === 0) known.add(device);\n",
+      "mayHaveUsed(peer, buffer, owner)) known.add(peer);",
+      "known.size === 0) known.add(peer);",
       "Of two buffers with one home, the second is freed under a consumer on its peers.",
     ],
     [
@@ -341,19 +341,29 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer.",
     ],
     [
-      "stream.wait(event) : wait()",
-      "stream.wait(event) : undefined",
+      "      if (device.recordContext(event)) return stream.wait(event);\n",
+      "      if (device.recordContext(event)) stream.wait(event);\n      return;\n",
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      "stream.wait(event) : wait()",
-      "undefined : wait()",
+      "      if (device.recordContext(event)) return stream.wait(event);\n",
+      "      if (device.recordContext(event)) return;\n",
       "Memory is freed under a consumer.",
     ],
-    ["    device.giveEvent(event);\n", "", "Events pile up."],
+    ["      device.giveEvent(event);\n", "", "Events pile up."],
     [
-      "  if (isCapturing(stream.device.driver)) return false;\n  for",
-      "  for",
+      "  try {\n    device.synchronize();\n",
+      "  try {\n",
+      "Where the driver has no event to give, memory is freed under a consumer.",
+    ],
+    [
+      "    use(event);\n  } finally {\n    device.giveEvent(event);\n",
+      "    use(event);\n  } finally {\n",
+      "Events pile up.",
+    ],
+    [
+      "  if (isCapturing(stream.device.driver)) return false;\n  const",
+      "  const",
       "A release that is seen during a capture spoils it.",
     ],
     [
@@ -373,13 +383,13 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
     [
-      "  for (const device of devicesThatReach(buffer, stream)) waitForContext(stream, device);\n",
+      "  waitForContext(stream, owner);\n",
       "",
       "Memory is freed under a consumer.",
     ],
     [
-      "peer !== owner && peer.isActive && ",
-      "peer !== owner && ",
+      "peer === owner || !peer.isActive",
+      "peer === owner",
       "A release takes up the contexts of devices that nobody uses.",
     ],
     [
@@ -393,8 +403,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      ", ...owner.siblings.filter((peer) => peer !== owner && peer.isActive && mayReach(peer))",
-      "",
+      "mayHaveUsed(peer, buffer, owner)) waitForContext(stream, peer);",
+      "false) waitForContext(stream, peer);",
       "Memory is freed under a consumer on a peer.",
     ],
     [
@@ -414,6 +424,11 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
     [
+      "  } catch (error) {\n    if (!isSticky(error)) throw error;\n",
+      "  } catch (error) {\n    throw error;\n",
+      "In a lost context memory is never freed.",
+    ],
+    [
       "  if (stream !== null) waitAsNext(stream);\n",
       "",
       "A consumer on the host reads before a stream has written.",
@@ -424,7 +439,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "The owner writes, or frees, what the consumer still reads.",
     ],
     [
-      "isForeign || ",
+      "buffer.owner !== undefined || ",
       "",
       "Managed memory that came as a device's own is freed under a consumer on another device.",
     ],
