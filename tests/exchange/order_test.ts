@@ -165,6 +165,9 @@ test("foreign memory is given back after all that its home would wait for, the d
   flag.fill(2, { stream: device.defaultStream });
   orderGiveBack(home);
   assertEquals([...seen], [2]);
+  const { events } = simulated.live;
+  orderGiveBack(home);
+  assertEquals(simulated.live.events, events, "an event that was used is used again");
   // Where nothing can be waited for any more, that is no reason to keep what is another's.
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
