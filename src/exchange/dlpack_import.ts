@@ -34,11 +34,12 @@ import { orderGiveBack } from "./order.ts";
  * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
  */
 export function fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
-  if (source instanceof DlpackTensor) return takeTensor(source, options);
+  const { stream, device } = options;
+  if (source instanceof DlpackTensor) return takeTensor(source, stream, device);
   if (typeof source === "object" && source !== null) {
     const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = source;
-    if (typeof managedTensorVersioned === "bigint") return take(managedTensorVersioned, true, null, options);
-    if (typeof managedTensor === "bigint") return take(managedTensor, false, null, options);
+    if (typeof managedTensorVersioned === "bigint") return take(managedTensorVersioned, true, null, stream, device);
+    if (typeof managedTensor === "bigint") return take(managedTensor, false, null, stream, device);
     if (isDlpackSource(source)) return ask(source, options);
   }
   throw new ExchangeError(
@@ -47,8 +48,12 @@ export function fromDlpack(source: unknown, options: ImportOptions = {}): Stride
   );
 }
 
-function takeTensor(tensor: DlpackTensor, options: ImportOptions): StridedMemoryView {
-  return take(tensor.ptr, tensor.version !== null, tensor, options);
+function takeTensor(
+  tensor: DlpackTensor,
+  stream: ImportOptions["stream"],
+  device: CudaDevice | undefined,
+): StridedMemoryView {
+  return take(tensor.ptr, tensor.version !== null, tensor, stream, device);
 }
 
 function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
@@ -56,7 +61,7 @@ function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
   const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
   const tensor = made instanceof DlpackTensor ? made : wrap(made);
   try {
-    return takeTensor(tensor, options);
+    return takeTensor(tensor, options.stream, options.device);
   } catch (error) {
     tensor.close(); // made for this import alone
     throw error;
@@ -102,17 +107,21 @@ function wrongType(type: number): ExchangeError {
   return new ExchangeError(`Cannot import memory of DLPack device type ${type}: expected CPU (1) or CUDA (2)`);
 }
 
-/** @param tensor what the struct came in, which is taken if the struct is */
+/**
+ * @param tensor what the struct came in, which is taken if the struct is
+ * @param used where the memory will be used, if no stream says so
+ */
 function take(
   address: bigint,
   isVersioned: boolean,
   tensor: DlpackTensor | null,
-  options: ImportOptions,
+  stream: ImportOptions["stream"],
+  used: CudaDevice | undefined,
 ): StridedMemoryView {
   checkAddress(address);
   const fields = readTensor(address, isVersioned);
   const dtype = readDtype(fields);
-  const device = readDevice(fields, options);
+  const device = readDevice(fields, stream?.device ?? used);
   const layout = readLayout(fields, dtype);
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
@@ -121,7 +130,7 @@ function take(
     size,
     device,
     kind: device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device",
-    stream: device === null ? null : options.stream ?? null,
+    stream: device === null ? null : stream ?? null,
     owner: tensor ?? undefined,
     free: giveBack(tensor === null ? address : tensor.take(), fields.deleter),
   });
@@ -173,7 +182,8 @@ function readLayout(fields: TensorFields, dtype: DType): StridedLayout {
   }
 }
 
-function readDevice(fields: TensorFields, options: ImportOptions): CudaDevice | null {
+/** @param device where the memory will be used */
+function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaDevice | null {
   const { deviceType, deviceId } = fields;
   switch (deviceType) {
     case DLDeviceType.kDLCPU:
@@ -181,7 +191,6 @@ function readDevice(fields: TensorFields, options: ImportOptions): CudaDevice | 
       return null;
     case DLDeviceType.kDLCUDA:
     case DLDeviceType.kDLCUDAManaged: {
-      const device = options.stream?.device ?? options.device;
       if (device === undefined) {
         throw new ExchangeError(
           `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or { device }`,

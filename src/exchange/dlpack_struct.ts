@@ -115,13 +115,19 @@ export function misaligned(name: string, address: bigint): ExchangeError {
   return new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
 }
 
-/** Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}. Beyond 2^53 they are rounded. */
+/**
+ * Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}. Beyond 2^53 they are rounded.
+ *
+ * Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array.
+ */
 export function readInt64s(address: bigint, count: number): number[] {
   if (count === 0) return [];
   const bytes = peek(address, count * 8);
   const values: number[] = [];
   for (let i = 0; i < count; i++) {
-    values.push(bytes.getInt32(i * 8 + 4, littleEndian) * 2 ** 32 + bytes.getUint32(i * 8, littleEndian));
+    const low = bytes.getInt32(i * 8, littleEndian);
+    const high = bytes.getInt32(i * 8 + 4, littleEndian);
+    values.push(high === low >> 31 ? low : high * 2 ** 32 + (low >>> 0));
   }
   return values;
 }
