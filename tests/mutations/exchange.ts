@@ -161,7 +161,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    owner: tensor ?? undefined,\n", "", "An import does not say what it comes from."],
     [
-      "stream: device === null ? null : options.stream ?? null",
+      "stream: device === null ? null : stream ?? null",
       "stream: null",
       "Foreign memory is freed while our work still uses it.",
     ],
