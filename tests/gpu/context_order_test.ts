@@ -176,14 +176,14 @@ function countWrong({ cuda, memory, near, long, kernels, pause }: Ground, way: W
 
 const usleep = libc().loading.dlsym(0n, cString("usleep"));
 
-/** Tries all ways, says what came of each, and returns those with and without an event that went wrong. */
+/** Tries all ways: what came of each, as a table, and those with and without an event that went wrong. */
 function runWays(
   devices: readonly CudaDevice[],
   cuda: Cuda,
   trials: number,
   longBytes: number,
   pause: bigint,
-): { ordered: string[]; free: string[] } {
+): { table: string; ordered: string[]; free: string[] } {
   const [owner = cuda.device(0)] = devices;
   using home = owner.createStream();
   using pool = new DeviceMemoryResource(owner, {});
@@ -206,9 +206,9 @@ function runWays(
     if (wrong > 0 && !isUnreliable(way)) (way.event === "nothing" ? free : ordered).push(line);
     return line;
   });
-  console.log(`| event | reader | memory | behind | access | wrong |\n|---|---|---|---|---|---|\n${lines.join("\n")}`);
   for (const one of [...near, ...long, ...programs]) one.close();
-  return { ordered, free };
+  const table = `| event | reader | memory | behind | access | wrong |\n|---|---|---|---|---|---|\n${lines.join("\n")}`;
+  return { table, ordered, free };
 }
 
 test("a simulated writer comes after the reader, whatever event says so", () => {
@@ -225,7 +225,8 @@ for (const devices of [1, 2]) {
     const { functions } = openLibrary(libcuda);
     using _contexts = new Raw(functions, devices);
     using cuda = Cuda.open();
-    const { ordered, free } = runWays(cuda.devices.slice(0, devices), cuda, scaled(30), 256 * 2 ** 20, 500n);
+    const { table, ordered, free } = runWays(cuda.devices.slice(0, devices), cuda, scaled(30), 256 * 2 ** 20, 500n);
+    console.log(table);
     assertEquals(ordered, []);
     assert(free.length > 0, "without an event the reader would see the writer's bytes: else this shows nothing");
   });
