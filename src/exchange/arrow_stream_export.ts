@@ -26,7 +26,7 @@ import { Block } from "./arrow_tree.ts";
 import { type ArrowField, equalTypes } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
-import { addExport, type LiveExport, removeExport } from "./live_exports.ts";
+import { addExport, type Listed, removeExport } from "./live_exports.ts";
 
 /** Options of {@linkcode exportArrowStream}. */
 export interface ExportStreamOptions {
@@ -93,7 +93,8 @@ export class ArrowStreamExport {
 const untaken = new FinalizationRegistry<LiveStream>((stream) => stream.release());
 
 /** A stream that is out: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
-class LiveStream implements LiveExport {
+class LiveStream implements Listed {
+  place = -1;
   readonly address: bigint;
   readonly isDevice: boolean;
   readonly #block: Block;

@@ -14,7 +14,7 @@ import { allocate } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { layoutOf, littleEndian, roundUp, struct, type StructView } from "../ffi/struct.ts";
-import { addExport, type LiveExport, removeExport } from "./live_exports.ts";
+import { addExport, type Listed, removeExport } from "./live_exports.ts";
 
 /** One block of C memory: reserved piece by piece, then allocated, then written. */
 export class Block {
@@ -118,7 +118,9 @@ export interface TreeMemory {
 }
 
 /** A tree that is out. */
-export class ExportedTree implements LiveExport {
+export class ExportedTree implements Listed {
+  /** Where it is in the list of live exports. */
+  place = -1;
   /** Address of the base struct. */
   readonly address: bigint;
   readonly #memory: TreeMemory;

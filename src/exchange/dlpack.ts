@@ -141,7 +141,7 @@ const deleterAt = {
 /** Calls the deleter in a tensor's struct, if it has one. */
 export function callDeleter(ptr: bigint, versioned: boolean): void {
   const at = versioned ? deleterAt.versioned : deleterAt.legacy;
-  const deleter = peek(ptr + BigInt(at), 8).getBigUint64(0, littleEndian);
+  const deleter = peek(ptr, at + 8).getBigUint64(at, littleEndian);
   if (deleter !== 0n) callRelease(deleter, ptr);
 }
 

@@ -12,11 +12,12 @@ import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } f
 import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
-import { addExport, lookIfMany, removeExport } from "./live_exports.ts";
+import { addExport, type Listed, lookIfMany, removeExport } from "./live_exports.ts";
 import { consumerStream, orderConsumer, orderHost, orderRelease } from "./order.ts";
 
 /** A tensor that is out. */
-class Export implements TensorHolder {
+class Export implements TensorHolder, Listed {
+  place = -1;
   readonly #buffer: MemoryBuffer;
   readonly #unpin: () => void;
   readonly #tensor: LentTensor;
@@ -55,7 +56,7 @@ class Export implements TensorHolder {
  * @throws {TypeError} if the view's buffer is closed, or `stream` is no stream
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
-  const { maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION], copy = null } = options;
+  const { maxVersion = newest, copy = null } = options;
   const versioned = maxVersion[0] >= 1;
   if (!versioned && view.dtype.dlpack.padded) {
     throw new ExchangeError(
@@ -81,15 +82,24 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
     );
   }
   orderForConsumer(view, options.stream);
-  return exportTensor(view, versioned, view.readonly ? DLPACK_FLAG_BITMASK.READ_ONLY : 0n);
+  return exportTensor(view, versioned, view.readonly ? flag.readOnly : 0);
 }
+
+const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
+
+/** The flags as numbers: calculating with bigints takes time. */
+const flag = {
+  readOnly: Number(DLPACK_FLAG_BITMASK.READ_ONLY),
+  isCopied: Number(DLPACK_FLAG_BITMASK.IS_COPIED),
+  isPadded: Number(DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED),
+};
 
 /** Exports a copy that belongs to the consumer alone. */
 function exportCopy(view: StridedMemoryView, versioned: boolean, options: ToDlpackOptions): DlpackTensor {
   const copied = copyForConsumer(view, options);
   try {
     if (copied.device !== null) orderForConsumer(copied, options.stream);
-    return exportTensor(copied, versioned, DLPACK_FLAG_BITMASK.IS_COPIED);
+    return exportTensor(copied, versioned, flag.isCopied);
   } finally {
     copied.buffer.close(); // the export has pinned it
   }
@@ -115,12 +125,12 @@ function checkStream(view: StridedMemoryView, { stream, dlDevice }: ToDlpackOpti
   if (stream === 0n) throw new ExchangeError("Cannot use stream 0: DLPack forbids it. Pass 1n for the default stream.");
 }
 
-function exportTensor(view: StridedMemoryView, isVersioned: boolean, flags: bigint): DlpackTensor {
+function exportTensor(view: StridedMemoryView, isVersioned: boolean, flags: number): DlpackTensor {
   const { dtype, shape, strides, ptr: data } = view;
-  const padded = dtype.dlpack.padded ? DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED : 0n;
+  const padded = dtype.dlpack.padded ? flag.isPadded : 0;
   const holder = new Export(view.buffer, {
     isVersioned,
-    flags: Number(flags | padded),
+    flags: flags | padded,
     data,
     device: dlpackDevice(view),
     dtype: dtype.dlpack,
