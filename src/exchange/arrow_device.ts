@@ -188,8 +188,8 @@ interface Untaken extends Watched {
 const untaken = new LateRegistry<Untaken>(releaseBoth);
 
 const releaseAt = {
-  schema: BigInt(layoutOf(ArrowSchema).offsets.release),
-  array: BigInt(layoutOf(ArrowArrayStruct).offsets.release),
+  schema: layoutOf(ArrowSchema).offsets.release,
+  array: layoutOf(ArrowArrayStruct).offsets.release,
 };
 
 function releaseBoth({ schema, array }: { readonly schema: bigint; readonly array: bigint }): void {
@@ -199,12 +199,12 @@ function releaseBoth({ schema, array }: { readonly schema: bigint; readonly arra
 
 /** Calls the release callback of a schema, unless it is released or moved. */
 export function releaseSchema(address: bigint): void {
-  const release = peek(address + releaseAt.schema, 8).getBigUint64(0, littleEndian);
+  const release = peek(address, releaseAt.schema + 8).getBigUint64(releaseAt.schema, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }
 
 /** Calls the release callback of an array, unless it is released or moved. */
 export function releaseArray(address: bigint): void {
-  const release = peek(address + releaseAt.array, 8).getBigUint64(0, littleEndian);
+  const release = peek(address, releaseAt.array + 8).getBigUint64(releaseAt.array, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }

@@ -66,7 +66,7 @@ export function exportArrow(
       for (const unpin of unpins) unpin();
       releaseDevice?.();
     };
-    const tree = new ExportedTree(block.tree, root.node, finish, () => orderReleases(held));
+    const tree = new ExportedTree(block.tree, root.node, { finish, order: () => orderReleases(held) });
     return new ArrowDeviceArray(field, { array: tree, schema });
   } catch (error) {
     for (const one of undo) one();

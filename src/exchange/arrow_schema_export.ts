@@ -8,7 +8,7 @@ import { releaseThunks } from "../ffi/release_thunk.ts";
 import { cString } from "../ffi/text.ts";
 import { formatOf } from "./arrow_format.ts";
 import { encodeMetadata } from "./arrow_metadata.ts";
-import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
+import { Block, ExportedTree, nobody, type TreeNode } from "./arrow_tree.ts";
 import { type ArrowField, childrenOf } from "./arrow_type.ts";
 
 /** Exports a field. @returns the struct's address, and who knows whether it is released */
@@ -17,7 +17,7 @@ export function exportSchema(field: ArrowField): ExportedTree {
   const root = plan(field, block);
   block.allocate();
   root.write();
-  return new ExportedTree(block.tree, root.node, () => {});
+  return new ExportedTree(block.tree, root.node, nobody);
 }
 
 interface Planned {

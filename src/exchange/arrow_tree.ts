@@ -117,6 +117,17 @@ export interface TreeMemory {
   free(): void;
 }
 
+/** Whom an exported tree is of. */
+export interface TreeOwner {
+  /** Orders what comes after the consumers, when they have let go, or says that it cannot be done now. */
+  order(): boolean;
+  /** Called once, when no consumer has any part of the tree any more and its memory was given back. */
+  finish(): void;
+}
+
+/** Whom a tree is of that nobody needs to be told about. */
+export const nobody: TreeOwner = { order: () => true, finish: () => {} };
+
 /** A tree that is out. */
 export class ExportedTree implements Listed {
   /** Where it is in the list of live exports. */
@@ -125,30 +136,25 @@ export class ExportedTree implements Listed {
   readonly address: bigint;
   readonly #memory: TreeMemory;
   readonly #root: TreeNode;
-  readonly #finish: () => void;
-  readonly #order: () => boolean;
+  readonly #owner: TreeOwner;
   #finished = false;
 
-  /**
-   * @param finish called once, when no consumer has any part of the tree any more; the memory is given back by then
-   * @param order called before that: orders what comes after the consumers, or says that it cannot be done now
-   */
-  constructor(memory: TreeMemory, root: TreeNode, finish: () => void, order: () => boolean = () => true) {
+  /** Writes nothing: the tree lies in its memory already. */
+  constructor(memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
     this.address = root.struct === 0 ? memory.address : memory.address + BigInt(root.struct);
     this.#memory = memory;
     this.#root = root;
-    this.#finish = finish;
-    this.#order = order;
+    this.#owner = owner;
     addExport(this);
   }
 
   /** Looks whether consumers have released every part, and if so gives the memory back, once. */
   isReleased(): boolean {
-    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true) && this.#order()) {
+    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true) && this.#owner.order()) {
       this.#finished = true;
       removeExport(this);
       this.#memory.free();
-      this.#finish();
+      this.#owner.finish();
     }
     return this.#finished;
   }
@@ -160,5 +166,6 @@ function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, isHeld: boolean
   const release = (node.struct + releaseAt[node.kind]) / 4;
   const wasMoved = Atomics.load(words, release) === 0 && Atomics.load(words, release + 1) === 0;
   if (!isOver && (isHeld || wasMoved)) return true;
-  return node.inner.some((child) => isAlive(words, child, false));
+  for (const child of node.inner) if (isAlive(words, child, false)) return true;
+  return false;
 }

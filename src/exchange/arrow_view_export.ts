@@ -10,6 +10,7 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import type { CudaEvent } from "../cuda/event.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
@@ -17,7 +18,7 @@ import { cString } from "../ffi/text.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowDeviceArray } from "./arrow_device.ts";
 import { onHost, type Place, placeOfBuffer } from "./arrow_export.ts";
-import { Block, ExportedTree, type TreeMemory, type TreeNode } from "./arrow_tree.ts";
+import { Block, ExportedTree, nobody, type TreeMemory, type TreeNode, type TreeOwner } from "./arrow_tree.ts";
 import { type ArrowField, arrowField } from "./arrow_type.ts";
 import { lookIfMany } from "./live_exports.ts";
 import { orderRelease } from "./order.ts";
@@ -212,24 +213,17 @@ export function exportView(view: StridedMemoryView, where: "host" | "device"): A
   lookIfMany();
   const data = view.ptr;
   const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
-  const unpin = buffer.pin();
-  let ready: Ready | null = null;
+  const kept = new KeptMemory(buffer, where === "device");
   try {
-    ready = where === "host" ? null : recordReady(view);
     const array = (arrays[axes] ??= new TreePool(() => planArray(axes))).take();
     const schema = schemaPool(format, axes).take();
-    writeArray(array.piece, shape, data, place, ready?.event ?? null);
+    writeArray(array.piece, shape, data, place, kept.ready);
     writeSizes(schema.piece, shape);
-    const finish = () => {
-      ready?.giveBack();
-      unpin();
-    };
-    const tree = new ExportedTree(array, array.piece.plan.root, finish, () => orderRelease(buffer));
-    const names = new ExportedTree(schema, schema.piece.plan.root, () => {});
+    const tree = new ExportedTree(array, array.piece.plan.root, kept);
+    const names = new ExportedTree(schema, schema.piece.plan.root, nobody);
     return new ArrowDeviceArray(() => fieldOf(format, shape), { array: tree, schema: names });
   } catch (error) {
-    ready?.giveBack();
-    unpin();
+    kept.finish();
     throw error;
   }
 }
@@ -240,13 +234,38 @@ function schemaPool(format: string, axes: number): TreePool {
   return pools[axes] ??= new TreePool(() => planSchema(format, axes));
 }
 
-/** An event after what the home stream holds, and what ends its use. */
-interface Ready {
-  readonly event: CudaEvent;
-  readonly giveBack: () => void;
+/** The memory of a view that is out, and an event after what its home stream holds, if consumers have to wait for that. */
+class KeptMemory implements TreeOwner {
+  readonly #buffer: MemoryBuffer;
+  readonly ready: CudaEvent | null;
+
+  constructor(buffer: MemoryBuffer, isOrdered: boolean) {
+    this.#buffer = buffer;
+    buffer.retain();
+    try {
+      this.ready = isOrdered ? recordReady(buffer) : null;
+    } catch (error) {
+      buffer.release();
+      throw error;
+    }
+  }
+
+  order(): boolean {
+    return orderRelease(this.#buffer);
+  }
+
+  finish(): void {
+    const { ready } = this;
+    if (ready !== null) {
+      ready.device.giveEvent(ready);
+      ready.device.release();
+    }
+    this.#buffer.release();
+  }
 }
 
-function recordReady({ stream }: StridedMemoryView): Ready | null {
+/** An event that the device gets back, and is retained for. */
+function recordReady({ stream }: MemoryBuffer): CudaEvent | null {
   if (stream === null) return null;
   const { device } = stream;
   const event = device.takeEvent();
@@ -257,11 +276,7 @@ function recordReady({ stream }: StridedMemoryView): Ready | null {
     device.giveEvent(event);
     throw error;
   }
-  const giveBack = () => {
-    device.giveEvent(event);
-    device.release();
-  };
-  return { event, giveBack };
+  return event;
 }
 
 function writeArray(
@@ -272,12 +287,12 @@ function writeArray(
   event: CudaEvent | null,
 ): void {
   let length = 1;
-  shape.forEach((extent, axis) => {
-    length *= extent;
+  for (let axis = 0; axis < shape.length; axis++) {
+    length *= shape[axis] ?? 0;
     const at = plan.axes[axis] ?? 0;
     bytes.setUint32(at, length >>> 0, littleEndian);
     bytes.setUint32(at + 4, Math.floor(length / 2 ** 32), littleEndian);
-  });
+  }
   bytes.setBigUint64(plan.data, data, littleEndian);
   bytes.setInt32(deviceAt.device_type, place.type, littleEndian);
   bytes.setInt32(deviceAt.device_id, place.id, littleEndian);
@@ -288,10 +303,11 @@ function writeArray(
 }
 
 function writeSizes({ plan, bytes }: TreePiece, shape: readonly number[]): void {
-  plan.axes.forEach((at, axis) => {
-    const text = String(shape[axis + 1]);
+  for (let axis = 1; axis < shape.length; axis++) {
+    const text = String(shape[axis]);
+    const at = plan.axes[axis - 1] ?? 0;
     for (let i = 0; i < text.length; i++) bytes.setUint8(at + i, text.charCodeAt(i));
-  });
+  }
 }
 
 function fieldOf(format: string, shape: readonly number[]): ArrowField {

@@ -19,14 +19,13 @@ import { consumerStream, orderConsumer, orderHost, orderRelease } from "./order.
 class Export implements TensorHolder, Listed {
   place = -1;
   readonly #buffer: MemoryBuffer;
-  readonly #unpin: () => void;
   readonly #tensor: LentTensor;
   #finished = false;
 
   constructor(buffer: MemoryBuffer, content: TensorContent) {
     this.#buffer = buffer;
     this.#tensor = new LentTensor(content);
-    this.#unpin = buffer.pin();
+    buffer.retain();
     addExport(this);
   }
 
@@ -41,7 +40,7 @@ class Export implements TensorHolder, Listed {
       this.#finished = true;
       removeExport(this);
       this.#tensor.free();
-      this.#unpin();
+      this.#buffer.release();
     }
     return this.#finished;
   }

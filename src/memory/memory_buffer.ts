@@ -433,16 +433,27 @@ export class MemoryBuffer {
    * @returns the end of it; calling it again does nothing
    */
   pin(): () => void {
-    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
-    const holding = this.#holding;
+    this.retain();
+    const holding = this.#holding; // and not the buffer, which may be collected
     let pinned = true;
-    holding.pins++;
     return () => {
       if (!pinned) return;
       pinned = false;
       holding.pins--;
       freeIfUnused(holding);
     };
+  }
+
+  /** Keeps the memory allocated as {@linkcode MemoryBuffer.pin} does, until `release` is called, which must be once. */
+  retain(): void {
+    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    this.#holding.pins++;
+  }
+
+  /** Ends one {@linkcode MemoryBuffer.retain}. */
+  release(): void {
+    this.#holding.pins--;
+    freeIfUnused(this.#holding);
   }
 
   /**

@@ -210,8 +210,8 @@ export const memoryMutations: readonly Mutation[] = [
       "A fill without a stream is a misleading error.",
     ],
     [
-      "  pin(): () => void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
-      "  pin(): () => void {\n",
+      "  retain(): void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "  retain(): void {\n",
       "Freed memory is exported.",
     ],
     ["byteOffset + size <= owner.byteLength", "true", "Memory behind an ArrayBuffer is read."],
@@ -220,7 +220,7 @@ export const memoryMutations: readonly Mutation[] = [
       "    if (false) {\n",
       "Memory that another thread has been given is read and written.",
     ],
-    ["    holding.pins++;\n", "", "Memory is freed under a consumer."],
+    ["    this.#holding.pins++;\n", "", "Memory is freed under a consumer."],
     ["      if (!pinned) return;\n", "", "A release that comes twice frees memory under another consumer."],
     ["      pinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
     ["      holding.pins--;\n", "", "Memory that was exported is never freed."],
@@ -245,7 +245,17 @@ export const memoryMutations: readonly Mutation[] = [
     ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
     ["    forgotten.unwatch(this, this.#holding);\n", "", "The collector frees a second time."],
-    ["    freeIfUnused(this.#holding);\n", "", "Closing frees nothing."],
+    ["    this.#holding.pins--;\n", "", "Memory that was exported is never freed."],
+    [
+      "    this.#holding.pins--;\n    freeIfUnused(this.#holding);\n",
+      "    this.#holding.pins--;\n",
+      "Memory that was exported is never freed.",
+    ],
+    [
+      "letGo(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#holding);\n",
+      "letGo(ptr); // an export may keep it, or work that is under way\n",
+      "Closing frees nothing.",
+    ],
     [
       'kind === "host" || kind === "pinned";',
       'kind === "host";',
