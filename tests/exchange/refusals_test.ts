@@ -140,6 +140,25 @@ test("an export that finds no memory for its structs has taken nothing", () => {
   }
 });
 
+test("a view of numbers that finds no memory for the first structs of its kind is kept by nobody", () => {
+  const { loading } = libc();
+  const put = (value: typeof loading) => Object.defineProperty(libc(), "loading", { value, configurable: true });
+  const setting = setUp();
+  const view = StridedMemoryView.fromBuffer(setting.view.buffer, { shape: [2, 2, 2], dtype: "float16" });
+  setting.view.toArrowDevice().close();
+  liveExports();
+  const { events } = setting.simulated.live;
+  put({ ...loading, calloc: () => 0n });
+  try {
+    assertThrows(() => view.toArrowDevice(), Error, "calloc");
+  } finally {
+    put(loading);
+  }
+  view.buffer.close();
+  assertEquals([setting.simulated.calls("cuMemFreeAsync"), setting.simulated.live.events], [1, events]);
+  setting.close();
+});
+
 /** Two consumers have released, and nobody has looked. */
 function released(setting: Setting): { readonly exports: readonly { readonly released: boolean }[] } {
   const exports = [

@@ -201,6 +201,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/exchange/arrow_view_export.ts", [
+    refusals,
     "tests/exchange/arrow_view_export_test.ts",
     "tests/exchange/arrow_view_test.ts",
     "tests/exchange/upkeep_test.ts",
@@ -218,6 +219,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    }\n    this.#buffer.release();\n", "    }\n", "Memory that was exported is never freed."],
     ["    kept.finish();\n    throw", "    throw", "An export that fails leaks its memory."],
+    ["      buffer.release();\n      throw", "      throw", "An export that the driver refuses leaks its memory."],
     ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
     ["  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);\n", "", "A consumer is not told to wait."],
     ["  if (!layout.isContiguousC || ", "  if (", "Elements out of order go out as if they were in it."],
