@@ -408,6 +408,11 @@ export class CudaDevice {
     return this.#holders.hold();
   }
 
+  /** Whether its `Cuda` is closed: it makes nothing new. */
+  get isClosed(): boolean {
+    return this.#holders.isClosed;
+  }
+
   /** Calls a function once, when the device is closed and can still be used. */
   onClose(work: () => void): void {
     if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);

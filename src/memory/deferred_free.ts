@@ -11,6 +11,8 @@ import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { checkOf } from "../cuda/checking.ts";
+import { builtin } from "../ffi/builtin.ts";
+import { unheard } from "../ffi/unheard.ts";
 import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
@@ -70,8 +72,49 @@ function finish({ passed, release, free }: Pending): void {
   }
 }
 
+function defer(device: CudaDevice, one: Pending): void {
+  pending.push(one);
+  if (device.isClosed) return keepLooking();
+  if (watched.has(device)) return;
+  watched.add(device);
+  device.onClose(keepLooking);
+}
+
+/** Devices whose end is waited for. */
+const watched = new WeakSet<CudaDevice>();
+
+/** How long there is looking without finding anything, in milliseconds, and how often. */
+const patience = { all: 60_000, each: 20 };
+
+let isLooking = false;
+
 /**
- * Calls `free` once everything enqueued on the stream is done: at once if it is, else when memory is allocated next.
+ * Looks now and then, until nothing is waiting: once a `Cuda` is closed, perhaps nobody allocates any more. The program may
+ * end meanwhile.
+ */
+function keepLooking(): void {
+  if (isLooking || pending.length === 0) return;
+  isLooking = true;
+  const { clearInterval, setInterval } = builtin("node:timers");
+  let inVain = 0;
+  const timer = setInterval(() => {
+    const before = pending.length;
+    try {
+      settle(isOver);
+    } catch (error) {
+      unheard("freeing memory whose work is done", error);
+    }
+    inVain = pending.length < before ? 0 : inVain + patience.each;
+    if (pending.length > 0 && inVain < patience.all) return;
+    clearInterval(timer);
+    isLooking = false;
+  }, patience.each);
+  timer.unref();
+}
+
+/**
+ * Calls `free` once everything enqueued on the stream is done: at once if it is, else when memory is allocated next, or
+ * soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
  */
@@ -80,7 +123,7 @@ export function freeAfter(stream: CudaStream | null, free: () => void): void {
   const passed = mark(stream);
   if (passed === null) return free();
   checkOf(stream.device.driver)?.letGo(passed.handle);
-  pending.push({ passed, release: stream.device.keep(), free });
+  defer(stream.device, { passed, release: stream.device.keep(), free });
 }
 
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
@@ -95,7 +138,7 @@ function mark(stream: CudaStream): CudaEvent | null {
 
 /**
  * Calls `free` once everything is done that these devices hold at this moment, on whatever stream: at once if it is, else
- * when memory is allocated next.
+ * when {@linkcode freeAfter} would.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;
@@ -105,7 +148,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   if (passed === null) return next();
   if (isOver(passed)) return allOf([() => passed.close(), next]);
   checkOf(device.driver)?.letGo(passed.handle);
-  pending.push({ passed, release: device.keep(), free: next });
+  defer(device, { passed, release: device.keep(), free: next });
 }
 
 /** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */

@@ -56,7 +56,7 @@ test("what is sent arrives: every message whole, in order, with its files", asyn
   assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
   one.close();
   other.close();
-  assertEquals(openFiles(), before - 2);
+  assert(openFiles() <= before - 2, "both ends are closed");
 });
 
 test("more than fits the socket waits until the other side reads, and the event loop goes on", async () => {

@@ -1,11 +1,13 @@
 /** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
   CudaError,
   type CudaStream,
+  DeviceMemoryResource,
   HostMemoryResource,
   PinnedMemoryResource,
   SimulatedDriver,
@@ -99,6 +101,24 @@ test("draining waits for what is left, and frees all of it", () => {
   assertEquals(seen, []);
   drainFrees();
   assertEquals(seen, [1, 1]);
+});
+
+test("once its Cuda is closed, all of it is given back when the work is done, though nobody allocates any more", async () => {
+  for (const isClosedFirst of [false, true]) {
+    const { cuda, simulated, closeFlags } = setUp();
+    closeFlags();
+    const device = cuda.device(0);
+    const stream = device.createStream();
+    const pool = new DeviceMemoryResource(device, {});
+    const buffers = [pool, new PinnedMemoryResource(device)].map((one) => one.allocate(64, { stream }));
+    for (const one of buffers) one.fill(1, { stream });
+    if (isClosedFirst) cuda.close();
+    for (const one of [...buffers, pool, stream, cuda]) one.close();
+    assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
+    for (let i = 0; i < 200 && simulated.live.contexts > 0; i++) await setTimeout(5);
+    const left = simulated.live;
+    assertEquals([left.pools, left.contexts, left.allocations, left.events], [0, 0, 0, 0]);
+  }
 });
 
 test("every allocation of every resource looks first", () => {

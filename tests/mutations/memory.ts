@@ -61,6 +61,16 @@ export const memoryMutations: readonly Mutation[] = [
 
     ["    passed.close();\n", "", "Events pile up."],
     ["    free();\n  } finally {", "  } finally {", "Memory is never freed."],
+    [
+      "  device.onClose(keepLooking);\n",
+      "",
+      "What is not done when all is closed keeps its context until somebody allocates.",
+    ],
+    [
+      "  if (device.isClosed) return keepLooking();\n",
+      "  if (device.isClosed) return;\n",
+      "What is closed after its Cuda keeps its context until somebody allocates.",
+    ],
     ["    release();\n", "", "A device is never given back."],
     [
       "if (stream === null || isOver(stream)) return free();",
