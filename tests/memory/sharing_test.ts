@@ -368,7 +368,7 @@ test("what is not what it should be is refused, and nothing is left behind", () 
   stream.synchronize();
   assertThrows(() => DeviceMemoryResource.importPool(there.device(0), file), CudaError, "CUDA_ERROR_INVALID_VALUE");
   file.close();
-  assertEquals(openFiles(), files);
+  assert(openFiles() <= files, "no file is left open"); // the collector may have closed others
   assertEquals(live(there), before);
   imported.close();
   assertThrows(importing({}), TypeError, "closed memory pool");
