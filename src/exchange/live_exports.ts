@@ -13,7 +13,7 @@ export interface LiveExport {
   isReleased(): boolean;
 }
 
-/** What is on the list knows where it is there: a Set would take a tenth of an export's time to put it in and out. */
+/** What is on the list knows where it is there, so that taking it off costs next to nothing. */
 export interface Listed extends LiveExport {
   /** Its place in the list, which is nobody else's business; -1 before it has one. */
   place: number;

@@ -122,13 +122,10 @@ function waitForAll(stream: CudaStream): void {
 
 /** Waits for what the next work of a stream would wait for. */
 function waitAsNext(stream: CudaStream): void {
-  withEvent(stream.device, (event) => stream.record(event).synchronize());
-}
-
-function withEvent(device: CudaDevice, use: (event: CudaEvent) => void): void {
+  const { device } = stream;
   const event = device.takeEvent();
   try {
-    use(event);
+    stream.record(event).synchronize();
   } finally {
     device.giveEvent(event);
   }

@@ -79,13 +79,11 @@ const ptx = `.version 6.4
 const bytes = 16;
 
 /**
- * What driver 580 does not keep: an event of a context comes before what the driver does for the context's streams by way of
- * another one, where the memory is: copies of managed memory to the host, and peer copies. An event of that context comes
- * after it.
+ * What driver 580 does not keep: an event of a context comes before the copies of managed memory to the host that the
+ * context's streams hold, if the memory is at home on another device. An event of that one's context comes after them.
  */
 function isUnreliable({ event, reader, memory, access }: Way): boolean {
-  const isAbroad = (memory === "managed" && access === "copy to the host") || access === "peer copy";
-  return event === "context" && reader === "other device" && isAbroad;
+  return event === "context" && reader === "other device" && memory === "managed" && access === "copy to the host";
 }
 
 /** Where the ways are tried. */

@@ -351,7 +351,7 @@ class Run {
     second.wait(event);
   }
 
-  /** All contexts: an event of one misses copies that the driver does by way of another. */
+  /** All contexts: an event of one misses what the driver does by way of another. */
   #waitForContexts(stream: CudaStream): void {
     for (const device of this.#cuda.devices.slice(0, this.#resources.length)) {
       using event = device.createEvent();

@@ -358,8 +358,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "Where the driver has no event to give, memory is freed under a consumer.",
     ],
     [
-      "    use(event);\n  } finally {\n    device.giveEvent(event);\n",
-      "    use(event);\n  } finally {\n",
+      "synchronize();\n  } finally {\n    device.giveEvent(event);\n",
+      "synchronize();\n  } finally {\n",
       "Events pile up.",
     ],
     [
@@ -414,8 +414,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "A stream is made for every export that has one home only.",
     ],
     [
-      "(event) => stream.record(event).synchronize()",
-      "() => stream.synchronize()",
+      "stream.record(event).synchronize();",
+      "stream.synchronize();",
       "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
     ],
     [
