@@ -42,8 +42,8 @@ export interface EventOptions {
   readonly interprocess?: boolean;
 }
 
-/** How many events that nobody uses a device keeps. */
-const enoughSpare = 16;
+/** How many events that nobody uses a device keeps: as many as exports can be out before somebody looks after them, twice. */
+const enoughSpare = 128;
 
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
 export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
@@ -74,6 +74,7 @@ export class CudaDevice {
   #context = 0n;
   #defaultStream: CudaStream | undefined;
   #perThreadStream: CudaStream | undefined;
+  #foreignStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
   readonly #spareEvents: CudaEvent[] = [];
   readonly #holders = new Holders(() => this.#release());
@@ -194,6 +195,19 @@ export class CudaDevice {
     return this.#perThreadStream;
   }
 
+  /** A stream that another library destroys, by its handle. */
+  foreignStream(handle: bigint): CudaStream {
+    return this.knownStream(handle) ?? (this.#foreignStream = CudaStream.fromHandle(this, handle));
+  }
+
+  /** The last of {@linkcode CudaDevice.foreignStream}, if this is its handle: who exchanges arrays names one stream again and again. */
+  knownStream(handle: bigint): CudaStream | null {
+    const last = this.#foreignStream;
+    if (last === undefined || last.isClosed || last.handle !== handle) return null;
+    checkOf(this.driver)?.adopted(handle); // it may be another stream by now
+    return last;
+  }
+
   /**
    * Allocates from the pool that the device used when this was first asked for.
    *
@@ -230,7 +244,7 @@ export class CudaDevice {
         const code = cuStreamCreateWithPriority(this.#out.$address, flags, priority);
         this.#check("cuStreamCreateWithPriority", code);
       }
-      return CudaStream.adopt(this, this.#out.value);
+      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0);
     });
   }
 
@@ -341,6 +355,7 @@ export class CudaDevice {
 
   /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */
   copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
+    if (direction === "HtoD") stream.tellOrder(bytes);
     const { copy } = this.driver;
     // Between pinned buffers the driver finds out by itself what the addresses are.
     const call = direction === "HtoH" ? "cuMemcpyAsync" as const : `cuMemcpy${direction}Async_v2` as const;

@@ -32,8 +32,13 @@ export class CudaEvent {
    * @throws {TypeError} if the event is closed
    */
   get handle(): bigint {
-    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
+    this.checkOpen();
     return this.#handle;
+  }
+
+  /** Throws if the event is closed. */
+  checkOpen(): void {
+    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
   }
 
   /** Blocks until the work before the event is done. */

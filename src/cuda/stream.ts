@@ -9,7 +9,7 @@ import { builtin } from "../ffi/builtin.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import { checkSameCuda, checkSameDevice } from "./belonging.ts";
 import { type CaptureOptions, StreamCapture } from "./capture.ts";
-import { isCapturing, noteRecord, noteWait } from "./captures.ts";
+import { captureOf, isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "./driver.ts";
@@ -22,6 +22,12 @@ const failureCheck = 100;
 
 /** What a call that names a stream answers if the stream does not say which context is meant. */
 export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
+
+/**
+ * From the host to the device, driver 580 reads up to 24 KiB of page-locked memory during the call, if the stream holds
+ * nothing that it was told to do. This is more, for drivers to come: a larger copy takes longer than what is done about it.
+ */
+const readAtOnce = 64 * 1024;
 
 /** Handles are less. */
 const handleEnd = 1n << 64n;
@@ -36,11 +42,14 @@ export class CudaStream {
   /** Whether the handle stands for whatever default stream the current context has. */
   readonly #isDefault: boolean;
   readonly #isOwned: boolean;
+  /** Whether it is known to ignore the legacy default stream. */
+  readonly #isAlone: boolean;
   readonly #holders: Holders;
 
-  private constructor(device: CudaDevice, handle: bigint, owned: boolean, owner: unknown) {
+  private constructor(device: CudaDevice, handle: bigint, owned: boolean, isAlone: boolean, owner: unknown) {
     this.device = device;
     this.#handle = handle;
+    this.#isAlone = isAlone;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.#isOwned = owned;
     this.owner = owner;
@@ -63,12 +72,12 @@ export class CudaStream {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
     }
     checkOf(device.driver)?.adopted(handle);
-    return new CudaStream(device, handle, false, owner);
+    return new CudaStream(device, handle, false, false, owner);
   }
 
   /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
-  static adopt(device: CudaDevice, handle: bigint): CudaStream {
-    return new CudaStream(device, handle, true, undefined);
+  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean): CudaStream {
+    return new CudaStream(device, handle, true, nonBlocking, undefined);
   }
 
   /**
@@ -108,7 +117,8 @@ export class CudaStream {
   record(given?: CudaEvent): CudaEvent {
     const { driver } = this.device;
     const { handle } = this;
-    if (given !== undefined && given.handle >= 0n) checkSameDevice(given, this.device, "Cannot record an event");
+    given?.checkOpen();
+    if (given !== undefined) checkSameDevice(given, this.device, "Cannot record an event");
     const event = given ?? this.device.createEvent();
     let code = this.#isDefault ? contextWanted : driver.event.cuEventRecord(event.handle, handle);
     if (code === contextWanted) code = this.#recordWithin(event);
@@ -135,11 +145,27 @@ export class CudaStream {
     }
     const { driver } = this.device;
     const { handle } = this;
-    if (other.handle >= 0n) checkSameCuda(other, this.device, "Cannot wait for an event");
+    other.checkOpen();
+    checkSameCuda(other, this.device, "Cannot wait for an event");
     let code = this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent(handle, other.handle, 0);
     if (code === contextWanted) code = this.#waitWithin(other);
     if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuStreamWaitEvent", code);
     noteWait(this, other);
+  }
+
+  /**
+   * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the stream
+   * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
+   * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
+   */
+  tellOrder(bytes: number): void {
+    if (this.#isAlone || bytes > readAtOnce || captureOf(this) !== null) return;
+    const event = this.device.takeEvent();
+    try {
+      this.wait(this.record(event));
+    } finally {
+      this.device.giveEvent(event);
+    }
   }
 
   #recordWithin({ handle }: CudaEvent): number {

@@ -246,6 +246,7 @@ export class Machine {
     } else if (stream.isBlocking) waits.push(context.legacy.tail);
     const task = this.queue(context, stream.lane, run, waits);
     stream.tail = task;
+    stream.told = task;
     this.#forgetFinished(context);
     return task;
   }

@@ -59,6 +59,8 @@ export class Stream {
   readonly priority: number;
   /** The last thing enqueued. */
   tail: Task | null = null;
+  /** The last thing enqueued that the driver looks at before it reads memory of the host at once. */
+  told: Task | null = null;
   /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */
   destroyed = false;
   /** The capture that it takes part in, and its last nodes there. */

@@ -44,6 +44,7 @@ export function copyPitched(
   struct.WidthInBytes = box.width;
   struct.Height = box.height;
   struct.Depth = box.depth;
+  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);
   const { copyPitched: calls } = driver;
   if (peers === null) {
     const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);

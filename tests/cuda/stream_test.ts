@@ -229,6 +229,27 @@ test("streams and events are destroyed once: our own when nobody holds them, tho
   assertEquals([simulated.live.streams, simulated.live.events], [0, 0]);
 });
 
+test("the stream of another library is one object while nobody names another one, and its handle may be used anew", () => {
+  const cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
+  const device = cuda.device(0);
+  const [made, other] = [device.createStream(), device.createStream()];
+  const { handle } = made;
+  const known = device.foreignStream(handle);
+  assertEquals([known.handle, known.device === device], [handle, true]);
+  assert(device.foreignStream(handle) === known);
+  assertEquals(device.knownStream(other.handle), null);
+  made.close();
+  device.foreignStream(handle); // by whoever got the handle of the one that is gone
+  cuda.driver.stream.cuStreamQuery(handle);
+  assertEquals(cuda.reports, []);
+  assertEquals(device.foreignStream(other.handle).handle, other.handle);
+  const last = device.foreignStream(other.handle);
+  last.close();
+  assert(device.foreignStream(other.handle) !== last, "a closed stream is nobody's any more");
+  other.close();
+  cuda.close();
+});
+
 test("a default stream that somebody holds keeps its context, until it is let go", () => {
   const { cuda, simulated } = setUp();
   const { defaultStream } = cuda.device(1);

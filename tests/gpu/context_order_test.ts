@@ -211,7 +211,7 @@ function runWays(
 
 test("a simulated writer comes after the reader, whatever event says so", () => {
   for (const seed of [1, 2, 3]) {
-    using cuda = Cuda.simulate({ devices: 2, seed });
+    using cuda = Cuda.simulate({ devices: 2, seed, check: false });
     assertEquals(runWays(cuda.devices, cuda, 3, 64, 1n).ordered, []);
   }
 });
@@ -222,7 +222,7 @@ for (const devices of [1, 2]) {
   test(title, { ...options, ...patiently }, () => {
     const { functions } = openLibrary(libcuda);
     using _contexts = new Raw(functions, devices);
-    using cuda = Cuda.open();
+    using cuda = Cuda.open({ check: false }); // the controls race, which the checker would report
     const { table, ordered, free } = runWays(cuda.devices.slice(0, devices), cuda, scaled(30), 256 * 2 ** 20, 500n);
     console.log(table);
     assertEquals(ordered, []);

@@ -32,6 +32,60 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
+  ...inFile("src/cuda/stream.ts", ["tests/gpu/implied_order_test.ts"], [
+    ["      this.wait(this.record(event));\n", "", "A copy takes what a default stream has yet to write."],
+    [
+      "      this.wait(this.record(event));\n",
+      "      this.record(event);\n",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
+  ]),
+  ...inFile("src/sim/calls/event.ts", ["tests/gpu/implied_order_test.ts"], [
+    [
+      "      if (stream !== stream.context.legacy) stream.told = told;\n",
+      "",
+      "A record counts where libcuda lets it not.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/copy.ts", ["tests/gpu/implied_order_test.ts", "tests/sim/driver_test.ts"], [
+    ["bytes > readAtOnce || ", "", "A copy is read early that libcuda reads when it runs."],
+    [" || stream.told?.done === false", "", "What a stream was told to do is not looked at."],
+    ["implied.some(({ tail }) => tail?.done === false)", "true", "A copy is read early that may be read late."],
+    ["implied.some(({ tail }) => tail?.done === false)", "false", "A copy is read late that libcuda reads early."],
+  ]),
+  ...inFile("src/cuda/device.ts", ["tests/gpu/implied_order_test.ts"], [
+    [
+      '    if (direction === "HtoD") stream.tellOrder(bytes);\n',
+      "",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    [
+      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0)",
+      "adopt(this, this.#out.value, true)",
+      "A copy takes what a default stream has yet to write.",
+    ],
+  ]),
+  ...inFile("src/view/pitched_copy.ts", ["tests/gpu/implied_order_test.ts"], [
+    [
+      "  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);\n",
+      "",
+      "Rows take what a default stream has yet to write.",
+    ],
+  ]),
+  ...inFile("src/cuda/device.ts", ["tests/cuda/stream_test.ts"], [
+    [" || last.handle !== handle) return null", ") return null", "Who names a stream gets another one."],
+    [
+      "last === undefined || last.isClosed || ",
+      "last === undefined || ",
+      "A stream that was closed is given to the next one.",
+    ],
+    [
+      "    checkOf(this.driver)?.adopted(handle); // it may be another stream by now\n",
+      "",
+      "A stream that has the handle of one that is gone is reported.",
+    ],
+  ]),
   ...inFile("src/cuda/device.ts", ["tests/memory/context_test.ts"], [
     [
       "    for (const other of this.#freedOn) other.#finish();\n",

@@ -200,8 +200,9 @@ test("unused memory goes back to the device when the host synchronises, beyond t
 });
 
 test("an asynchronous copy reads page-locked memory when it runs, and may do so with other memory of the host", () => {
-  const copied = (pinned: boolean, options: SimulateOptions): number => {
-    const { driver, raw, stream, simulated } = busy(options);
+  const copied = (pinned: boolean, options: SimulateOptions, flags = 1): number => {
+    const { driver, raw, simulated } = busy(options);
+    const stream = raw.word((out) => driver.stream.cuStreamCreate(out, flags));
     const source = pinned ? raw.pinned(16) : raw.pageable(16);
     source.bytes.fill(1);
     const target = raw.word((out) => driver.memory.cuMemAlloc_v2(out, 16n));
@@ -211,6 +212,11 @@ test("an asynchronous copy reads page-locked memory when it runs, and may do so 
     return simulated.peek(target, 1)[0] ?? 0;
   };
   assertEquals(copied(true, { schedule: "latest" }), 2);
+  assertEquals(
+    copied(true, { schedule: "latest" }, 0),
+    2,
+    "on a blocking stream, where there is nothing to come after",
+  );
   assertEquals(copied(false, { schedule: "latest" }), 2);
   assertEquals(copied(false, { schedule: "round-robin" }), 1);
   assertEquals([...new Set(seeds.map((seed) => copied(false, { seed })))].sort(), [1, 2]);

@@ -63,6 +63,8 @@ export interface PlanOptions {
   readonly resources?: readonly Resource[];
   /** Whether memory has its home on streams of other devices, too. Default false. */
   readonly abroad?: boolean;
+  /** Whether streams are ordered by events of whole contexts, too. Default true. */
+  readonly contexts?: boolean;
 }
 
 /**
@@ -134,7 +136,8 @@ interface Planned {
   defined: boolean;
 }
 
-const hows: readonly How[] = ["new event", "recorded again", "context"];
+const hows: readonly How[] = ["new event", "recorded again"];
+const howsWithContexts: readonly How[] = [...hows, "context"];
 
 /**
  * Turns choices into a program. Where two steps that touch the same buffer, one of them changing it, are in no order by
@@ -325,7 +328,8 @@ class Planner {
   #require(lane: number, accesses: readonly (Access | null)[]): void {
     for (const access of accesses) {
       if (access === null || (this.#order.upcoming(lane)[access.lane] ?? 0) >= access.number) continue;
-      const how = hows[this.#steps.length % hows.length] ?? "new event";
+      const some = this.#options.contexts === false ? hows : howsWithContexts;
+      const how = some[this.#steps.length % some.length] ?? "new event";
       this.#order.wait(lane, access.lane, how);
       this.#steps.push({ do: "order", before: access.lane, after: lane, how });
     }

@@ -71,7 +71,12 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
     const event = machine.event(handle);
     const stream = machine.stream(streamHandle);
     if (event.context !== stream.context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
-    if (stream.capture === null) return recordTask(machine, event, (run) => machine.enqueue(stream, run));
+    if (stream.capture === null) {
+      const { told } = stream;
+      recordTask(machine, event, (run) => machine.enqueue(stream, run));
+      if (stream !== stream.context.legacy) stream.told = told;
+      return;
+    }
     if (stream.capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     event.captured = stream.capture;
     event.record = null;
