@@ -13,6 +13,7 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
+import { findLayout, rememberLayout } from "./known_layouts.ts";
 import { consumerStream, orderBack, orderHost, orderStreams } from "./order.ts";
 
 /** NumPy's array interface, version 3. */
@@ -95,11 +96,11 @@ export function fromArrayInterface(source: unknown, _?: ImportOptions, release?:
   const { ptr, size, offset } = extentOf(layout, data, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
-    return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+    return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, isInside: true });
   }
   const free = giveBack(null, release);
   const buffer = MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, owner: source, free });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true, isInside: true });
 }
 
 /** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
@@ -131,7 +132,7 @@ export function fromCudaArrayInterface(
       owner: source,
       free: giveBack(producer, release),
     });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true });
+  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true, isInside: true });
 }
 
 /** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */
@@ -145,6 +146,8 @@ function giveBack(producer: CudaStream | null, release?: () => void): Allocation
 /** The producer's stream; null if it asks for no order, or the consumer wants none. */
 function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
   if (stream === undefined || stream === null) return null;
+  const known = typeof stream === "bigint" && options.stream !== null ? device.knownStream(stream) : null;
+  if (known !== null) return known;
   const handle = toAddress(stream);
   if (handle === null) throw unusable(`stream is ${show(stream)}, expected null or a handle`);
   if (handle === 0n) {
@@ -192,11 +195,17 @@ function readInterface(source: unknown, name: InterfaceName): Described {
 }
 
 function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {
-  const extents = readNumbers("shape", shape, 0);
   const isDense = strides === undefined || strides === null;
+  if (Array.isArray(shape) && (isDense || (Array.isArray(strides) && strides.length === shape.length))) {
+    const known = findLayout(shape, isDense ? null : strides, shape.length, itemsize, itemsize);
+    if (known !== null) return known;
+  }
+  const extents = readNumbers("shape", shape, 0);
   const steps = isDense ? null : readNumbers("strides", strides, -Infinity);
   try {
-    return isDense ? new StridedLayout(extents, null, itemsize) : new StridedLayout(extents, steps, itemsize, inBytes);
+    const layout = new StridedLayout(extents, steps, itemsize, isDense ? undefined : inBytes);
+    rememberLayout(layout, !isDense);
+    return layout;
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);
   }
@@ -242,9 +251,8 @@ const memoryEnd = 1n << 64n;
 
 /** A 64-bit address or handle, or null if the value is none. */
 function toAddress(value: unknown): bigint | null {
-  if (typeof value !== "bigint" && !(typeof value === "number" && Number.isSafeInteger(value))) return null;
-  const address = BigInt(value);
-  return address >= 0n && address < memoryEnd ? address : null;
+  if (typeof value === "number" && Number.isSafeInteger(value)) return value < 0 ? null : BigInt(value);
+  return typeof value === "bigint" && value >= 0n && value < memoryEnd ? value : null;
 }
 
 function unusable(why: string, cause?: unknown): ExchangeError {

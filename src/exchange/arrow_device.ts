@@ -79,12 +79,22 @@ export function isArrowSource(source: unknown): source is ArrowSource {
     typeof source.__arrow_c_array__ === "function";
 }
 
-/** What becomes of the two structs of an export. */
+/** A struct of an export. */
+export interface ArrowHolder extends LiveExport {
+  /** Where it is. */
+  readonly address: bigint;
+  /** Releases it as a consumer would, unless it is released or moved. */
+  release(): void;
+}
+
+/** The two structs of an export. */
 export interface ArrowHolders {
+  /** What the array is. */
+  readonly field: ArrowField;
   /** The ArrowDeviceArray, and all that is in it. */
-  readonly array: LiveExport & { readonly address: bigint };
+  readonly array: ArrowHolder;
   /** The ArrowSchema, and all that is in it. */
-  readonly schema: LiveExport & { readonly address: bigint };
+  readonly schema: ArrowHolder;
 }
 
 /**
@@ -93,22 +103,19 @@ export interface ArrowHolders {
  * release each once, or move its content out of it.
  */
 export class ArrowDeviceArray {
-  readonly #field: ArrowField | (() => ArrowField);
   readonly #holders: ArrowHolders;
   readonly #held: Untaken;
 
-  /** Wraps structs that a producer has made. A field may be made when somebody asks for it. */
-  constructor(field: ArrowField | (() => ArrowField), holders: ArrowHolders) {
-    this.#field = field;
+  /** Wraps structs that a producer has made. */
+  constructor(holders: ArrowHolders) {
     this.#holders = holders;
-    const { array: { address: array }, schema: { address: schema } } = holders;
-    this.#held = { array, schema, closed: false, isWatched: false };
+    this.#held = { holders, closed: false };
     untaken.watch(this, this.#held);
   }
 
   /** What the array is. */
   get field(): ArrowField {
-    return typeof this.#field === "function" ? this.#field() : this.#field;
+    return this.#holders.field;
   }
 
   /** Address of the `ArrowDeviceArray`, to look at. To pass it on to a consumer use {@linkcode ArrowDeviceArray.take}. */
@@ -125,8 +132,9 @@ export class ArrowDeviceArray {
 
   /** Whether the consumer has released the array, and every child that it has moved out; the memory is then the producer's again. */
   get released(): boolean {
-    this.#holders.schema.isReleased();
-    return this.#holders.array.isReleased();
+    const { array, schema } = this.#holders;
+    schema.isReleased();
+    return array.isReleased();
   }
 
   /**
@@ -137,10 +145,10 @@ export class ArrowDeviceArray {
    */
   take(): { readonly schema: bigint; readonly array: bigint } {
     this.#checkTaken();
-    const { schema, array } = this.#held;
     this.#held.closed = true;
-    untaken.unwatch(this, this.#held);
-    return { schema, array };
+    this.#held.holders = null; // the collector may keep this for long
+    const { schema, array } = this.#holders;
+    return { schema: schema.address, array: array.address };
   }
 
   /**
@@ -161,7 +169,9 @@ export class ArrowDeviceArray {
 
   /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
   close(): void {
-    if (!this.#held.closed) releaseBoth(this.take());
+    if (this.#held.closed) return;
+    this.take();
+    releaseBoth(this.#holders);
   }
 
   /** Releases both structs if no consumer has taken them over. */
@@ -180,22 +190,24 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
 
 /** An array on its way; it is closed when a consumer has taken it over. */
 interface Untaken extends Watched {
-  readonly schema: bigint;
-  readonly array: bigint;
+  holders: ArrowHolders | null;
+  closed: boolean;
 }
 
 /** Arrays that were dropped before anybody took them over are released all the same. */
-const untaken = new LateRegistry<Untaken>(releaseBoth);
+const untaken = new LateRegistry<Untaken>(({ holders }) => {
+  if (holders !== null) releaseBoth(holders);
+});
+
+function releaseBoth({ schema, array }: ArrowHolders): void {
+  schema.release();
+  array.release();
+}
 
 const releaseAt = {
   schema: layoutOf(ArrowSchema).offsets.release,
   array: layoutOf(ArrowArrayStruct).offsets.release,
 };
-
-function releaseBoth({ schema, array }: { readonly schema: bigint; readonly array: bigint }): void {
-  releaseSchema(schema);
-  releaseArray(array);
-}
 
 /** Calls the release callback of a schema, unless it is released or moved. */
 export function releaseSchema(address: bigint): void {

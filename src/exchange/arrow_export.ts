@@ -21,7 +21,7 @@ import { exportSchema } from "./arrow_schema_export.ts";
 import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
 import { ExchangeError } from "./error.ts";
 import { lookIfMany } from "./live_exports.ts";
-import { orderHost, orderReleases, recordReady } from "./order.ts";
+import { orderHost, recordReady, type ReleaseOrder } from "./order.ts";
 
 /**
  * Exports an array.
@@ -66,8 +66,9 @@ export function exportArrow(
       for (const unpin of unpins) unpin();
       releaseDevice?.();
     };
-    const tree = new ExportedTree(block.tree, root.node, { finish, order: () => orderReleases(held) });
-    return new ArrowDeviceArray(field, { array: tree, schema });
+    const order = (order: ReleaseOrder) => [...held].every((buffer) => order.add(buffer));
+    const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });
+    return new ArrowDeviceArray({ field, array: tree, schema });
   } catch (error) {
     for (const one of undo) one();
     throw error;

@@ -17,7 +17,7 @@ export function exportSchema(field: ArrowField): ExportedTree {
   const root = plan(field, block);
   block.allocate();
   root.write();
-  return new ExportedTree(block.tree, root.node, nobody);
+  return new ExportedTree(block.address(root.node.struct), block.tree, root.node, nobody);
 }
 
 interface Planned {

@@ -26,7 +26,7 @@ import { Block } from "./arrow_tree.ts";
 import { type ArrowField, equalTypes } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
-import { addExport, type Listed, removeExport } from "./live_exports.ts";
+import { addExport, type Listed, lookAt } from "./live_exports.ts";
 
 /** Options of {@linkcode exportArrowStream}. */
 export interface ExportStreamOptions {
@@ -101,7 +101,6 @@ class LiveStream implements Listed {
   readonly #state: number;
   readonly #callback: bigint;
   readonly #itemBytes: number;
-  #finished = false;
 
   constructor(block: Block, stream: number, state: number, isDevice: boolean) {
     this.address = block.address(stream);
@@ -118,18 +117,25 @@ class LiveStream implements Listed {
     callRelease(this.#callback, this.address);
   }
 
-  /** Looks whether the consumer has released the stream, and if so releases what it has not taken from it. */
   isReleased(): boolean {
-    if (this.#finished || Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) === 0) {
-      return this.#finished;
-    }
-    this.#finished = true;
-    removeExport(this);
+    return lookAt(this);
+  }
+
+  isLetGo(): boolean {
+    return Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) !== 0;
+  }
+
+  /** Its arrays see to their own order. */
+  order(): boolean {
+    return true;
+  }
+
+  /** Releases what the consumer has not taken from the stream. */
+  finish(): void {
     const { next_array, end_of_arrays, next_schema, end_of_schemas } = this.#block.at(StreamState, this.#state);
     for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);
     for (let at = next_schema; at < end_of_schemas; at += BigInt(schemaBytes)) releaseSchema(at);
     this.#block.free();
-    return true;
   }
 }
 

@@ -14,7 +14,10 @@ import { allocate } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { layoutOf, littleEndian, roundUp, struct, type StructView } from "../ffi/struct.ts";
-import { addExport, type Listed, removeExport } from "./live_exports.ts";
+import { releaseThunks } from "../ffi/release_thunk.ts";
+import { callRelease } from "./call_release.ts";
+import { addExport, type Listed, lookAt } from "./live_exports.ts";
+import type { ReleaseOrder } from "./order.ts";
 
 /** One block of C memory: reserved piece by piece, then allocated, then written. */
 export class Block {
@@ -84,7 +87,7 @@ export class Block {
 
   /** The allocated block as the memory of a tree. */
   get tree(): TreeMemory {
-    return { address: this.#address, words: new Int32Array(this.memory), free: () => this.free() };
+    return { words: new Int32Array(this.memory), free: () => this.free() };
   }
 
   /** Frees the block. */
@@ -109,8 +112,6 @@ const releaseAt = {
 
 /** The memory of a tree. */
 export interface TreeMemory {
-  /** Where it begins. */
-  readonly address: bigint;
   /** All of it. */
   readonly words: Int32Array<ArrayBuffer>;
   /** Gives it back. */
@@ -120,7 +121,7 @@ export interface TreeMemory {
 /** Whom an exported tree is of. */
 export interface TreeOwner {
   /** Orders what comes after the consumers, when they have let go, or says that it cannot be done now. */
-  order(): boolean;
+  order(order: ReleaseOrder): boolean;
   /** Called once, when no consumer has any part of the tree any more and its memory was given back. */
   finish(): void;
 }
@@ -130,42 +131,55 @@ export const nobody: TreeOwner = { order: () => true, finish: () => {} };
 
 /** A tree that is out. */
 export class ExportedTree implements Listed {
-  /** Where it is in the list of live exports. */
   place = -1;
   /** Address of the base struct. */
   readonly address: bigint;
   readonly #memory: TreeMemory;
   readonly #root: TreeNode;
   readonly #owner: TreeOwner;
-  #finished = false;
 
-  /** Writes nothing: the tree lies in its memory already. */
-  constructor(memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
-    this.address = root.struct === 0 ? memory.address : memory.address + BigInt(root.struct);
+  /** Writes nothing: the tree lies in its memory already, with the base struct at this address. */
+  constructor(address: bigint, memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
+    this.address = address;
     this.#memory = memory;
     this.#root = root;
     this.#owner = owner;
     addExport(this);
   }
 
-  /** Looks whether consumers have released every part, and if so gives the memory back, once. */
+  /** Calls the base struct's release callback, unless the struct is released or moved. */
+  release(): void {
+    if (this.place < 0 || !hasRelease(this.#memory.words, this.#root)) return;
+    callRelease(releaseThunks().address[this.#root.kind], this.address);
+  }
+
   isReleased(): boolean {
-    if (!this.#finished && !isAlive(this.#memory.words, this.#root, true) && this.#owner.order()) {
-      this.#finished = true;
-      removeExport(this);
-      this.#memory.free();
-      this.#owner.finish();
-    }
-    return this.#finished;
+    return lookAt(this);
+  }
+
+  isLetGo(): boolean {
+    return !isAlive(this.#memory.words, this.#root, true);
+  }
+
+  order(order: ReleaseOrder): boolean {
+    return this.#owner.order(order);
+  }
+
+  finish(): void {
+    this.#memory.free();
+    this.#owner.finish();
   }
 }
 
 function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, isHeld: boolean): boolean {
-  // Atomics: what the releasing thread has done to the tree before is seen once its count is.
-  const isOver = Atomics.load(words, node.counter / 4) > 0;
-  const release = (node.struct + releaseAt[node.kind]) / 4;
-  const wasMoved = Atomics.load(words, release) === 0 && Atomics.load(words, release + 1) === 0;
-  if (!isOver && (isHeld || wasMoved)) return true;
+  // Atomic: what the releasing thread has done to the tree before, `release` too, is seen once its count is.
+  if (Atomics.load(words, node.counter / 4) === 0 && (isHeld || !hasRelease(words, node))) return true;
   for (const child of node.inner) if (isAlive(words, child, false)) return true;
   return false;
+}
+
+/** Whether a struct's `release` is not NULL: it is neither released nor moved. */
+function hasRelease(words: Int32Array<ArrayBuffer>, { struct, kind }: TreeNode): boolean {
+  const at = (struct + releaseAt[kind]) / 4;
+  return words[at] !== 0 || words[at + 1] !== 0;
 }

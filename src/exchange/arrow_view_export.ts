@@ -16,42 +16,54 @@ import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
 import { cString } from "../ffi/text.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowDeviceArray } from "./arrow_device.ts";
+import { ArrowDeviceArray, type ArrowHolders } from "./arrow_device.ts";
 import { onHost, type Place, placeOfBuffer } from "./arrow_export.ts";
 import { Block, ExportedTree, nobody, type TreeMemory, type TreeNode, type TreeOwner } from "./arrow_tree.ts";
 import { type ArrowField, arrowField } from "./arrow_type.ts";
 import { lookIfMany } from "./live_exports.ts";
-import { orderRelease } from "./order.ts";
+import type { ReleaseOrder } from "./order.ts";
 
-/** A tree of structs with places for what is not the same in all of its kind; all offsets are from its beginning. */
-interface Plan {
-  readonly block: Block;
+/** A tree of structs with places for what is not the same in all of its kind; all offsets are from the block's beginning. */
+interface TreePlan {
   readonly root: TreeNode;
   /** By axis: where an array's length is, or the digits of a list's size in its format. */
   readonly axes: readonly number[];
-  /** Of an array: where the address of the elements is. */
+  /** Writes what is the same in all of its kind. */
+  readonly write: () => void;
+}
+
+/** The trees of an array and of its schema in one block. */
+interface Plan {
+  readonly block: Block;
+  readonly array: TreePlan;
+  readonly schema: TreePlan;
+  /** Where the address of the elements is. */
   readonly data: number;
-  /** Of an array: where the handle of the event is. */
+  /** Where the handle of the event is. */
   readonly event: number;
 }
 
-/** One piece of memory with a tree in it. */
+/** One piece of memory with both trees in it. */
 class TreePiece {
   readonly plan: Plan;
   readonly bytes: DataView<ArrayBuffer>;
   readonly words: Int32Array<ArrayBuffer>;
+  /** Where the schema's base struct is; the array's is at the beginning. */
+  readonly schemaAddress: bigint;
+  /** Where the handle of the event is. */
   readonly eventAddress: bigint;
   readonly #live: Uint8Array<ArrayBuffer>;
   readonly #fresh: Uint8Array<ArrayBuffer>;
 
-  constructor(makePlan: () => Plan & { readonly write: () => void }, address: bigint, bytes: DataView<ArrayBuffer>) {
+  constructor(plan: Plan, address: bigint, bytes: DataView<ArrayBuffer>) {
     const fresh = new ArrayBuffer(bytes.byteLength);
-    const { write, ...plan } = makePlan();
     plan.block.place(address, fresh);
-    write();
+    plan.array.write();
+    plan.schema.write();
     this.plan = plan;
     this.bytes = bytes;
     this.words = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+    this.schemaAddress = address + BigInt(plan.schema.root.struct);
     this.eventAddress = address + BigInt(plan.event);
     this.#live = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#fresh = new Uint8Array(fresh);
@@ -63,64 +75,29 @@ class TreePiece {
   }
 }
 
-/** Pieces with the same tree. */
-class TreePool {
-  readonly #pool: SlabPool<TreePiece>;
-
-  constructor(makePlan: () => Plan & { readonly write: () => void }) {
-    this.#pool = new SlabPool(makePlan().block.size, (address, bytes) => new TreePiece(makePlan, address, bytes));
-  }
-
-  take(): TakenTree {
-    const slot = this.#pool.take();
-    slot.content.restore();
-    return new TakenTree(this.#pool, slot);
-  }
-}
-
-/** A piece that is out. */
-class TakenTree implements TreeMemory {
-  readonly #pool: SlabPool<TreePiece>;
-  readonly #slot: Slot<TreePiece>;
-  readonly address: bigint;
-  readonly piece: TreePiece;
-
-  constructor(pool: SlabPool<TreePiece>, slot: Slot<TreePiece>) {
-    this.#pool = pool;
-    this.#slot = slot;
-    this.address = slot.address;
-    this.piece = slot.content;
-  }
-
-  get words(): Int32Array<ArrayBuffer> {
-    return this.piece.words;
-  }
-
-  free(): void {
-    this.#pool.give(this.#slot);
-  }
-}
-
 const arrayAt = layoutOf(ArrowArrayStruct).offsets;
 const deviceAt = layoutOf(ArrowDeviceStruct).offsets;
 
-/** The arrays of a view with so many axes: a fixed-size list for each but the last, and the numbers. */
-function planArray(axes: number): Plan & { readonly write: () => void } {
+/** The structs of a view with so many axes and elements of a format. */
+function planView(format: string, axes: number): Plan {
   const block = new Block();
+  const array = planArray(block, axes);
+  return { block, array, data: array.data, event: block.reserve(8), schema: planSchema(block, format, axes) };
+}
+
+/** The arrays: a fixed-size list for each axis but the last, and the numbers. */
+function planArray(block: Block, axes: number): TreePlan & Pick<Plan, "data"> {
   const levels = Array.from({ length: axes }, (_, axis) => ({
     struct: block.struct(axis === 0 ? ArrowDeviceStruct : ArrowArrayStruct), // the device's begins with the base struct
     counter: block.reserve(8),
     buffers: block.reserve(axis === axes - 1 ? 16 : 8),
     child: block.reserve(axis === axes - 1 ? 0 : 8),
   }));
-  const event = block.reserve(8);
   const last = levels.at(-1)?.buffers ?? 0;
   return {
-    block,
     root: nest(levels, "ArrowArray"),
     axes: levels.map(({ struct }) => struct + arrayAt.length),
     data: last + 8,
-    event,
     write() {
       levels.forEach(({ struct, counter, buffers, child }, axis) => {
         const inner = levels[axis + 1];
@@ -141,9 +118,8 @@ function planArray(axes: number): Plan & { readonly write: () => void } {
 /** Room for the digits of an extent, of which Arrow's lists allow 2^31 - 1. */
 const digits = 10;
 
-/** The schema of such a view, with elements of a format. */
-function planSchema(format: string, axes: number): Plan & { readonly write: () => void } {
-  const block = new Block();
+/** The schema. */
+function planSchema(block: Block, format: string, axes: number): TreePlan {
   const levels = Array.from({ length: axes }, (_, axis) => ({
     struct: block.struct(ArrowSchema),
     counter: block.reserve(8),
@@ -152,11 +128,8 @@ function planSchema(format: string, axes: number): Plan & { readonly write: () =
     child: block.reserve(axis === axes - 1 ? 0 : 8),
   }));
   return {
-    block,
     root: nest(levels, "ArrowSchema"),
     axes: levels.slice(0, -1).map(({ format }) => format + listFormat.length),
-    data: 0,
-    event: 0,
     write() {
       levels.forEach(({ struct, counter, format, name, child }, axis) => {
         const inner = levels[axis + 1];
@@ -194,8 +167,8 @@ function nest(
 /** Views of more axes go out as any other array does; so there are few kinds of trees. */
 const mostAxes = 4;
 
-const arrays: (TreePool | undefined)[] = [];
-const schemas = new Map<string, (TreePool | undefined)[]>();
+/** By format, and by how many axes there are. */
+const pools = new Map<string, (SlabPool<TreePiece> | undefined)[]>();
 
 /**
  * Exports a view of numbers in C order.
@@ -213,49 +186,81 @@ export function exportView(view: StridedMemoryView, where: "host" | "device"): A
   lookIfMany();
   const data = view.ptr;
   const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
-  const kept = new KeptMemory(buffer, where === "device");
-  try {
-    const array = (arrays[axes] ??= new TreePool(() => planArray(axes))).take();
-    const schema = schemaPool(format, axes).take();
-    writeArray(array.piece, shape, data, place, kept.ready);
-    writeSizes(schema.piece, shape);
-    const tree = new ExportedTree(array, array.piece.plan.root, kept);
-    const names = new ExportedTree(schema, schema.piece.plan.root, nobody);
-    return new ArrowDeviceArray(() => fieldOf(format, shape), { array: tree, schema: names });
-  } catch (error) {
-    kept.finish();
-    throw error;
-  }
+  return new ArrowDeviceArray(new ViewExport(poolOf(format, axes), format, buffer, shape, data, place, where));
 }
 
-function schemaPool(format: string, axes: number): TreePool {
-  let pools = schemas.get(format);
-  if (pools === undefined) schemas.set(format, pools = []);
-  return pools[axes] ??= new TreePool(() => planSchema(format, axes));
+function poolOf(format: string, axes: number): SlabPool<TreePiece> {
+  let byAxes = pools.get(format);
+  if (byAxes === undefined) pools.set(format, byAxes = []);
+  return byAxes[axes] ??= new SlabPool(
+    planView(format, axes).block.size,
+    (address, bytes) => new TreePiece(planView(format, axes), address, bytes),
+  );
 }
 
-/** The memory of a view that is out, and an event after what its home stream holds, if consumers have to wait for that. */
-class KeptMemory implements TreeOwner {
+/**
+ * A view that is out: its memory, and an event after what its home stream holds, if consumers have to wait for that, until
+ * they let go of the array; the structs until they let go of the schema, too.
+ */
+class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
+  readonly array: ExportedTree;
+  readonly schema: ExportedTree;
+  readonly #pool: SlabPool<TreePiece>;
+  readonly #slot: Slot<TreePiece>;
+  readonly #format: string;
+  readonly #shape: readonly number[];
   readonly #buffer: MemoryBuffer;
-  readonly ready: CudaEvent | null;
+  readonly #ready: CudaEvent | null;
+  #trees = 2;
 
-  constructor(buffer: MemoryBuffer, isOrdered: boolean) {
-    this.#buffer = buffer;
-    buffer.retain();
+  constructor(
+    pool: SlabPool<TreePiece>,
+    format: string,
+    buffer: MemoryBuffer,
+    shape: readonly number[],
+    data: bigint,
+    place: Place,
+    where: "host" | "device",
+  ) {
+    this.#pool = pool;
+    this.#slot = pool.take();
     try {
-      this.ready = isOrdered ? recordReady(buffer) : null;
+      this.#ready = where === "device" ? recordReady(buffer) : null;
     } catch (error) {
-      buffer.release();
+      pool.give(this.#slot);
       throw error;
     }
+    buffer.retain();
+    this.#format = format;
+    this.#shape = shape;
+    this.#buffer = buffer;
+    const piece = this.#slot.content;
+    piece.restore();
+    writeArray(piece, shape, data, place, this.#ready);
+    writeSizes(piece, shape);
+    const { array, schema } = piece.plan;
+    this.array = new ExportedTree(this.#slot.address, this, array.root, this);
+    this.schema = new ExportedTree(piece.schemaAddress, this, schema.root, nobody);
   }
 
-  order(): boolean {
-    return orderRelease(this.#buffer);
+  get field(): ArrowField {
+    return fieldOf(this.#format, this.#shape);
+  }
+
+  get words(): Int32Array<ArrayBuffer> {
+    return this.#slot.content.words;
+  }
+
+  free(): void {
+    if (--this.#trees === 0) this.#pool.give(this.#slot);
+  }
+
+  order(order: ReleaseOrder): boolean {
+    return order.add(this.#buffer);
   }
 
   finish(): void {
-    const { ready } = this;
+    const ready = this.#ready;
     if (ready !== null) {
       ready.device.giveEvent(ready);
       ready.device.release();
@@ -289,7 +294,7 @@ function writeArray(
   let length = 1;
   for (let axis = 0; axis < shape.length; axis++) {
     length *= shape[axis] ?? 0;
-    const at = plan.axes[axis] ?? 0;
+    const at = plan.array.axes[axis] ?? 0;
     bytes.setUint32(at, length >>> 0, littleEndian);
     bytes.setUint32(at + 4, Math.floor(length / 2 ** 32), littleEndian);
   }
@@ -305,7 +310,7 @@ function writeArray(
 function writeSizes({ plan, bytes }: TreePiece, shape: readonly number[]): void {
   for (let axis = 1; axis < shape.length; axis++) {
     const text = String(shape[axis]);
-    const at = plan.axes[axis - 1] ?? 0;
+    const at = plan.schema.axes[axis - 1] ?? 0;
     for (let i = 0; i < text.length; i++) bytes.setUint8(at + i, text.charCodeAt(i));
   }
 }

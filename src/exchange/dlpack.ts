@@ -84,7 +84,7 @@ export class DlpackTensor {
   constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: TensorHolder) {
     this.version = version;
     this.#holder = holder;
-    this.#held = { ptr, versioned: version !== null, closed: false, isWatched: false };
+    this.#held = { ptr, versioned: version !== null, closed: false };
     untaken.watch(this, this.#held);
   }
 
@@ -109,7 +109,6 @@ export class DlpackTensor {
   take(): bigint {
     const { ptr } = this;
     this.#held.closed = true;
-    untaken.unwatch(this, this.#held);
     return ptr;
   }
 
@@ -128,6 +127,7 @@ export class DlpackTensor {
 interface Untaken extends Watched {
   readonly ptr: bigint;
   readonly versioned: boolean;
+  closed: boolean;
 }
 
 /** Tensors that were dropped before anybody took them over are released all the same. */

@@ -12,15 +12,14 @@ import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } f
 import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
-import { addExport, type Listed, lookIfMany, removeExport } from "./live_exports.ts";
-import { consumerStream, orderConsumer, orderHost, orderRelease } from "./order.ts";
+import { addExport, type Listed, lookAt, lookIfMany } from "./live_exports.ts";
+import { consumerStream, orderConsumer, orderHost, type ReleaseOrder } from "./order.ts";
 
 /** A tensor that is out. */
 class Export implements TensorHolder, Listed {
   place = -1;
   readonly #buffer: MemoryBuffer;
   readonly #tensor: LentTensor;
-  #finished = false;
 
   constructor(buffer: MemoryBuffer, content: TensorContent) {
     this.#buffer = buffer;
@@ -34,15 +33,21 @@ class Export implements TensorHolder, Listed {
     return this.#tensor.address;
   }
 
-  /** Looks whether the consumer has released, and if so gives the memory back: in order, once, and when that can be done. */
   isReleased(): boolean {
-    if (!this.#finished && this.#tensor.isReleased && orderRelease(this.#buffer)) {
-      this.#finished = true;
-      removeExport(this);
-      this.#tensor.free();
-      this.#buffer.release();
-    }
-    return this.#finished;
+    return lookAt(this);
+  }
+
+  isLetGo(): boolean {
+    return this.#tensor.isReleased;
+  }
+
+  order(order: ReleaseOrder): boolean {
+    return order.add(this.#buffer);
+  }
+
+  finish(): void {
+    this.#tensor.free();
+    this.#buffer.release();
   }
 }
 

@@ -10,7 +10,7 @@ import {
   DLPACK_MINOR_VERSION,
 } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { DType, StridedLayout } from "../layout/mod.ts";
+import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import {
@@ -22,9 +22,10 @@ import {
   type ToDlpackOptions,
 } from "./dlpack.ts";
 import { callRelease } from "./call_release.ts";
-import { misaligned, readInt64s, readTensor, type TensorFields } from "./dlpack_struct.ts";
+import { misaligned, readNumbers, readTensor, type TensorFields } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
+import { findLayout, rememberLayout } from "./known_layouts.ts";
 import { orderGiveBack } from "./order.ts";
 
 /**
@@ -141,6 +142,7 @@ function take(
     dtype,
     readonly: (fields.flags & readOnly) !== 0,
     ownsBuffer: true,
+    isInside: true,
   });
 }
 
@@ -170,12 +172,25 @@ function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
   }
 }
 
-function readLayout(fields: TensorFields, dtype: DType): StridedLayout {
+/** Extents and strides of a tensor, until they are looked up: in arrays of their own, which are made once. */
+const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);
+const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
+
+function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
   const { ndim } = fields;
-  const shape = readInt64s(fields.shape, ndim);
-  const strides = ndim > 0 && fields.strides === 0n ? null : readInt64s(fields.strides, ndim);
+  readNumbers(fields, extents, steps);
+  const strides = fields.hasStrides ? steps : null;
+  const known = findLayout(extents, strides, ndim, itemsize, 1);
+  if (known !== null) return known;
   try {
-    return new StridedLayout(shape, strides, dtype.itemsize); // which takes no number that was rounded
+    // Which takes no number that was rounded.
+    const layout = new StridedLayout(
+      extents.slice(0, ndim),
+      strides === null ? null : strides.slice(0, ndim),
+      itemsize,
+    );
+    rememberLayout(layout, strides !== null);
+    return layout;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });

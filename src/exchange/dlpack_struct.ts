@@ -13,7 +13,7 @@ import {
   DLPackVersion,
   DLTensor,
 } from "../../bindings/dlpack.ts";
-import { peek } from "../ffi/peek.ts";
+import { peek, peekBytes } from "../ffi/peek.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
@@ -41,8 +41,12 @@ export interface TensorFields {
   readonly lanes: number;
   /** 0n where there are no axes. */
   readonly shape: bigint;
-  /** 0n where there are no axes, or the producer left out row-major strides. */
+  /** Whether there are strides, or no axes: a producer may leave out row-major strides. */
+  readonly hasStrides: boolean;
+  /** 0n where there are none, and where `stridesBehind` says it. */
   readonly strides: bigint;
+  /** Bytes from the shape to strides that are to be read with it; 0 where there are none such. */
+  readonly stridesBehind: number;
   readonly byteOffset: bigint;
 }
 
@@ -54,11 +58,18 @@ export interface TensorFields {
  */
 export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
   if (!isVersioned) return readFields(peek(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
-  checkVersion(peek(ptr, versionBytes));
+  // Of another version, nothing is known to lie behind the flags; but a page is there as a whole.
+  if ((ptr & offsetInPage) > lastWhole) checkVersion(peek(ptr, versionBytes));
   const bytes = peek(ptr, versioned.size);
+  checkVersion(bytes);
   const flags = bytes.getUint32(versioned.offsets.flags, littleEndian);
   return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
 }
+
+/** Where in a page an address is. Pages are at least so large: if an address can be read, so can all that is in its page. */
+const offsetInPage = 4095n;
+/** The last place in a page at which a struct is in it as a whole. */
+const lastWhole = 4096n - BigInt(versioned.size);
 
 function checkVersion(bytes: DataView): void {
   const major = bytes.getUint32(versionAt.major, littleEndian);
@@ -71,8 +82,9 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
   const dtype = from + at.dtype;
   const offset = from + at.byte_offset;
   const ndim = bytes.getInt32(from + at.ndim, littleEndian);
-  const hasStrides = !isNull(bytes, from + at.strides);
+  const hasStrides = ndim === 0 || !isNull(bytes, from + at.strides);
   checkPointers(bytes, from, ndim, hasStrides);
+  const behind = hasStrides ? stridesBehind(bytes, from, ndim) : 0;
   return {
     flags,
     deleter: bytes.getBigUint64(deleterAt, littleEndian),
@@ -84,9 +96,23 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
     bits: bytes.getUint8(dtype + dtypeAt.bits),
     lanes: bytes.getUint16(dtype + dtypeAt.lanes, littleEndian),
     shape: ndim === 0 ? 0n : bytes.getBigUint64(from + at.shape, littleEndian),
-    strides: ndim === 0 || !hasStrides ? 0n : bytes.getBigUint64(from + at.strides, littleEndian),
+    hasStrides,
+    strides: ndim === 0 || !hasStrides || behind > 0 ? 0n : bytes.getBigUint64(from + at.strides, littleEndian),
+    stridesBehind: behind,
     byteOffset: isNull(bytes, offset) ? 0n : bytes.getBigUint64(offset, littleEndian),
   };
+}
+
+/**
+ * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two places
+ * less than a page apart is in the page of one of them.
+ */
+function stridesBehind(bytes: DataView, from: number, ndim: number): number {
+  const shapeAt = from + at.shape;
+  const stridesAt = from + at.strides;
+  if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;
+  const behind = bytes.getInt32(stridesAt, littleEndian) - bytes.getInt32(shapeAt, littleEndian) | 0;
+  return behind > 0 && behind + 8 * ndim <= peekBytes ? behind : 0;
 }
 
 /** Whether eight bytes are 0. Making a bigint to see that takes longer. */
@@ -115,21 +141,23 @@ export function misaligned(name: string, address: bigint): ExchangeError {
   return new ExchangeError(`Cannot import a DLPack tensor: its ${name} is ${address}, expected a multiple of 8`);
 }
 
-/**
- * Reads `int64_t` values, of which there are at most {@linkcode MAX_NDIM}. Beyond 2^53 they are rounded.
- *
- * Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array.
- */
-export function readInt64s(address: bigint, count: number): number[] {
-  if (count === 0) return [];
-  const bytes = peek(address, count * 8);
-  const values: number[] = [];
+/** Reads extents into an array, and strides, where there are any, into another one. Beyond 2^53 they are rounded. */
+export function readNumbers(fields: TensorFields, extents: number[], steps: number[]): void {
+  const { ndim, shape, strides, stridesBehind } = fields;
+  if (ndim === 0) return;
+  const bytes = peek(shape, stridesBehind + 8 * ndim);
+  readInt64s(bytes, 0, ndim, extents);
+  if (stridesBehind > 0) readInt64s(bytes, stridesBehind, ndim, steps);
+  else if (strides !== 0n) readInt64s(peek(strides, 8 * ndim), 0, ndim, steps);
+}
+
+/** Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array. */
+function readInt64s(bytes: DataView, from: number, count: number, values: number[]): void {
   for (let i = 0; i < count; i++) {
-    const low = bytes.getInt32(i * 8, littleEndian);
-    const high = bytes.getInt32(i * 8 + 4, littleEndian);
-    values.push(high === low >> 31 ? low : high * 2 ** 32 + (low >>> 0));
+    const low = bytes.getInt32(from + i * 8, littleEndian);
+    const high = bytes.getInt32(from + i * 8 + 4, littleEndian);
+    values[i] = high === low >> 31 ? low : high * 2 ** 32 + (low >>> 0);
   }
-  return values;
 }
 
 /** What a struct is to say. */

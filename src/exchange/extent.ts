@@ -36,10 +36,10 @@ export function extentOf(layout: StridedLayout, data: bigint, what: string): Ext
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
   }
   const [min, max] = layout.offsetBounds;
-  const before = 0 - wholeBytes(min, layout.itemsize);
+  const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);
   const size = before - wholeBytes(-max - 1, layout.itemsize);
   const ptr = before === 0 ? data : data - BigInt(before);
-  if (ptr <= 0n || (data > farEnough && ptr + BigInt(size) > memoryEnd)) {
+  if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > memoryEnd)) {
     throw new ExchangeError(
       `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
     );

@@ -6,6 +6,7 @@
 import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { onReclaim } from "../memory/reclaim.ts";
+import { ReleaseOrder } from "./order.ts";
 
 /** Something that a consumer has, or will have. */
 export interface LiveExport {
@@ -13,10 +14,19 @@ export interface LiveExport {
   isReleased(): boolean;
 }
 
-/** What is on the list knows where it is there, so that taking it off costs next to nothing. */
+/** What is on the list, and how it ends. */
 export interface Listed extends LiveExport {
-  /** Its place in the list, which is nobody else's business; -1 before it has one. */
+  /** Its place in the list, so that taking it off costs next to nothing; -1 before it has one, and afterwards. */
   place: number;
+
+  /** Whether consumers have let go of all of it. Changes nothing. */
+  isLetGo(): boolean;
+
+  /** Makes what comes next to its memory wait for its consumers' work. @returns false if that cannot be done now */
+  order(order: ReleaseOrder): boolean;
+
+  /** Gives its memory back. Called once. */
+  finish(): void;
 }
 
 /** Being here keeps an export's memory alive. */
@@ -26,6 +36,24 @@ const live: Listed[] = [];
 export function addExport(one: Listed): void {
   one.place = live.push(one) - 1;
   if (!isWatched) watchEnd();
+}
+
+/** Looks at one export, for its `isReleased`. */
+export function lookAt(one: Listed): boolean {
+  if (one.place >= 0 && one.isLetGo()) end(one, new ReleaseOrder());
+  return one.place < 0;
+}
+
+/** Ends what consumers had let go of before the first wait was ordered. */
+function end(one: Listed, order: ReleaseOrder): void {
+  if (one.place < 0 || !one.order(order)) return;
+  const last = live.pop();
+  if (last !== undefined && last !== one) { // the last one gets its place
+    live[one.place] = last;
+    last.place = one.place;
+  }
+  one.place = -1;
+  one.finish();
 }
 
 /** Whether somebody will say at the end what is out, if anybody wants to know. */
@@ -41,14 +69,6 @@ function watchEnd(): void {
   });
 }
 
-/** Takes an export that was released off the list: the last one gets its place. */
-export function removeExport(one: Listed): void {
-  const last = live.pop();
-  if (last === undefined || last === one) return;
-  live[one.place] = last;
-  last.place = one.place;
-}
-
 /**
  * Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too.
  * All are looked at, even if one fails, which stays: the first error comes last.
@@ -60,10 +80,14 @@ function look(): void {
   do {
     errors = [];
     before = live.length;
-    // From the end: whoever leaves the list gets its place filled by one that was looked at already.
-    for (let at = before - 1; at >= 0; at--) {
+    // First all that consumers have let go of, then the waits, which these share: another thread may let go meanwhile, after
+    // work that such a wait is too early for.
+    const gone: Listed[] = [];
+    for (const one of live) if (one.isLetGo()) gone.push(one);
+    const order = new ReleaseOrder();
+    for (const one of gone) {
       try {
-        live[at]?.isReleased();
+        end(one, order);
       } catch (error) {
         errors.push(error);
       }

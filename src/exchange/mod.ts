@@ -51,6 +51,7 @@ export { ArrowArray, type ArrowArrayParts } from "./arrow_array.ts";
 export {
   ArrowDeviceArray,
   type ArrowDeviceSource,
+  type ArrowHolder,
   type ArrowHolders,
   type ArrowPointers,
   type ArrowSource,

@@ -8,7 +8,7 @@ import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
-import { CudaStream } from "../cuda/stream.ts";
+import type { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
 /**
@@ -40,40 +40,47 @@ export function orderBack(consumer: CudaStream, producer: CudaStream): void {
 }
 
 /**
- * After a consumer on an unknown stream has released: makes the home stream wait for all the work that is enqueued at
- * this moment in the contexts of all devices that can reach the memory, the consumer's included, so that whatever the
+ * What is ordered after consumers on unknown streams have released: the home stream waits for all the work that is enqueued
+ * at this moment in the contexts of all devices that can reach the memory, the consumers' included, so that whatever the
  * home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is older than
  * CUDA 12.5 and cannot do it. In a lost context there is nothing left to wait for.
  *
- * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture
+ * Each home stream waits once for each device, however many buffers are ordered: so all of them must have been released
+ * before the first is.
  */
-export function orderRelease(buffer: MemoryBuffer): boolean {
-  const { stream } = buffer;
-  if (stream === null) return true;
-  if (isCapturing(stream.device.driver)) return false;
-  const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
-  waitForContext(stream, owner);
-  for (const peer of owner.siblings) if (mayHaveUsed(peer, buffer, owner)) waitForContext(stream, peer);
-  return true;
+export class ReleaseOrder {
+  /** Which devices each home stream waits for. */
+  #waits: Map<CudaStream, Set<CudaDevice>> | undefined;
+
+  /**
+   * Orders what comes after a buffer's consumers.
+   *
+   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture
+   */
+  add(buffer: MemoryBuffer): boolean {
+    const { stream } = buffer;
+    if (stream === null) return true;
+    if (isCapturing(stream.device.driver)) return false;
+    const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
+    const waits = this.#waitsOf(stream);
+    if (!waits.has(owner)) wait(stream, owner, waits);
+    for (const peer of owner.siblings) {
+      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner)) wait(stream, peer, waits);
+    }
+    return true;
+  }
+
+  #waitsOf(stream: CudaStream): Set<CudaDevice> {
+    this.#waits ??= new Map();
+    let waits = this.#waits.get(stream);
+    if (waits === undefined) this.#waits.set(stream, waits = new Set());
+    return waits;
+  }
 }
 
-/** As {@linkcode orderRelease} for the buffers of one consumer: each home stream waits once for each device. */
-export function orderReleases(buffers: Iterable<MemoryBuffer>): boolean {
-  const users = new Map<CudaStream, Set<CudaDevice>>();
-  for (const buffer of buffers) {
-    const { stream } = buffer;
-    if (stream === null) continue;
-    if (isCapturing(stream.device.driver)) return false;
-    const known = users.get(stream) ?? new Set<CudaDevice>();
-    users.set(stream, known);
-    const owner = buffer.device ?? stream.device;
-    known.add(owner);
-    for (const peer of owner.siblings) if (mayHaveUsed(peer, buffer, owner)) known.add(peer);
-  }
-  for (const [stream, devices] of users) {
-    for (const device of devices) waitForContext(stream, device);
-  }
-  return true;
+function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): void {
+  waitForContext(stream, device);
+  waits.add(device);
 }
 
 /**
@@ -162,7 +169,7 @@ export function orderGiveBack(stream: CudaStream): void {
 export function consumerStream(device: CudaDevice, stream: CudaStream | bigint): CudaStream {
   if (typeof stream !== "bigint") return stream;
   if (stream === CU_STREAM_LEGACY) return device.defaultStream;
-  return stream === CU_STREAM_PER_THREAD ? device.perThreadStream : CudaStream.fromHandle(device, stream);
+  return stream === CU_STREAM_PER_THREAD ? device.perThreadStream : device.foreignStream(stream);
 }
 
 /**

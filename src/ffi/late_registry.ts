@@ -7,9 +7,7 @@
 /** What outlives a watched object: it must not lead back to it, or it would never be collected. */
 export interface Watched {
   /** Whether the object's user has finished with it: nobody need be told. */
-  closed: boolean;
-  /** Whether the collector knows of it. */
-  isWatched: boolean;
+  readonly closed: boolean;
 }
 
 /** How many objects the collector is told of together. */
@@ -17,7 +15,10 @@ const enoughYoung = 64;
 
 /**
  * A FinalizationRegistry that hears of an object at the end of the turn of the event loop in which it was made. Most
- * objects are closed by then, and telling the collector costs as much as all else that is done for them.
+ * objects are closed by then, and telling the collector costs as much as much else that is done for them.
+ *
+ * What is closed later is not taken back from the collector: it is told of in the end and found closed. To take something
+ * back it would have to be registered under a token, which makes each registration take three to ten times as long.
  */
 export class LateRegistry<Held extends Watched> {
   readonly #registry: FinalizationRegistry<Held>;
@@ -28,10 +29,12 @@ export class LateRegistry<Held extends Watched> {
 
   /** @param collected called for what was held for an object that is gone and was not closed */
   constructor(collected: (held: Held) => void) {
-    this.#registry = new FinalizationRegistry(collected);
+    this.#registry = new FinalizationRegistry((held) => {
+      if (!held.closed) collected(held);
+    });
   }
 
-  /** Watches an object until it is closed. */
+  /** Watches an object until it is closed: `held.closed` is true then. */
   watch(object: WeakKey, held: Held): void {
     this.#held.push(held);
     const young = this.#young.push(object);
@@ -39,17 +42,10 @@ export class LateRegistry<Held extends Watched> {
     if (young === enoughYoung) this.#tellAll();
   }
 
-  /** Says that an object is closed: `held.closed` is true by then. */
-  unwatch(object: WeakKey, held: Held): void {
-    if (held.isWatched) this.#registry.unregister(object);
-  }
-
   #tellAll(): void {
     this.#young.forEach((object, i) => {
       const held = this.#held[i];
-      if (held === undefined || held.closed) return;
-      held.isWatched = true;
-      this.#registry.register(object, held, object);
+      if (held !== undefined && !held.closed) this.#registry.register(object, held);
     });
     this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
     this.#held.length = 0;

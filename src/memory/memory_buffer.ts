@@ -91,6 +91,8 @@ interface Holding extends Watched {
   owner: unknown;
   /** Exports that still use the memory. */
   pins: number;
+  /** Whether the buffer is closed, or was collected. */
+  closed: boolean;
 }
 
 /**
@@ -98,7 +100,7 @@ interface Holding extends Watched {
  * lead back to them, or they would never be collected.
  */
 const forgotten = new LateRegistry<Holding>((holding) => {
-  if (ffiPort().env("CAUSEWAY_LEAKS") === "1" && !holding.closed) {
+  if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
   }
   holding.closed = true;
@@ -181,7 +183,7 @@ export class MemoryBuffer {
     stream?.retain();
     const driver = device?.driver ?? null;
     const retained = null;
-    this.#holding = { ptr, size, free, driver, retained, stream, owner, pins: 0, closed: false, isWatched: false };
+    this.#holding = { ptr, size, free, driver, retained, stream, owner, pins: 0, closed: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
@@ -467,7 +469,6 @@ export class MemoryBuffer {
     this.#holding.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
-    forgotten.unwatch(this, this.#holding);
     const { driver, ptr } = this.#holding;
     if (driver !== null) checkOf(driver)?.letGo(ptr); // an export may keep it, or work that is under way
     freeIfUnused(this.#holding);

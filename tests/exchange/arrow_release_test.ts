@@ -120,6 +120,34 @@ test("exactly one consumer takes an export, and what nobody took is released", (
   assertEquals([exported.released, liveExports()], [true, before]);
 });
 
+test("closing an export leaves alone what somebody who only looked has moved out of it, or released", () => {
+  const view = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
+  using array = ArrowArray.from(view); // which is an export, too
+  const before = liveExports();
+  for (const one of [view, array]) {
+    using arena = new NativeArena();
+    const moved = { schema: arena.bytes(72).address, array: arena.bytes(80).address };
+    const exported = one.toArrowDevice();
+    moveRaw(moved.schema, exported.schemaPtr, "schema");
+    moveRaw(moved.array, exported.ptr, "array");
+    exported.close();
+    assertEquals(liveExports(), before + 2);
+    releaseRaw(moved.schema, "schema");
+    releaseRaw(moved.array, "array");
+    assertEquals(liveExports(), before);
+
+    const over = one.toArrowDevice();
+    releaseRaw(over.schemaPtr, "schema");
+    releaseRaw(over.ptr, "array");
+    assertEquals(liveExports(), before);
+    const others = Array.from({ length: 200 }, () => one.toArrowDevice()); // one of them has its memory
+    over.close();
+    assertEquals(liveExports(), before + 400);
+    for (const other of others) other.close();
+    assertEquals(liveExports(), before);
+  }
+});
+
 test("a producer may return the addresses of structs of its own, which are released once", () => {
   const before = liveExports();
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));

@@ -17,10 +17,9 @@ import {
   orderBack,
   orderConsumer,
   orderGiveBack,
-  orderRelease,
-  orderReleases,
   orderStreams,
   recordReady,
+  ReleaseOrder,
 } from "../../src/exchange/order.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
@@ -74,7 +73,7 @@ test("after a release the home stream comes after whatever any stream of the con
       assert(home !== undefined);
       using buffer = (kind === "device" ? device.memory : pinned).allocate(8, { stream: home });
       for (const lane of [1, 2, 3]) work(lane);
-      orderRelease(buffer);
+      new ReleaseOrder().add(buffer);
       // A driver older than CUDA 12.5 cannot do it without the host.
       assertEquals([waits(), simulated.live.events], [driverVersion < 12050 ? [0, 1, 0] : [0, 0, 0], 1]);
       home.synchronize();
@@ -124,8 +123,9 @@ test("a release comes after the work of every device that can reach the memory, 
         const contexts = simulated?.live.contexts;
         for (const device of cuda.devices) if (device.isActive) device.giveEvent(device.takeEvent()); // one for each context
         using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // which no peer can reach
-        if (isAlone) orderRelease(buffer);
-        else orderReleases([other, buffer]);
+        const order = new ReleaseOrder();
+        if (!isAlone) order.add(other);
+        order.add(buffer);
         assertEquals([simulated?.live.contexts, simulated?.live.events], [contexts, contexts]);
         if (!isOld) assertEquals(simulated?.calls("cuCtxSynchronize"), 0, "the host waits for nobody");
         home.synchronize();
@@ -151,7 +151,7 @@ test("memory without a home needs no order when it is released", () => {
   const { pinned, simulated } = setUp();
   using buffer = pinned.allocate(8);
   const before = simulated.calls("cuCtxRecordEvent");
-  orderRelease(buffer);
+  new ReleaseOrder().add(buffer);
   assertEquals(simulated.calls("cuCtxRecordEvent"), before);
 });
 
@@ -223,7 +223,8 @@ test("one event comes after the homes of any buffers, and of what it takes nothi
       const [records, consumer] = [simulated.calls("cuCtxRecordEvent"), streams[3]];
       assert(consumer !== undefined);
       work(3);
-      orderReleases(buffers);
+      const order = new ReleaseOrder();
+      for (const one of buffers) order.add(one);
       assertEquals(simulated.calls("cuCtxRecordEvent") - records, lanes.size, "each home waits once");
       for (const lane of lanes) streams[lane]?.synchronize();
       assertEquals([bytes[3], simulated.live.events], [lanes.size > 0 ? 1 : 0, 1]);

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   ArrowArray,
+  type ArrowDeviceArray,
   arrowField,
   ArrowStream,
   Cuda,
@@ -53,6 +54,43 @@ for (const [name, out] of Object.entries(ways)) {
     leavesNothing((view) => isStream ? exportArrowStream([arrayOf(view)], { device: true }) : out(view));
   });
 }
+
+// Consumers release on threads of their own, also while somebody looks: the second one's work may come after the first's event.
+test("a consumer that lets go while a wait is ordered for another is waited for as well", () => {
+  const cuda = Cuda.simulate();
+  const home = cuda.device(0).createStream();
+  const buffer = cuda.device(0).memory.allocate(64, { stream: home });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" });
+  const exports = [view.toDlpack(), view.toArrowDevice(), view.toDlpack()];
+  let records = 0;
+  const { context } = cuda.driver;
+  const record = context.cuCtxRecordEvent;
+  assert(record !== null);
+  const recordAndRelease = (...args: Parameters<typeof record>): number => {
+    const code = record(...args);
+    exports[++records]?.close();
+    return code;
+  };
+  exports[0]?.close();
+  Object.defineProperty(context, "cuCtxRecordEvent", { value: recordAndRelease });
+  assertEquals(liveExports(), 0);
+  assertEquals(records, 3);
+  for (const one of [buffer, home, cuda]) one.close();
+});
+
+test("whoever looks while memory is given back finds what is being given back over, and nothing is freed twice", () => {
+  let freed = 0;
+  const free = () => {
+    freed++;
+    liveExports();
+  };
+  const exports = Array.from({ length: 10 }, () => {
+    using buffer = MemoryBuffer.fromAllocation({ ptr: 4096n, size: 64, device: null, stream: null, free });
+    return StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }).toDlpack();
+  });
+  for (const one of exports) one.close();
+  assertEquals([liveExports(), freed], [0, 10]);
+});
 
 test("of imports nothing stays when they are closed", () => {
   leavesNothing((view, stream) => StridedMemoryView.fromDlpack(view, { stream }));
@@ -128,6 +166,35 @@ test("a stream knows when it is over, and is of no use then", () => {
   assertThrows(() => stream.next(), TypeError, "closed ArrowStream");
   assertEquals(liveExports(), 0);
 });
+
+// The collector is not told that an export was taken: what it holds on to for that must not lead to the export again.
+test(
+  "an export that was taken and released keeps its producer's things no longer than they are held",
+  patiently,
+  async () => {
+    const count = 20;
+    const made = (): (() => WeakRef<object>)[] =>
+      Array.from({ length: count }, () => {
+        const owner: { exported?: ArrowDeviceArray } = {};
+        const buffer = MemoryBuffer.fromPointer(4096n, 64, { owner });
+        const exported = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }).toArrowDevice();
+        owner.exported = exported;
+        return () => {
+          const { schema, array } = exported.take();
+          releaseRaw(schema, "schema");
+          releaseRaw(array, "array");
+          return new WeakRef(owner);
+        };
+      });
+    const turns = made();
+    await new Promise((resolve) => setTimeout(resolve, 1)); // the collector hears of exports at the end of a turn
+    const owners = turns.splice(0).map((release) => release());
+    assertEquals(liveExports(), 0);
+    const left = () => owners.filter((owner) => owner.deref() !== undefined).length;
+    for (let round = 0; round < 50 && left() > 1; round++) await collectGarbage();
+    assert(left() <= 1, `${left()} of ${count}`); // the stack may still have the address of one
+  },
+);
 
 test("streams that are dropped are released by the garbage collector", patiently, async () => {
   const numbers = arrayOf(StridedMemoryView.fromTypedArray(Uint8Array.of(1, 2)));

@@ -42,8 +42,8 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["      event?.close();\n", "", "Each export leaks an event."],
     [
-      "order: () => orderReleases(held)",
-      "order: () => true",
+      "[...held].every((buffer) => order.add(buffer))",
+      "held !== undefined && order !== undefined",
       "Memory is freed while the consumer's work still uses it.",
     ],
     ["      for (const unpin of unpins) unpin();\n", "", "Memory that was exported is never freed."],
@@ -70,14 +70,13 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/arrow_tree.ts", [releases, upkeep, programs], [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
-    ["!this.#finished && ", "", "What is released is given back again at every look."],
-    ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
-    ["      removeExport(this);\n", "", "What was released is looked at for ever."],
-    ["      this.#memory.free();\n", "", "Each export leaks its structs."],
-    ["      this.#owner.finish();\n", "", "Memory that was exported is never freed."],
-    [" && this.#owner.order()", "", "Memory is freed while the consumer's work still uses it."],
-    ["(isHeld || wasMoved)", "isHeld", "A child that was moved out is freed with its parent."],
-    [" && (isHeld || wasMoved)", "", "A child that nobody has moved out keeps its parent for ever."],
+    ["    this.#memory.free();\n", "", "Each export leaks its structs."],
+    ["    this.#owner.finish();\n", "", "Memory that was exported is never freed."],
+    ["return this.#owner.order(order)", "return true", "Memory is freed while the consumer's work still uses it."],
+    ["(isHeld || !hasRelease(words, node))", "isHeld", "A child that was moved out is freed with its parent."],
+    [" && (isHeld || !hasRelease(words, node))", "", "A child that nobody has moved out keeps its parent for ever."],
+    ["this.place < 0 || ", "", "Who closes an export that is over releases what has its place now."],
+    [" || !hasRelease(this.#memory.words, this.#root)", "", "What a consumer has released is released again."],
     [
       "  for (const child of node.inner) if (isAlive(words, child, false)) return true;\n",
       "",
@@ -146,8 +145,12 @@ export const arrowMutations: readonly Mutation[] = [
   ...inFile("src/exchange/arrow_device.ts", [releases, upkeep, "tests/exchange/arrow_test.ts", programs], [
     ["    untaken.watch(this, this.#held);\n", "", "An array that nobody takes is never released."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one array, and release it twice."],
-    ["    untaken.unwatch(this, this.#held);\n", "", "The collector releases what a consumer has."],
-    ["    if (!this.#held.closed) releaseBoth", "    releaseBoth", "Closing twice is an error."],
+    ["    if (this.#held.closed) return;\n", "", "Closing twice is an error."],
+    [
+      "    this.#held.holders = null; // the collector may keep this for long\n",
+      "",
+      "An export that was taken is never collected, if its memory's owner knows it.",
+    ],
     [
       "    struct(ArrowArrayStruct).at(taken.array).release = 0n;\n",
       "",
@@ -180,8 +183,6 @@ export const arrowMutations: readonly Mutation[] = [
     ["    untaken.unregister(this);\n", "", "The collector releases what a consumer has."],
     ["    if (this.#taken) return;\n", "", "Closing takes what a consumer has."],
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
-    ["    this.#finished = true;\n", "", "What is released is given back again at every look."],
-    ["    removeExport(this);\n", "", "What was released is looked at for ever."],
     [
       "    for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);\n",
       "",

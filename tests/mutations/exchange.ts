@@ -20,7 +20,16 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  const last = live.pop();\n", "  const last = live.at(-1);\n", "What was released is looked at for ever."],
     ["  live[one.place] = last;\n", "", "What is out is collected under its consumer."],
     ["  last.place = one.place;\n", "", "What is out is collected under its consumer."],
-    ["        live[at]?.isReleased();\n", "", "Nobody looks whether a consumer has released."],
+    ["if (one.isLetGo()) gone.push(one);", "one.isLetGo();", "Nobody looks whether a consumer has released."],
+    [
+      "    const gone: Listed[] = [];\n    for (const one of live) if (one.isLetGo()) gone.push(one);\n",
+      "    const gone = (function* () {\n      for (const one of [...live]) if (one.isLetGo()) yield one;\n    })();\n",
+      "Memory is freed under a consumer who let go after the wait that was ordered for others.",
+    ],
+    ["  if (one.place < 0 || !one", "  if (!one", "What is released is given back again."],
+    ["one.place < 0 || !one.order(order)", "one.place < 0", "Memory is freed while the consumer's work still uses it."],
+    ["  one.place = -1;\n", "", "What is released is given back again at every look."],
+    ["  one.finish();\n", "", "Memory that was exported is never freed."],
     ["        errors.push(error);\n", "        throw error;\n", "One release that fails holds up all others."],
     ["  if (errors.length > 0) throw errors[0];\n", "", "Nobody learns that a release fails."],
     [
@@ -51,17 +60,14 @@ export const exchangeMutations: readonly Mutation[] = [
   ], [
     ["    buffer.retain();\n", "", "Memory is freed under a consumer."],
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
-    ["!this.#finished && ", "", "What is released is given back again at every look."],
-    ["      this.#finished = true;\n", "", "What is released is given back again at every look."],
-    ["      removeExport(this);\n", "", "What was released is looked at for ever."],
-    ["      this.#tensor.free();\n", "", "Each export leaks its struct."],
+    ["    this.#tensor.free();\n", "", "Each export leaks its struct."],
     [
       "  if (view.device === null && options.stream === undefined) orderHost(view.buffer);\n",
       "",
       "A consumer on the host reads before a stream has written.",
     ],
-    [" && orderRelease(this.#buffer)", "", "Memory is freed while the consumer's work still uses it."],
-    ["      this.#buffer.release();\n", "", "Memory that was exported is never freed."],
+    ["return order.add(this.#buffer)", "return true", "Memory is freed while the consumer's work still uses it."],
+    ["    this.#buffer.release();\n", "", "Memory that was exported is never freed."],
     [
       "  if (!versioned && view.dtype.dlpack.padded) {\n",
       "  if (false) {\n",
@@ -106,6 +112,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/exchange/dlpack_struct.ts", [
     "tests/exchange/dlpack_export_test.ts",
     "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/known_layouts_test.ts",
     "tests/exchange/upkeep_test.ts",
     "tests/exchange/dlpack_fuzz_test.ts",
     collection,
@@ -131,6 +138,18 @@ export const exchangeMutations: readonly Mutation[] = [
       "A struct of another version is read as if it were ours.",
     ],
     ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
+    [
+      "  if ((ptr & offsetInPage) > lastWhole) checkVersion(peek(ptr, versionBytes));\n",
+      "",
+      "A struct of another version is read beyond its end.",
+    ],
+    [" && behind + 8 * ndim <= peekBytes", "", "Strides further away than can be read are read with the shape."],
+    [
+      "  if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;\n",
+      "",
+      "Strides far away are read behind the shape.",
+    ],
+    ["behind > 0 && behind", "behind", "Strides before the shape are read behind it."],
     ["  if (isNull(bytes, pointerAt)) throw", "  if (false) throw", "A shape at NULL is read."],
     [
       "  if ((bytes.getUint32(pointerAt, littleEndian) & 7) === 0) return;\n",
@@ -192,13 +211,24 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    untaken.watch(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
     ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
-    ["    untaken.unwatch(this, this.#held);\n", "", "The collector releases what a consumer has."],
     ["    if (!this.#held.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
     [
       "  if (deleter !== 0n) callRelease(deleter, ptr);",
       "  callRelease(deleter, ptr);",
       "A tensor without a deleter crashes.",
     ],
+  ]),
+  ...inFile("src/exchange/known_layouts.ts", ["tests/exchange/known_layouts_test.ts"], [
+    [
+      "found.hasStrides !== (strides !== null)",
+      "false",
+      "An array without strides gets those of one that had some.",
+    ],
+    ["layout.itemsize !== itemsize || ", "", "An array gets the element size of another one."],
+    [" || layout.shape.length !== ndim", "", "An array of fewer axes is taken for one of more."],
+    ["    if (layout.shape[axis] !== shape[axis]) return null;\n", "", "An array gets the shape of another one."],
+    [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
+    ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
   ]),
   ...inFile("src/exchange/arrow_view_export.ts", [
     refusals,
@@ -207,19 +237,23 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/upkeep_test.ts",
     "tests/sim/behaviours_test.ts",
   ], [
-    ["    slot.content.restore();\n", "", "A consumer gets what the one before has written into its structs."],
-    ["    this.#pool.give(this.#slot);\n", "", "Each export leaks its structs."],
+    ["    piece.restore();\n", "", "A consumer gets what the one before has written into its structs."],
+    ["    if (--this.#trees === 0) this.#pool.give(this.#slot);\n", "", "Each export leaks its structs."],
+    ["--this.#trees === 0", "true", "Structs that a consumer has are another's."],
     ["    buffer.retain();\n", "", "Memory is freed under a consumer."],
     ["      ready.device.giveEvent(ready);\n", "", "Each export leaks an event."],
     ["      ready.device.release();\n", "", "Each export leaks a context."],
     [
-      "    return orderRelease(this.#buffer);\n",
+      "    return order.add(this.#buffer);\n",
       "    return true;\n",
       "Memory is freed while the consumer's work still uses it.",
     ],
     ["    }\n    this.#buffer.release();\n", "    }\n", "Memory that was exported is never freed."],
-    ["    kept.finish();\n    throw", "    throw", "An export that fails leaks its memory."],
-    ["      buffer.release();\n      throw", "      throw", "An export that the driver refuses leaks its memory."],
+    [
+      "      pool.give(this.#slot);\n      throw",
+      "      throw",
+      "An export that the driver refuses leaks its structs.",
+    ],
     ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
     ["  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);\n", "", "A consumer is not told to wait."],
     ["  if (!layout.isContiguousC || ", "  if (", "Elements out of order go out as if they were in it."],
@@ -230,10 +264,10 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/exchange/dlpack_fuzz_test.ts",
   ], [
     ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
-    ["ptr <= 0n || ", "", "Memory before the beginning of memory is believed."],
+    ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
     [" || (data > farEnough && ptr + BigInt(size) > memoryEnd)", "", "Memory beyond the end of memory is believed."],
     [
-      "const before = 0 - wholeBytes(min, layout.itemsize);",
+      "const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);",
       "const before = 0;",
       "Elements before the first one lie outside of the memory that is vouched for.",
     ],
@@ -327,20 +361,17 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["  after.wait(before);\n", "", "Two streams that share memory do not know of each other."],
     [
-      "    if (stream === null) continue;\n",
-      "    if (stream === null || buffer.device === null) continue;\n",
+      "    if (stream === null) return true;\n",
+      "    if (stream === null || buffer.device === null) return true;\n",
       "Pinned memory is freed under a consumer.",
     ],
     [
-      "mayHaveUsed(peer, buffer, owner)) known.add(peer);",
-      "known.size === 0) known.add(peer);",
+      "!waits.has(peer) && mayHaveUsed",
+      "waits.size === 1 && mayHaveUsed",
       "Of two buffers with one home, the second is freed under a consumer on its peers.",
     ],
-    [
-      "    for (const device of devices) waitForContext(stream, device);\n",
-      "",
-      "Memory is freed under a consumer.",
-    ],
+    ["  waitForContext(stream, device);\n", "", "Memory is freed under a consumer."],
+    ["  waits.add(device);\n", "", "Each of many buffers that are released together costs the driver's calls."],
     [
       "      if (device.recordContext(event)) return stream.wait(event);\n",
       "      if (device.recordContext(event)) stream.wait(event);\n      return;\n",
@@ -363,11 +394,6 @@ export const exchangeMutations: readonly Mutation[] = [
       "Events pile up.",
     ],
     [
-      "  if (isCapturing(stream.device.driver)) return false;\n  const",
-      "  const",
-      "A release that is seen during a capture spoils it.",
-    ],
-    [
       "    if (isCapturing(stream.device.driver)) return false;\n    const",
       "    const",
       "A release that is seen during a capture spoils it.",
@@ -383,11 +409,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while the default stream still uses it.",
     ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
-    [
-      "  waitForContext(stream, owner);\n",
-      "",
-      "Memory is freed under a consumer.",
-    ],
+    ["    if (!waits.has(owner)) wait(stream, owner, waits);\n", "", "Memory is freed under a consumer."],
     [
       "peer === owner || !peer.isActive",
       "peer === owner",
@@ -404,8 +426,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "mayHaveUsed(peer, buffer, owner)) waitForContext(stream, peer);",
-      "false) waitForContext(stream, peer);",
+      "mayHaveUsed(peer, buffer, owner)) wait(stream, peer, waits);",
+      "false) wait(stream, peer, waits);",
       "Memory is freed under a consumer on a peer.",
     ],
     [
