@@ -13,15 +13,14 @@
  *
  * Needs a GPU, and two for the last section; the peer needs torch.
  */
-import { spawnSync } from "node:child_process";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { Cuda } from "../mod.ts";
-import { conversions, measureConversions } from "./copy/conversions.ts";
-import { deviceCases, measureDevices } from "./copy/devices.ts";
-import { hostSizes, measureHost } from "./copy/host.ts";
-import { layouts, measureLayouts } from "./copy/layouts.ts";
-import type { Peer } from "./copy/section.ts";
+import { measureConversions } from "./copy/conversions.ts";
+import { measureDevices } from "./copy/devices.ts";
+import { measureHost } from "./copy/host.ts";
+import { measureLayouts } from "./copy/layouts.ts";
+import type { Torch } from "./copy/section.ts";
+import { Peer } from "./peer.ts";
 
 if (!Cuda.probe().available) {
   console.log("Not measured: there is no GPU here.");
@@ -41,18 +40,19 @@ const unknown = asked.filter((name) => !(name in sections));
 if (unknown.length > 0) throw new RangeError(`Expected sections of ${names.join(", ")}, got ${unknown.join(", ")}`);
 const wanted = names.filter((name) => asked.length === 0 || asked.includes(name));
 
-const script = fileURLToPath(new URL("copy_peer.py", import.meta.url));
-const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
-const questions = { layouts, conversions, host: hostSizes, devices: deviceCases };
-const input = JSON.stringify(Object.fromEntries(wanted.map((name) => [name, questions[name]])));
-const { status, stdout, stderr } = spawnSync(python, [script, input], { encoding: "utf8" });
-const peer: Peer = status === 0 ? JSON.parse(stdout) : {};
-if (status !== 0) console.error(`No peer: ${stderr.trim().split("\n").at(-1)}. Install torch.`);
+using python = new Peer("copy_peer.py");
+const torch = await python.hear();
+if (torch === null) console.error("No peer: install torch, and set CAUSEWAY_PYTHON.");
+/** What torch reaches, in gigabytes per second; undefined without torch. */
+const peer: Torch = async (section, question) => {
+  const answer = torch === null ? null : await python.ask([section, question]);
+  return answer === null ? undefined : Number(answer);
+};
 
 using cuda = Cuda.open();
 const { bun } = process.versions;
 const runtime = bun === undefined ? `Deno ${process.versions["deno"]}` : `Bun ${bun}`;
-console.log(`## ${runtime}\n\n${cuda.device(0).name}; torch ${peer.version ?? "-"}.`);
+console.log(`## ${runtime}\n\n${cuda.device(0).name}; torch ${torch ?? "-"}.`);
 let failures = 0;
 for (const name of wanted) failures += await sections[name](cuda, peer);
 console.log(`\n${failures === 0 ? "All claims hold" : `${failures} claims fail`}.`);

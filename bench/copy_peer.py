@@ -1,8 +1,10 @@
-"""Times torch's copy_ on the copies of copy.ts, and prints one JSON object: gigabytes per second, by section.
+"""Times torch's copy_ on the copies of copy.ts: prints its version, and then, for each section and case that it reads, the
+gigabytes per second; all in JSON, a line each.
 
 Run by copy.ts. Needs a GPU and torch, and two GPUs for the section `devices`.
 """
 
+import functools
 import json
 import sys
 import time
@@ -58,16 +60,21 @@ def conversion_rate(case):
     return device_rate(to.numel() * (source.element_size() + to.element_size()), lambda: to.copy_(source))
 
 
-def host_rates(nbytes):
-    device = torch.ones(nbytes, dtype=torch.uint8, device="cuda")
-    rates = []
-    for host in (torch.ones(nbytes, dtype=torch.uint8), torch.ones(nbytes, dtype=torch.uint8).pin_memory()):
-        for to, source in ((device, host), (host, device)):
-            def copy():
-                to.copy_(source, non_blocking=host.is_pinned())
-                torch.cuda.synchronize()
-            rates.append(host_rate(nbytes, copy))
-    return rates
+@functools.lru_cache(maxsize=1)
+def host_arrays(nbytes, is_pinned):
+    device, host = (torch.ones(nbytes, dtype=torch.uint8, device=where) for where in ("cuda", "cpu"))
+    return device, host.pin_memory() if is_pinned else host
+
+
+def to_and_from_host(case):
+    device, host = host_arrays(case["bytes"], case["isPinned"])
+    to, source = (device, host) if case["isUp"] else (host, device)
+
+    def copy():
+        to.copy_(source, non_blocking=case["isPinned"])
+        torch.cuda.synchronize()
+
+    return host_rate(case["bytes"], copy)
 
 
 def between_rate(case):
@@ -88,13 +95,15 @@ def between_rate(case):
     return host_rate(10 * to.numel() * to.element_size(), copies)
 
 
-SECTIONS = {"layouts": layout_rate, "conversions": conversion_rate, "host": host_rates, "devices": between_rate}
-report = {"version": torch.__version__}
-for section, cases in json.loads(sys.argv[1]).items():
-    if section == "devices" and torch.cuda.device_count() < 2:
-        continue
-    report[section] = []
-    for case in cases:
-        report[section].append(SECTIONS[section](case))
+SECTIONS = {
+    "layouts": layout_rate,
+    "conversions": conversion_rate,
+    "host": to_and_from_host,
+    "devices": between_rate,
+}
+print(json.dumps(torch.__version__), flush=True)
+for line in sys.stdin:
+    section, case = json.loads(line)
+    print(json.dumps(SECTIONS[section](case)), flush=True)
+    if section != "host":
         torch.cuda.empty_cache()
-print(json.dumps(report))

@@ -1,18 +1,20 @@
-"""Times cuda.core's StridedMemoryView on the operations of exchange.ts, and prints one JSON object.
+"""Times cuda.core's StridedMemoryView on the operations of exchange.ts: prints what it is, and then, for each name that it
+reads, the nanoseconds of a call, or null for what it cannot do here; all in JSON, a line each.
 
-Run by exchange.ts. Needs cuda-core, cuda-bindings and numpy. With torch and a GPU the arrays are torch's, as its users
-have them; without torch an object that answers at once stands for one with the CUDA Array Interface. "Ordered" is with a
-stream of the consumer's as stream_ptr, the rest with -1, which orders nobody.
+Run by exchange.ts. Needs cuda-core, cuda-bindings and numpy. "Ordered" is with a stream of the consumer's as stream_ptr, the
+rest with -1, which orders nobody. cuda.core knows torch's tensors, and asks them by no protocol; "cuda array interface" is of
+an object that is not torch's, and answers at once.
 """
 
 import json
+import sys
 import timeit
 from importlib.metadata import version
 
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
-BATCH, REPEATS = 2000, 51
+BATCH, REPEATS = 2000, 5
 
 try:
     import torch
@@ -49,8 +51,7 @@ def device_pointer():
 
 array = np.zeros((64, 32), np.float32)
 pointer = device_pointer()
-described = None if pointer is None else tensor if tensor is not None else Described(pointer)
-names = {"view": StridedMemoryView, "array": array, "tensor": tensor, "described": described}
+names = {"view": StridedMemoryView, "array": array, "tensor": tensor}
 
 # Each statement is compiled into timeit's own loop, so no call of a Python function is counted.
 statements = {
@@ -58,23 +59,22 @@ statements = {
     "array": "view.from_any_interface(array, stream_ptr=-1)",
 }
 if tensor is not None:
-    consumer = torch.cuda.Stream()
-    names["consumer"] = consumer.cuda_stream
-    statements["dlpack"] = "view.from_dlpack(tensor, stream_ptr=-1)"
-    statements["dlpack, ordered"] = "view.from_dlpack(tensor, stream_ptr=consumer)"
-    statements["cuda array interface, ordered"] = "view.from_cuda_array_interface(described, stream_ptr=consumer)"
-if described is not None:
+    names["consumer"] = torch.cuda.Stream().cuda_stream
+    statements["torch"] = "view.from_dlpack(tensor, stream_ptr=-1)"
+    statements["torch, ordered"] = "view.from_dlpack(tensor, stream_ptr=consumer)"
+    statements["torch by the interface, ordered"] = "view.from_cuda_array_interface(tensor, stream_ptr=consumer)"
+if pointer is not None:
+    names["described"] = Described(pointer)
     statements["cuda array interface"] = "view.from_cuda_array_interface(described, stream_ptr=-1)"
 
-
-def nanoseconds(statement):
-    timer = timeit.Timer(statement, globals=names)
+timers = {name: timeit.Timer(statement, globals=names) for name, statement in statements.items()}
+for timer in timers.values():
     timer.timeit(BATCH)
-    times = sorted(timer.repeat(repeat=REPEATS, number=BATCH))
-    return times[REPEATS // 2] / BATCH * 1e9
-
-
-versions = {"cuda-core": version("cuda-core"), "numpy": np.__version__}
+versions = [f"cuda.core {version('cuda-core')}", f"numpy {np.__version__}"]
 if tensor is not None:
-    versions["torch"] = torch.__version__
-print(json.dumps({"versions": versions, "core": {name: nanoseconds(one) for name, one in statements.items()}}))
+    versions.append(f"torch {torch.__version__}")
+print(json.dumps(", ".join(versions)), flush=True)
+for line in sys.stdin:
+    timer = timers.get(json.loads(line))
+    times = sorted(timer.repeat(repeat=REPEATS, number=BATCH)) if timer else []
+    print(json.dumps(times[REPEATS // 2] / BATCH * 1e9 if times else None), flush=True)

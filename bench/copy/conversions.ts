@@ -4,7 +4,7 @@
  * @module
  */
 import { type Cuda, DeviceMemoryResource, DType, StridedLayout, StridedMemoryView } from "../../mod.ts";
-import { deviceRate, type Peer, ratio, row, table } from "./section.ts";
+import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
 
 interface Case {
   readonly from: string;
@@ -15,7 +15,7 @@ interface Case {
 const shape = [8192, 4096];
 
 /** What is converted: the peer converts the same. */
-export const conversions: readonly Case[] = [
+const conversions: readonly Case[] = [
   { from: "float32", to: "bfloat16", axes: [0, 1] },
   { from: "bfloat16", to: "float32", axes: [0, 1] },
   { from: "float32", to: "float16", axes: [0, 1] },
@@ -27,15 +27,16 @@ export const conversions: readonly Case[] = [
   { from: "uint8", to: "float32", axes: [1, 0] },
 ];
 
-export function measureConversions(cuda: Cuda, peer: Peer): number {
+export async function measureConversions(cuda: Cuda, torch: Torch): Promise<number> {
   const device = cuda.device(0);
   using stream = device.createStream();
   const pool = new DeviceMemoryResource(device);
   table("Conversions, GB/s read and written", "from", "to", "", "ours", "in one piece", "of it", "torch", "ratio", "");
   let failures = 0;
-  conversions.forEach(({ from, to, axes }, i) => {
+  for (const one of conversions) {
+    const { from, to, axes } = one;
     const [source, target] = [from, to].map((name) => StridedLayout.dense(shape, DType.from(name).itemsize));
-    if (source === undefined || target === undefined) return;
+    if (source === undefined || target === undefined) continue;
     const [read, written] = [source.requiredSizeInBytes(), target.requiredSizeInBytes()];
     using given = pool.allocate(Math.max(read, written), { stream });
     using result = pool.allocate(Math.max(read, written), { stream });
@@ -49,12 +50,12 @@ export function measureConversions(cuda: Cuda, peer: Peer): number {
       2 * piece,
       () => device.copy(result.ptr, given.ptr, Math.min(piece, given.size), "DtoD", stream),
     );
-    const theirs = peer.conversions?.[i];
+    const theirs = await torch("conversions", one);
     const passes = theirs === undefined || ours >= theirs || ours >= 0.9 * limit;
     if (!passes) failures++;
     const percent = `${(100 * ours / limit).toFixed(0)}%`;
     const how = axes[0] === 0 ? "as it lies" : "transposed";
     row(from, to, how, ours, limit, percent, theirs, ratio(ours, theirs), passes ? "PASS" : "FAIL");
-  });
+  }
   return failures;
 }

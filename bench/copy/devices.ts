@@ -15,7 +15,7 @@ import {
 import { kernelFor } from "../../src/view/copy_kernel_cache.ts";
 import { planCopy } from "../../src/view/copy_plan.ts";
 import { copyProblem } from "../../src/view/copy_problem.ts";
-import { hostRate, type Peer, ratio, row, table } from "./section.ts";
+import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 
 /** A source and a destination: dense, a dense one turned, or every other column of a larger one. */
 interface Case {
@@ -25,7 +25,7 @@ interface Case {
 }
 
 /** What is copied: the peer copies the same. */
-export const deviceCases: readonly Case[] = [
+const deviceCases: readonly Case[] = [
   { name: "as it lies", from: "dense", to: "dense" },
   { name: "transposed", from: "turned", to: "dense" },
   { name: "every other column to dense", from: "stepped", to: "dense" },
@@ -52,7 +52,7 @@ function rate(cuda: Cuda, enqueue: () => void): number {
   });
 }
 
-export function measureDevices(cuda: Cuda, peer: Peer): number {
+export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<number> {
   const [here, there] = cuda.devices;
   if (here === undefined || there === undefined) {
     console.log("\nBetween devices: not measured, there is one device here.");
@@ -64,7 +64,7 @@ export function measureDevices(cuda: Cuda, peer: Peer): number {
   using receiving = there.createStream();
   using mine = new DeviceMemoryResource(here, {});
   using theirs = new DeviceMemoryResource(there, {});
-  deviceCases.forEach((one, i) => {
+  for (const one of deviceCases) {
     const [from, to] = [layoutOf(one.from), layoutOf(one.to)];
     using source = mine.allocate(2 * bytes, { stream: sending });
     using destination = theirs.allocate(2 * bytes, { stream: receiving });
@@ -72,7 +72,7 @@ export function measureDevices(cuda: Cuda, peer: Peer): number {
     const view = StridedMemoryView.fromBuffer(source, { shape, strides: from.strides, dtype });
     const into = StridedMemoryView.fromBuffer(destination, { shape, strides: to.strides, dtype });
     for (const device of cuda.devices) device.synchronize();
-    const torch = peer.devices?.[i];
+    const torch = await askTorch("devices", one);
     const pieceOf = () => rate(cuda, () => here.copyPeer(destination.ptr, there, source.ptr, here, bytes, sending));
     let piece = pieceOf();
     const report = (what: string, ours: number, how: string, isClaim: boolean) => {
@@ -116,7 +116,7 @@ export function measureDevices(cuda: Cuda, peer: Peer): number {
     }
     mine.peerAccessibleBy = [];
     theirs.peerAccessibleBy = [];
-  });
+  }
   return failures;
 }
 

@@ -11,18 +11,22 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { stagingOf } from "../../src/memory/staging.ts";
-import { hostRate, median, type Peer, ratio, row, table } from "./section.ts";
+import { median } from "../peer.ts";
+import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 
 const MiB = 2 ** 20;
 
 /** Bytes: the peer copies as many. */
-export const hostSizes: readonly number[] = [1, 4, 16, 24, 64, 256, 1024].map((count) => count * MiB);
+const hostSizes: readonly number[] = [1, 4, 16, 24, 64, 256, 1024].map((count) => count * MiB);
 
 /** From so many bytes on the claim is a rate. */
 const much = 256 * MiB;
 const wanted = 40;
 
-export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
+/** Ours and torch's take turns so often, and the fastest counts: such hosts are slower for seconds at a time. */
+const rounds = 5;
+
+export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
   const device = cuda.device(0);
   using stream = device.createStream();
   const largest = Math.max(...hostSizes);
@@ -35,7 +39,7 @@ export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
     ...["MiB", "", "ours", "torch", "ratio", "torch, pinned", "ours, pinned", "", "how"],
   );
   let failures = 0;
-  hostSizes.forEach((bytes, i) => {
+  for (const bytes of hostSizes) {
     const over = (memory: typeof buffer) => StridedMemoryView.fromBuffer(memory, { shape: [bytes], dtype: "uint8" });
     const [there, here, locked] = [over(buffer), over(ordinary), over(pinned)];
     const rate = (to: StridedMemoryView, from: StridedMemoryView) =>
@@ -45,10 +49,14 @@ export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
       });
     for (const direction of ["HtoD", "DtoH"] as const) {
       const isUp = direction === "HtoD";
-      const ours = isUp ? rate(there, here) : rate(here, there);
-      const oursPinned = isUp ? rate(there, locked) : rate(locked, there);
-      const theirs = peer.host?.[i]?.[isUp ? 0 : 1];
-      const theirsPinned = peer.host?.[i]?.[isUp ? 2 : 3];
+      const [ours, theirs] = await best(
+        () => isUp ? rate(there, here) : rate(here, there),
+        () => torch("host", { bytes, isUp, isPinned: false }),
+      );
+      const [oursPinned, theirsPinned] = await best(
+        () => isUp ? rate(there, locked) : rate(locked, there),
+        () => torch("host", { bytes, isUp, isPinned: true }),
+      );
       const isFast = bytes < much || ours >= wanted;
       const passes = isFast && (theirs === undefined || ours >= 0.9 * theirs);
       if (!passes) failures++;
@@ -58,7 +66,7 @@ export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
       const cells = [bytes / MiB, isUp ? "up" : "down", ours.toFixed(1), theirs?.toFixed(1), ratio(ours, theirs)];
       row(...cells, theirsPinned?.toFixed(1), oursPinned.toFixed(1), passes ? "PASS" : "FAIL", how);
     }
-  });
+  }
   for (const bytes of hostSizes) {
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "float32" });
     const times: number[] = [];
@@ -71,4 +79,16 @@ export async function measureHost(cuda: Cuda, peer: Peer): Promise<number> {
     row(bytes / MiB, "down", ours, "", "", "", "", "", "toTypedArray, into memory that is new");
   }
   return failures;
+}
+
+async function best(
+  ours: () => number,
+  theirs: () => Promise<number | undefined>,
+): Promise<[ours: number, theirs: number | undefined]> {
+  let most: [number, number | undefined] = [0, undefined];
+  for (let round = 0; round < rounds; round++) {
+    const [mine, other] = [ours(), await theirs()];
+    most = [Math.max(most[0], mine), other === undefined ? other : Math.max(most[1] ?? 0, other)];
+  }
+  return most;
 }

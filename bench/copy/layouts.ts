@@ -5,7 +5,7 @@
  * @module
  */
 import { type Cuda, DeviceMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
-import { deviceRate, type Peer, ratio, row, table } from "./section.ts";
+import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
 
 /** A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted. */
 interface Case {
@@ -33,7 +33,7 @@ const shapes: readonly Omit<Case, "itemsize">[] = [
 ];
 
 /** What is copied: the peer copies the same. */
-export const layouts: readonly Case[] = shapes.flatMap((shape) =>
+const layouts: readonly Case[] = shapes.flatMap((shape) =>
   [1, 2, 4, 8, 16].map((itemsize): Case => ({ ...shape, itemsize }))
 );
 
@@ -43,7 +43,7 @@ function sourceLayout({ shape, axes, step, itemsize }: Case): StridedLayout {
   return StridedLayout.dense(room, itemsize).sliced("...", slice(null, null, step)).permuted(axes);
 }
 
-export function measureLayouts(cuda: Cuda, peer: Peer): number {
+export async function measureLayouts(cuda: Cuda, torch: Torch): Promise<number> {
   const device = cuda.device(0);
   using stream = device.createStream();
   const pool = new DeviceMemoryResource(device);
@@ -52,7 +52,7 @@ export function measureLayouts(cuda: Cuda, peer: Peer): number {
     ...["copy", "bytes", "ours", "in one piece", "of it", "torch", "ratio", "", "how"],
   );
   let failures = 0;
-  layouts.forEach((one, i) => {
+  for (const one of layouts) {
     const from = sourceLayout(one);
     const to = StridedLayout.dense(from.shape, one.itemsize);
     const bytes = to.requiredSizeInBytes();
@@ -70,13 +70,13 @@ export function measureLayouts(cuda: Cuda, peer: Peer): number {
       if (one.step === 0) device.fill(destination.ptr, 7, 4, bytes, stream);
       else device.copy(destination.ptr, source.ptr, piece, "DtoD", stream);
     });
-    const theirs = peer.layouts?.[i];
+    const theirs = await torch("layouts", one);
     const [factor, part] = one.step === 1 ? [2, 0.9] : [1, 0.95];
     const passes = theirs === undefined || ours >= factor * theirs || ours >= part * limit;
     if (!passes) failures++;
     const percent = `${(100 * ours / limit).toFixed(0)}%`;
     const judged = [ratio(ours, theirs), passes ? "PASS" : "FAIL", into.explainCopyFrom(view)];
     row(one.name, one.itemsize, ours, limit, percent, theirs, ...judged);
-  });
+  }
   return failures;
 }

@@ -4,26 +4,16 @@
  * @module
  */
 import type { CudaDevice, CudaStream } from "../../mod.ts";
+import { median } from "../peer.ts";
 
-/** What torch reached: gigabytes per second, one for each question of a section. */
-export interface Peer {
-  readonly version?: string;
-  readonly layouts?: readonly number[];
-  readonly conversions?: readonly number[];
-  /** Up and down from ordinary memory, up and down from pinned memory. */
-  readonly host?: readonly (readonly number[])[];
-  readonly devices?: readonly number[];
-}
+/** Asks what torch reaches in a section's case: gigabytes per second, or undefined without torch. */
+export type Torch = (section: string, question: object) => Promise<number | undefined>;
 
 const REPEATS = 20;
 const ROUNDS = 7;
 
 /** Milliseconds before anything is timed: JavaScript that has run a few times only takes longer than a small copy does. */
 const WARM_UP = 50;
-
-export function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
-}
 
 /** Gigabytes per second of something that is enqueued, by the device's clock. */
 export function deviceRate(device: CudaDevice, stream: CudaStream, bytes: number, enqueue: () => void): number {

@@ -1,0 +1,59 @@
+/**
+ * A process of Python that a benchmark compares itself with, question by question: so the two take turns on a machine on
+ * which everything is slower at times.
+ *
+ * @module
+ */
+import { spawn } from "node:child_process";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** A script that prints a line of JSON when it is ready, and one for each line that it reads. */
+export class Peer {
+  readonly #process;
+  readonly #lines;
+  /** Settles if it cannot be run at all, when one runtime ends its output and the other does not. */
+  readonly #failed: Promise<null>;
+
+  /** Runs a script of this folder by the interpreter that `CAUSEWAY_PYTHON` names. */
+  constructor(script: string) {
+    const path = fileURLToPath(new URL(script, import.meta.url));
+    this.#process = spawn(process.env["CAUSEWAY_PYTHON"] ?? "python3", [path], { stdio: ["pipe", "pipe", "inherit"] });
+    this.#failed = new Promise((resolve) => {
+      this.#process.on("error", ({ message }) => {
+        console.error(message);
+        resolve(null);
+      });
+    });
+    this.#process.stdin.on("error", () => {}); // whoever does not run answers nothing, which is seen below
+    this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+  }
+
+  /** What it says next; null if it does not run. */
+  async hear(): Promise<unknown> {
+    const next = await Promise.race([this.#lines.next(), this.#failed]);
+    return next === null || next.done === true ? null : JSON.parse(next.value);
+  }
+
+  /** What it answers to a question. */
+  ask(question: unknown): Promise<unknown> {
+    this.#process.stdin.write(`${JSON.stringify(question)}\n`);
+    return this.hear();
+  }
+
+  /** Lets it end. */
+  close(): void {
+    this.#process.stdin.end();
+  }
+
+  /** Lets it end. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** The one in the middle. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, two) => one - two)[values.length >> 1] ?? NaN;
+}
