@@ -39,8 +39,9 @@ const resources: Readonly<Record<string, number>> = {
 
 /**
  * What a cycle may lose in bytes. The smallest thing that malloc can lose takes 32, every time, so half of that in the
- * middle window is a leak; what the runtime itself allocates comes and goes. The garbage-collected heap is exact to a few
- * bytes. Resident memory is not: pages stay until an allocator gives them back, so its best window counts.
+ * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by a
+ * hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not: pages stay
+ * until an allocator gives them back, so its best window counts.
  */
 const limits = { native: 16, script: 32, resident: 128 } as const;
 
@@ -63,11 +64,16 @@ for (const [name, cycles] of Object.entries({ ...resources, ...pythonResources }
     const growth = await runScriptForJson(script, { args, timeout: 300_000 }) as Growth; // as the script prints it
     const { native, script: values, resident, descriptors } = growth;
     const found = `bytes per cycle in each window: ${JSON.stringify(growth)}`;
-    assert(median(native) < limits.native, `C memory is lost; ${found}`);
-    assert(median(values) < limits.script, `JavaScript keeps something; ${found}`);
+    assert(lasting(native) < limits.native, `C memory is lost; ${found}`);
+    assert(lasting(values) < limits.script, `JavaScript keeps something; ${found}`);
     assert((resident[0] ?? NaN) < limits.resident, `the process grows; ${found}`);
     assert(median(descriptors) <= 0, `files stay open; ${found}`);
   });
+}
+
+/** What grows both in the middle window and over all of them. */
+function lasting(sorted: readonly number[]): number {
+  return Math.min(median(sorted), sorted.reduce((sum, one) => sum + one, 0) / sorted.length);
 }
 
 function median(sorted: readonly number[]): number {

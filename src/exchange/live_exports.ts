@@ -5,7 +5,7 @@
  */
 import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { onReclaim } from "../memory/reclaim.ts";
+import { onReclaim, reclaim } from "../memory/reclaim.ts";
 import { ReleaseOrder } from "./order.ts";
 
 /** Something that a consumer has, or will have. */
@@ -122,6 +122,6 @@ export function provideLook(lookElsewhere: () => void): void {
  */
 export function liveExports(): number {
   for (const lookElsewhere of others) lookElsewhere();
-  look();
+  reclaim(); // which looks here too
   return live.length;
 }

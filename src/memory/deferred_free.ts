@@ -73,11 +73,38 @@ function finish({ passed, release, free }: Pending): void {
 }
 
 function defer(device: CudaDevice, one: Pending): void {
+  if (pending.length >= enough || bytes >= enoughBytes) freeWhatIsOver();
   pending.push(one);
   if (device.isClosed) return keepLooking();
   if (watched.has(device)) return;
   watched.add(device);
   device.onClose(keepLooking);
+}
+
+/** So many are looked at for the sake of one. */
+const few = 64;
+
+/** How many may wait before somebody looks who makes another one wait: so that looking costs each a constant time. */
+let enough = few;
+
+/** Host memory that has begun to wait since somebody looked last, in bytes, and how much of it is worth looking. */
+let bytes = 0;
+const enoughBytes = 16 * 2 ** 20;
+
+/** Frees what waits for nothing any more, if looking is little work: otherwise somebody else will. */
+export function lookIfFew(): void {
+  if (pending.length <= few) freeWhatIsOver();
+}
+
+/** Frees what waits for nothing any more, for somebody for whom other memory's errors are not meant. */
+function freeWhatIsOver(): void {
+  try {
+    settle(isOver);
+  } catch (error) {
+    unheard("freeing memory whose work is done", error);
+  }
+  enough = Math.max(few, 2 * pending.length);
+  bytes = 0;
 }
 
 /** Devices whose end is waited for. */
@@ -99,11 +126,7 @@ function keepLooking(): void {
   let inVain = 0;
   const timer = setInterval(() => {
     const before = pending.length;
-    try {
-      settle(isOver);
-    } catch (error) {
-      unheard("freeing memory whose work is done", error);
-    }
+    freeWhatIsOver();
     inVain = pending.length < before ? 0 : inVain + patience.each;
     if (pending.length > 0 && inVain < patience.all) return;
     clearInterval(timer);
@@ -113,16 +136,18 @@ function keepLooking(): void {
 }
 
 /**
- * Calls `free` once everything enqueued on the stream is done: at once if it is, else when memory is allocated next, or
- * soon after the `Cuda` is closed.
+ * Calls `free` once everything enqueued on the stream is done: at once if it is, else when memory is allocated next, when
+ * much is waiting, or soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
+ * @param size bytes of ordinary memory of the host that are kept until then
  */
-export function freeAfter(stream: CudaStream | null, free: () => void): void {
+export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
   if (stream === null || isOver(stream)) return free();
   const passed = mark(stream);
   if (passed === null) return free();
   checkOf(stream.device.driver)?.letGo(passed.handle);
+  bytes += size;
   defer(stream.device, { passed, release: stream.device.keep(), free });
 }
 

@@ -13,7 +13,7 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { freeAfter } from "./deferred_free.ts";
+import { freeAfter, lookIfFew } from "./deferred_free.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 import { copyRun } from "./staging.ts";
@@ -329,19 +329,17 @@ export class MemoryBuffer {
    * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
    *
    * Between host buffers the copy is done on return. With device memory it is enqueued on the stream: the host side
-   * must not change, or be read, before the stream has passed it. A typed array is kept until then. Much ordinary host
-   * memory goes through pinned memory by way of native threads, faster than the driver alone moves it: then the call
-   * returns when the host's side is done.
+   * must not change, or be read, before the stream has passed it. It stays allocated until then, even if its buffer is
+   * closed or the typed array dropped; a graph keeps what copies in it use. Much ordinary host memory goes through pinned
+   * memory by way of native threads, faster than the driver alone moves it: then the call returns when the host's side is
+   * done.
    *
    * @throws {RangeError} if the sizes differ
    * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose memory
    *   is shared between threads or can be resized
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
-    if (!(source instanceof MemoryBuffer)) {
-      this.copyFrom(overArray(source), options);
-      return keepUntilPassed(source, options.stream);
-    }
+    if (!(source instanceof MemoryBuffer)) return this.copyFrom(overArray(source), options);
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
@@ -365,8 +363,8 @@ export class MemoryBuffer {
       : null;
     const isPageable = this.kind === "host" || source.kind === "host";
     copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
-    this.#keep(stream);
-    source.#keep(stream);
+    this.keepUntilPassed(stream);
+    source.keepUntilPassed(stream);
   }
 
   /**
@@ -395,7 +393,7 @@ export class MemoryBuffer {
     if (stream !== undefined && this.#driven !== null) {
       checkStream(stream, this.#driven, "Cannot fill on a stream");
       stream.device.fill(ptr, value, width, this.size, stream);
-      return this.#keep(stream);
+      return this.keepUntilPassed(stream);
     }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     const bytes = this.bytes();
@@ -406,7 +404,6 @@ export class MemoryBuffer {
   copyTo(destination: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
     if (destination instanceof MemoryBuffer) return destination.copyFrom(this, options);
     overArray(destination).copyFrom(this, options);
-    keepUntilPassed(destination, options.stream);
   }
 
   /**
@@ -446,6 +443,17 @@ export class MemoryBuffer {
     };
   }
 
+  /**
+   * For whoever has enqueued work on the memory, right after it: keeps the memory allocated until the work is done, even if
+   * the buffer is closed meanwhile, or collected. While the stream is captured that is as long as the graph is there. Device
+   * and page-locked memory needs nothing else: it is freed in the order of its home stream.
+   */
+  keepUntilPassed(stream: CudaStream): void {
+    const capture = captureOf(stream);
+    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });
+    else if (this.kind === "host") freeAfter(stream, this.pin(), this.size);
+  }
+
   /** Keeps the memory allocated as {@linkcode MemoryBuffer.pin} does, until `release` is called, which must be once. */
   retain(): void {
     if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
@@ -466,6 +474,7 @@ export class MemoryBuffer {
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
     if (stream !== undefined) this.#moveLast(stream);
+    if (this.kind === "host" && this.#holding.pins > 0) lookIfFew(); // perhaps work has kept it that is over now
     this.#holding.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
@@ -487,12 +496,6 @@ export class MemoryBuffer {
       if (!isSticky(error)) throw error;
     }
   }
-
-  /** If a stream is being captured, what was just enqueued there needs the memory as long as the graph is there. */
-  #keep(stream: CudaStream): void {
-    const capture = captureOf(stream);
-    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });
-  }
 }
 
 /** The memory of a typed array, as long as somebody holds the array. */
@@ -503,13 +506,6 @@ function overArray(array: ArrayBufferView): MemoryBuffer {
   }
   const ptr = byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
   return MemoryBuffer.fromPointer(ptr, byteLength, { owner: array });
-}
-
-/** Keeps an array from being collected before the stream has used it; what a capture has recorded keeps it by itself. */
-function keepUntilPassed(array: ArrayBufferView, stream: CudaStream | undefined): void {
-  if (stream === undefined || captureOf(stream) !== null) return;
-  const kept = [array];
-  freeAfter(stream, () => void kept.pop());
 }
 
 function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {

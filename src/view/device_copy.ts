@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { StridedLayout } from "../layout/mod.ts";
@@ -63,6 +64,8 @@ export function copyOnDevice(
   for (const home of homes) stream.wait(home);
   copy(source, destination, stream, conversion);
   for (const home of homes) home.wait(stream);
+  source.buffer.keepUntilPassed(stream);
+  destination.buffer.keepUntilPassed(stream);
 }
 
 /** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
@@ -83,7 +86,18 @@ function copy(source: CopySide, destination: CopySide, stream: CudaStream, conve
   const between = devicesBetween(source, destination);
   if (between !== null) copyBetween(source, destination, stream, conversion, between);
   else if (conversion !== null) convertInParts(source, destination, stream, conversion);
-  else if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
+  else arranged(source, destination, stream);
+}
+
+/** Where the host has to arrange its elements, one by one: now, so that no graph can do it at each of its launches. */
+function arranged(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  if (captureOf(stream) !== null) {
+    throw new TypeError(
+      "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the device, or " +
+        "use page-locked memory, which the device can reach by itself",
+    );
+  }
+  if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
   else toDevice(source, destination, stream);
 }
 

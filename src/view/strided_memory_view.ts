@@ -306,11 +306,13 @@ export class StridedMemoryView {
    * Between host arrays the copy is done on return, and page-locked memory is waited for: for the stream, and for both
    * home streams. Otherwise it is enqueued on a stream (by default the home stream of
    * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
-   * change, or be read, before the stream has passed the copy; only where the host has to arrange the elements of a
-   * destination of its own, and where native threads take much ordinary memory through pinned memory, does the call wait
-   * until the host's side is done. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is done.
+   * change, or be read, before the stream has passed the copy, and stays allocated until then; only where the host has to
+   * arrange the elements of a destination of its own, and where native threads take much ordinary memory through pinned
+   * memory, does the call wait until the host's side is done. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is
+   * done. While the stream is captured the copy becomes part of the graph, which keeps the memory of both sides.
    *
-   * @throws {TypeError} if this view is read-only, or the types differ and are not, or cannot be, converted
+   * @throws {TypeError} if this view is read-only, the types differ and are not, or cannot be, converted, or the stream is
+   *   captured and the copy needs memory on the way or elements that the host arranges
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
    *
    * @example

@@ -12,6 +12,8 @@ import {
   DeviceMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
+  slice,
+  StridedMemoryView,
 } from "../../mod.ts";
 import type { Behaviour, Root } from "./root.ts";
 
@@ -313,6 +315,11 @@ export const graphBehaviours: readonly Behaviour[] = [
       using buffer = memory.allocate(64, { stream });
       using capture = stream.beginCapture();
       assertThrows(() => memory.allocate(64, { stream }), TypeError, "allocate before the capture");
+      const rows = StridedMemoryView.fromBuffer(buffer, { shape: [8, 8], dtype: "uint8" });
+      const columns = StridedMemoryView.fromTypedArray(new Uint8Array(64), { shape: [8, 8] }).permuted([1, 0]);
+      assertThrows(() => rows.copyFrom(columns, { stream }), TypeError, "the host has to arrange");
+      assertThrows(() => rows.copyTo(columns, { stream }), TypeError, "the host has to arrange");
+      assertThrows(() => rows.copyFrom(rows.permuted([1, 0]), { stream }), TypeError, "allocate before the capture");
       const error = await assertRejects(() => stream.completed(), CudaError);
       assertEquals(error.codeName, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED");
       buffer.fill(1, { stream });
@@ -341,6 +348,35 @@ export const graphBehaviours: readonly Behaviour[] = [
       assertEquals(graph.nodes, [], "freeing is no part of the graph");
       stream.synchronize();
       assert(memory.pool.use.used < allocated && memory.pool.use.used === before, `${memory.pool.use.used}`);
+    },
+  },
+
+  {
+    name:
+      "a copy between views in a graph uses their memory though they are closed: in one piece, by rows, by a kernel",
+    devices: 1,
+    run(root) {
+      using all = bench(root);
+      const { stream, memory } = all;
+      const columns = (buffer: MemoryBuffer) => StridedMemoryView.fromBuffer(buffer, { shape: [8, 8], dtype: "uint8" });
+      const parts = [
+        columns,
+        (buffer: MemoryBuffer) => columns(buffer).sliced(slice(null, null), slice(0, 4)),
+        (buffer: MemoryBuffer) => columns(buffer).sliced(slice(null, null), slice(null, null, 2)),
+      ];
+      for (const part of parts) {
+        const source = memory.allocate(64, { stream });
+        using target = memory.allocate(64, { stream });
+        source.fill(7, { stream });
+        target.fill(0, { stream });
+        using graph = stream.capture(() => part(target).copyFrom(part(source), { stream }));
+        using exec = graph.instantiate();
+        source.close();
+        using next = memory.allocate(64, { stream }); // it would have the same place
+        next.fill(9, { stream });
+        exec.launch(stream);
+        assertEquals(first(target, all), 7);
+      }
     },
   },
 

@@ -75,6 +75,26 @@ export const copyMutations: readonly Mutation[] = [
     ],
     ["peers: peersOf(source, destination, stream) };", "peers: null };", "Two devices need access for any copy."],
   ]),
+  ...inFile("src/view/device_copy.ts", ["tests/memory/kept_memory_test.ts", "tests/sim/behaviours_test.ts"], [
+    ["  source.buffer.keepUntilPassed(stream);\n", "", "Memory is freed before a copy between views has read it."],
+    [
+      "  destination.buffer.keepUntilPassed(stream);\n",
+      "",
+      "Memory is freed before a copy between views has written it.",
+    ],
+    [
+      "if (captureOf(stream) !== null)",
+      "if (stream.isClosed)",
+      "A graph reads what the host has arranged once, and freed.",
+    ],
+  ]),
+  ...inFile("src/view/copy_side.ts", ["tests/sim/behaviours_test.ts"], [
+    [
+      "  refuseCapture(stream, sizeOf(layout)); // asking for the pool would spoil it\n",
+      "",
+      "A copy that needs memory on the way spoils a capture.",
+    ],
+  ]),
   ...inFile("src/view/copy_side.ts", [peers], [
     ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],
     ["  stream.wait(helper);\n", "", "What comes after a copy does not wait for the other device."],

@@ -4,6 +4,7 @@ import { inFile, type Mutation } from "./mutation.ts";
 const programs = "tests/memory/memory_programs_test.ts";
 const buffers = "tests/memory/memory_buffer_test.ts";
 const collection = "tests/memory/collection_test.ts";
+const kept = "tests/memory/kept_memory_test.ts";
 
 /** What can be broken there. */
 export const memoryMutations: readonly Mutation[] = [
@@ -103,6 +104,26 @@ export const memoryMutations: readonly Mutation[] = [
   ...inFile("src/memory/reclaim.ts", ["tests/memory/deferred_free_test.ts"], [
     ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
     ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
+  ]),
+  ...inFile("src/memory/deferred_free.ts", [kept], [
+    ["pending.length >= enough || ", "", "Copies that nobody waits for keep ever more small arrays."],
+    [" || bytes >= enoughBytes", "", "Copies that nobody waits for keep ever more memory."],
+    ["  bytes = 0;\n", "", "Every copy looks at all that is kept, once much was."],
+  ]),
+  ...inFile("src/memory/memory_buffer.ts", [kept, "tests/sim/behaviours_test.ts"], [
+    ["    this.keepUntilPassed(stream);\n    source", "    source", "Memory is freed before a copy has written it."],
+    ["    source.keepUntilPassed(stream);\n", "", "Memory is freed before a copy has read it."],
+    ["this.pin(), this.size", "this.pin()", "Copies that nobody waits for keep ever more memory."],
+    [
+      '    if (this.kind === "host" && this.#holding.pins > 0) lookIfFew();',
+      "   ",
+      "Memory that work has used is not given back when it is closed afterwards.",
+    ],
+    [
+      "    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });\n    else",
+      "    if (capture !== null) return;\n    else",
+      "A graph uses memory that is given back.",
+    ],
   ]),
   ...inFile("src/memory/memory_buffer.ts", [
     buffers,
