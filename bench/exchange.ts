@@ -35,7 +35,7 @@ import { NativeArena } from "../src/ffi/arena.ts";
 import { releaseThunks } from "../src/ffi/release_thunk.ts";
 import { foreignTensor, type ForeignTensorOptions } from "../tests/exchange/raw_dlpack.ts";
 import { nullDriver } from "../tests/support/null_driver.ts";
-import { median, Peer } from "./peer.ts";
+import { Peer, Rounds } from "./peer.ts";
 
 const BATCH = 200;
 /** Batches of an operation in each round, and the rounds. */
@@ -216,23 +216,6 @@ async function time(run: () => void): Promise<number> {
   device.synchronize();
   await setImmediate(); // finalisers have a turn of their own
   return Number(end - start) / BATCH;
-}
-
-/** Medians of the rounds. */
-class Rounds {
-  readonly #medians: number[] = [];
-
-  add(times: number[]): void {
-    this.#medians.push(median(times));
-  }
-
-  get best(): number {
-    return Math.min(...this.#medians);
-  }
-
-  get median(): number {
-    return median(this.#medians);
-  }
 }
 
 async function batches(run: () => void, count: number): Promise<number[]> {

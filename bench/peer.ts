@@ -1,6 +1,6 @@
 /**
- * A process of Python that a benchmark compares itself with, question by question: so the two take turns on a machine on
- * which everything is slower at times.
+ * A process of Python that a benchmark compares itself with, question by question, and what is measured in rounds: so the
+ * two take turns on a machine on which everything is slower at times.
  *
  * @module
  */
@@ -50,6 +50,26 @@ export class Peer {
   /** Lets it end. */
   [Symbol.dispose](): void {
     this.close();
+  }
+}
+
+/** What was measured in rounds: of each its median. */
+export class Rounds {
+  readonly #medians: number[] = [];
+
+  /** Adds a round. */
+  add(times: readonly number[]): void {
+    this.#medians.push(median(times));
+  }
+
+  /** The fastest round's: what else runs on a machine slows things down, and never makes any faster. */
+  get best(): number {
+    return Math.min(...this.#medians);
+  }
+
+  /** The median of all rounds. */
+  get median(): number {
+    return median(this.#medians);
   }
 }
 
