@@ -42,14 +42,14 @@ export class CudaStream {
   /** Whether the handle stands for whatever default stream the current context has. */
   readonly #isDefault: boolean;
   readonly #isOwned: boolean;
-  /** Whether it is known to ignore the legacy default stream. */
-  readonly #isAlone: boolean;
+  /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
+  readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
 
-  private constructor(device: CudaDevice, handle: bigint, owned: boolean, isAlone: boolean, owner: unknown) {
+  private constructor(device: CudaDevice, handle: bigint, owned: boolean, isNonBlocking: boolean, owner: unknown) {
     this.device = device;
     this.#handle = handle;
-    this.#isAlone = isAlone;
+    this.isKnownNonBlocking = isNonBlocking;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.#isOwned = owned;
     this.owner = owner;
@@ -159,7 +159,7 @@ export class CudaStream {
    * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
    */
   tellOrder(bytes: number): void {
-    if (this.#isAlone || bytes > readAtOnce || captureOf(this) !== null) return;
+    if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
     const event = this.device.takeEvent();
     try {
       this.wait(this.record(event));
@@ -227,6 +227,35 @@ export class CudaStream {
     const { driver } = this.device;
     const { handle } = this;
     checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
+  }
+
+  /**
+   * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what that one
+   * holds, and the legacy one after what those hold: `synchronize` of an empty stream does not wait for that.
+   */
+  waitUntilReady(): void {
+    if (this.isKnownNonBlocking) return this.synchronize();
+    const event = this.device.takeEvent();
+    try {
+      this.record(event).synchronize();
+    } finally {
+      this.device.giveEvent(event);
+    }
+  }
+
+  /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
+  async ready(): Promise<void> {
+    if (!this.#isReady()) await this.completed(); // what that enqueues comes after all of it
+  }
+
+  #isReady(): boolean {
+    if (this.isKnownNonBlocking) return this.isDone;
+    const event = this.device.takeEvent();
+    try {
+      return this.record(event).isDone;
+    } finally {
+      this.device.giveEvent(event);
+    }
   }
 
   /**

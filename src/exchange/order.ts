@@ -26,7 +26,7 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
  * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
  */
 export function orderHost({ stream }: MemoryBuffer): void {
-  if (stream !== null) waitAsNext(stream);
+  stream?.waitUntilReady();
 }
 
 /** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
@@ -127,17 +127,6 @@ function waitForAll(stream: CudaStream): void {
   stream.device.synchronize();
 }
 
-/** Waits for what the next work of a stream would wait for. */
-function waitAsNext(stream: CudaStream): void {
-  const { device } = stream;
-  const event = device.takeEvent();
-  try {
-    stream.record(event).synchronize();
-  } finally {
-    device.giveEvent(event);
-  }
-}
-
 /**
  * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of the
  * memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for that one by
@@ -162,7 +151,7 @@ export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: 
  * stream, too.
  */
 export function orderGiveBack(stream: CudaStream): void {
-  orderOrElse(() => waitAsNext(stream), () => waitForAll(stream));
+  orderOrElse(() => stream.waitUntilReady(), () => waitForAll(stream));
 }
 
 /** A stream that a consumer names by its handle, on the buffer's device. */

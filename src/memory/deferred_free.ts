@@ -143,9 +143,11 @@ function keepLooking(): void {
  * @param size bytes of ordinary memory of the host that are kept until then
  */
 export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
-  if (stream === null || isOver(stream)) return free();
+  if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();
   const passed = mark(stream);
   if (passed === null) return free();
+  // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
+  if (!stream.isKnownNonBlocking && isOver(passed)) return allOf([free, () => passed.close()]);
   checkOf(stream.device.driver)?.letGo(passed.handle);
   bytes += size;
   defer(stream.device, { passed, release: stream.device.keep(), free });
@@ -157,6 +159,7 @@ function mark(stream: CudaStream): CudaEvent | null {
     return stream.record();
   } catch {
     stream.synchronize(); // which says what is wrong, if it is something else
+    if (!stream.isKnownNonBlocking) stream.device.synchronize();
     return null;
   }
 }

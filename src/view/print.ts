@@ -55,6 +55,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
     return Array.isArray(value) ? value : [value as Scalar]; // lanes come as an array, and nothing else does
   };
   if (device === null) {
+    view.stream?.waitUntilReady(); // page-locked memory has a home
     const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
     const bytes = new DataView(memory, byteOffset, byteLength);
     return offsets.flatMap((at) => read(bytes, at));

@@ -329,7 +329,7 @@ export class StridedMemoryView {
     const device = this.#drivenBy(from);
     if (device === null) {
       // The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it.
-      for (const order of new Set([options.stream, from.stream, this.stream])) order?.synchronize();
+      for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();
       const elements = from.#host("copy from");
       const apart = this.#mayMeet(from) ? denseCopy(elements) : elements;
       if (conversion === null) copyHost(apart, this.#host("copy to"));
@@ -407,7 +407,7 @@ export class StridedMemoryView {
     const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);
     const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
     if (device === null) {
-      if (stream?.isDone === false) await stream.completed(); // page-locked memory has a home
+      await stream?.ready(); // page-locked memory has a home
       copyHost(this.#host("read"), target);
       return copy;
     }
@@ -506,7 +506,7 @@ export class StridedMemoryView {
 
   /**
    * The elements as NumPy prints an array: of more than 1000 only the corners. Device memory is copied first, no more
-   * of it than is printed, and the home stream is waited for.
+   * of it than is printed, and the home stream is waited for, that of page-locked memory too.
    *
    * @throws {TypeError} if the view's buffer is closed
    *

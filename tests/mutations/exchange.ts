@@ -309,7 +309,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "We read before the owner of a view has written.",
     ],
     [
-      "      for (const order of new Set([options.stream, from.stream, this.stream])) order?.synchronize();\n",
+      "      for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();\n",
       "",
       "The host copies page-locked memory before a stream has written it.",
     ],
@@ -452,7 +452,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "In a lost context memory is never freed.",
     ],
     [
-      "  if (stream !== null) waitAsNext(stream);\n",
+      "  stream?.waitUntilReady();\n",
       "",
       "A consumer on the host reads before a stream has written.",
     ],

@@ -5,6 +5,7 @@ const programs = "tests/memory/memory_programs_test.ts";
 const buffers = "tests/memory/memory_buffer_test.ts";
 const collection = "tests/memory/collection_test.ts";
 const kept = "tests/memory/kept_memory_test.ts";
+const pageLocked = "tests/view/page_locked_test.ts";
 
 /** What can be broken there. */
 export const memoryMutations: readonly Mutation[] = [
@@ -72,13 +73,13 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    release();\n", "", "A device is never given back."],
     [
-      "if (stream === null || isOver(stream)) return free();",
+      "if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();",
       "if (stream === null) return free();",
       "What could be freed at once stays until the next allocation.",
     ],
 
     [
-      "if (stream === null || isOver(stream)) return free();",
+      "if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();",
       "return free();",
       "Memory is freed while work still uses it.",
     ],
@@ -104,6 +105,41 @@ export const memoryMutations: readonly Mutation[] = [
   ...inFile("src/memory/reclaim.ts", ["tests/memory/deferred_free_test.ts"], [
     ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
     ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
+  ]),
+  ...inFile("src/memory/deferred_free.ts", [pageLocked], [
+    [
+      "(stream.isKnownNonBlocking && isOver(stream))",
+      "isOver(stream)",
+      "Memory is freed that a default stream still uses.",
+    ],
+  ]),
+  ...inFile("src/cuda/stream.ts", [pageLocked], [
+    [
+      "if (this.isKnownNonBlocking) return this.isDone;",
+      "return this.isDone;",
+      "A default stream's work is not waited for.",
+    ],
+    [
+      "if (this.isKnownNonBlocking) return this.synchronize();",
+      "return this.synchronize();",
+      "The host does not wait for a default stream's work.",
+    ],
+    [
+      "return new CudaStream(device, handle, false, false, owner);",
+      "return new CudaStream(device, handle, false, true, owner);",
+      "A stream of which nothing is known is taken for one that ignores default streams.",
+    ],
+  ]),
+  ...inFile("src/view/strided_memory_view.ts", [pageLocked], [
+    ["order?.waitUntilReady()", "order?.synchronize()", "The host copies what a default stream has not written yet."],
+    [
+      "    await stream?.ready(); // page-locked",
+      "    // page-locked",
+      "What comes as a typed array is not written yet.",
+    ],
+  ]),
+  ...inFile("src/view/print.ts", [pageLocked], [
+    ["    view.stream?.waitUntilReady(); // page-locked", "    // page-locked", "What is printed is not written yet."],
   ]),
   ...inFile("src/memory/deferred_free.ts", [kept], [
     ["pending.length >= enough || ", "", "Copies that nobody waits for keep ever more small arrays."],
