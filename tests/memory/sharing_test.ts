@@ -209,43 +209,48 @@ test("memory freed by its owner after an event that the importer recorded is use
 
 test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
   type Step = readonly ["import" | "close" | "use", number];
-  const step: fc.Arbitrary<Step> = fc.tuple(fc.constantFrom("import", "close", "use"), fc.nat(5));
+  const step: fc.Arbitrary<Step> = fc.tuple(fc.constantFrom("import", "close", "use", "use"), fc.nat(5));
   check(
-    fc.property(fc.array(step, { maxLength: 20 }), fc.nat(), (steps, seed) => {
-      using both = pair("random", seed);
-      const { here, there } = both;
-      const [pool, imported] = sharedPool(both);
-      using mine = here.device(0).createStream();
-      const streams = [0, 1, 2].map(() => there.device(0).createStream());
-      using buffer = pool.allocate(64, { stream: mine });
-      buffer.fill(5, { stream: mine });
-      mine.synchronize();
-      const descriptor = buffer.exportDescriptor();
-      const open: MemoryBuffer[] = [];
-      const sinks: MemoryBuffer[] = [];
-      for (const [what, at] of steps) {
-        const stream = streams[at % 3];
-        const one = open[at % Math.max(1, open.length)];
-        if (what === "import" && stream !== undefined) open.push(imported.importBuffer(descriptor, { stream }));
-        else if (one === undefined || one.stream === null) continue;
-        else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
-        else {
-          const sink = new HostMemoryResource().allocate(64);
-          one.copyTo(sink, { stream: one.stream });
-          sinks.push(sink);
+    fc.property(
+      fc.array(step, { maxLength: 20 }),
+      fc.constantFrom("latest", "random"),
+      fc.nat(),
+      (steps, schedule, seed) => {
+        using both = pair(schedule, seed);
+        const { here, there } = both;
+        const [pool, imported] = sharedPool(both);
+        using mine = here.device(0).createStream();
+        const streams = [0, 1, 2].map(() => there.device(0).createStream());
+        using buffer = pool.allocate(64, { stream: mine });
+        buffer.fill(5, { stream: mine });
+        mine.synchronize();
+        const descriptor = buffer.exportDescriptor();
+        const open: MemoryBuffer[] = [];
+        const sinks: MemoryBuffer[] = [];
+        for (const [what, at] of steps) {
+          const stream = streams[at % 3];
+          const one = open[at % Math.max(1, open.length)];
+          if (what === "import" && stream !== undefined) open.push(imported.importBuffer(descriptor, { stream }));
+          else if (one === undefined || one.stream === null) continue;
+          else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
+          else {
+            const sink = new HostMemoryResource().allocate(64);
+            one.copyTo(sink, { stream: one.stream });
+            sinks.push(sink);
+          }
+          assertEquals(live(there).allocations, open.length > 0 ? 1 : 0);
+          for (const { ptr } of open) assertEquals(ptr, open[0]?.ptr);
         }
-        assertEquals(live(there).allocations, open.length > 0 ? 1 : 0);
-        for (const { ptr } of open) assertEquals(ptr, open[0]?.ptr);
-      }
-      for (const one of open) one.close();
-      for (const stream of streams) stream.synchronize();
-      for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
-      assertEquals(live(there).allocations, 0);
-      for (const stream of streams) stream.close();
-      imported.close();
-      drainFrees();
-      assertEquals([live(there).pools, live(there).streams, live(there).events], [0, 0, 0]);
-    }),
+        for (const one of open) one.close();
+        streams.forEach((_, i) => streams[(i + seed) % streams.length]?.synchronize());
+        for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
+        assertEquals(live(there).allocations, 0);
+        for (const stream of streams) stream.close();
+        imported.close();
+        drainFrees();
+        assertEquals([live(there).pools, live(there).streams, live(there).events], [0, 0, 0]);
+      },
+    ),
     150,
   );
 });

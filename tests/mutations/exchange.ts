@@ -314,7 +314,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "The host copies page-locked memory before a stream has written it.",
     ],
     [
-      "      if (stream?.isDone === false) await stream.completed(); // page-locked memory has a home\n",
+      "      await stream?.ready(); // page-locked memory has a home\n",
       "",
       "The host reads page-locked memory before a stream has written it.",
     ],
@@ -389,11 +389,6 @@ export const exchangeMutations: readonly Mutation[] = [
       "Where the driver has no event to give, memory is freed under a consumer.",
     ],
     [
-      "synchronize();\n  } finally {\n    device.giveEvent(event);\n",
-      "synchronize();\n  } finally {\n",
-      "Events pile up.",
-    ],
-    [
       "    if (isCapturing(stream.device.driver)) return false;\n    const",
       "    const",
       "A release that is seen during a capture spoils it.",
@@ -436,8 +431,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "A stream is made for every export that has one home only.",
     ],
     [
-      "stream.record(event).synchronize();",
-      "stream.synchronize();",
+      "orderOrElse(() => stream.waitUntilReady(),",
+      "orderOrElse(() => stream.synchronize(),",
       "Foreign memory is freed while the default stream, which the home stream waits for, still uses it.",
     ],
     [

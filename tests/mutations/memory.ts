@@ -113,6 +113,13 @@ export const memoryMutations: readonly Mutation[] = [
       "Memory is freed that a default stream still uses.",
     ],
   ]),
+  ...inFile("src/cuda/stream.ts", ["tests/exchange/order_test.ts", "tests/exchange/host_consumers_test.ts"], [
+    [
+      "      this.record(event).synchronize();\n    } finally {\n      this.device.giveEvent(event);\n",
+      "      this.record(event).synchronize();\n    } finally {\n",
+      "An event is lost with each wait.",
+    ],
+  ]),
   ...inFile("src/cuda/stream.ts", [pageLocked], [
     [
       "if (this.isKnownNonBlocking) return this.isDone;",
