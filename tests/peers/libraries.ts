@@ -31,7 +31,7 @@ export interface Known {
 /** A library. */
 export interface Library {
   readonly name: string;
-  /** Modules that must be installed. */
+  /** Modules that must be installed, with the least version where that matters. */
   readonly modules: readonly string[];
   /** Extents of the arrays that it makes. Default: (4, 8), as ours. */
   readonly makes?: readonly number[];
@@ -72,7 +72,7 @@ def innermost(array):
 export const libraries: readonly Library[] = [
   {
     name: "NumPy",
-    modules: ["numpy"],
+    modules: ["numpy>=2.1"], // which exchanges read-only arrays by DLPack
     known: [
       { place: "cpu", convention: "DLPack", dtypes: numbers, parts: all, gives: all },
       { place: "cpu", convention: "array interface", dtypes: [...numbers, "bool"], parts: all, gives: all },

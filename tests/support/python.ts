@@ -64,7 +64,10 @@ export function findPython(...packages: string[]): PythonInstallation | string {
     if (typeof found === "string") problems.push(`${program} ${found}`);
     else return found;
   }
-  const debian = ["libpython3.11 (3.12 on Ubuntu 24.04)", ...packages.map((name) => `python3-${name}`)];
+  const debian = [
+    "libpython3.11 (3.12 on Ubuntu 24.04)",
+    ...packages.map((name) => `python3-${name.replace(/>=.*/, "")}`),
+  ];
   return `no Python to load: ${problems.join(", ")}; apt-get install ${debian.join(" ")}`;
 }
 
@@ -76,8 +79,10 @@ export function findPythonOrSystem(...packages: string[]): PythonInstallation | 
   return typeof system === "string" ? found : system;
 }
 
-/** An interpreter, if it has a library and these packages; else what it lacks. */
-function askPython(program: string, packages: readonly string[]): PythonInstallation | string {
+/** An interpreter, if it has a library and these packages, such as `numpy` or `numpy>=2.1`; else what it lacks. */
+function askPython(program: string, wanted: readonly string[]): PythonInstallation | string {
+  const least = wanted.map((one) => one.split(">=") as [name: string, version?: string]); // split gives one at least
+  const packages = least.map(([name]) => name);
   let installation: PythonInstallation;
   try {
     const output = execFileSync(program, ["-c", question, ...packages], { encoding: "utf8", stdio: "pipe" });
@@ -87,6 +92,10 @@ function askPython(program: string, packages: readonly string[]): PythonInstalla
   }
   const absent = packages.filter((name) => installation.packages[name] === undefined);
   if (absent.length > 0) return `has no ${absent.join(" and no ")}`;
+  for (const [name, version = "0"] of least) {
+    const there = installation.packages[name] ?? "0";
+    if (there.localeCompare(version, "en", { numeric: true }) < 0) return `has ${name} ${there}, not ${version}`;
+  }
   return existsSync(installation.library) ? installation : `has no ${installation.library}`;
 }
 

@@ -174,9 +174,11 @@ class Array(SpeaksArrow):
         import numpy
         if self.device[0] != 1: raise TypeError("cannot make a NumPy array of device memory: copy it first")
         if self.interface["typestr"] is None:
-            import ml_dtypes
+            try: import ml_dtypes
+            except ImportError: ml_dtypes = None
             if not hasattr(ml_dtypes, self.name):
-                raise TypeError("cannot make a NumPy array of %s, which it has no type for: see the bytes as uint8" % self.name)
+                raise TypeError("cannot make a NumPy array of %s, which it has no type for: see the bytes as uint8%s"
+                    % (self.name, "" if ml_dtypes else ", or install ml_dtypes, which may have one"))
             kind = numpy.dtype(getattr(ml_dtypes, self.name))
             array = numpy.asarray(Raw(self, "<u%d" % kind.itemsize if kind.itemsize > 1 else "|u1")).view(kind)
         else: array = numpy.asarray(Raw(self, self.interface["typestr"]))
