@@ -8,7 +8,7 @@ import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
@@ -96,11 +96,10 @@ export function fromArrayInterface(source: unknown, _?: ImportOptions, release?:
   const { ptr, size, offset } = extentOf(layout, data, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
-    return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, isInside: true });
+    return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
   }
-  const free = giveBack(null, release);
-  const buffer = MemoryBuffer.fromAllocation({ ptr, size, device: null, stream: null, owner: source, free });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true, isInside: true });
+  const buffer = MemoryBuffer.fromLoan(ptr, size, null, "host", null, source, release, letGo);
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
 }
 
 /** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
@@ -124,23 +123,28 @@ export function fromCudaArrayInterface(
   if (home !== null && producer !== null) orderStreams(producer, home);
   const buffer = home === null && release === undefined
     ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device }) // nothing is to be done at its end
-    : MemoryBuffer.fromAllocation({
-      ptr,
-      size,
-      device,
-      stream: home,
-      owner: source,
-      free: giveBack(producer, release),
-    });
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly, ownsBuffer: true, isInside: true });
+    : release === undefined
+    ? MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, producer, giveBack)
+    : MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
 }
 
-/** What ends an import: the producer's next work comes after what was enqueued here. It holds on to no buffer. */
-function giveBack(producer: CudaStream | null, release?: () => void): Allocation["free"] {
-  return (_, stream) => {
-    if (producer !== null && stream !== null) orderBack(stream, producer);
-    release?.();
-  };
+/** What ends an import: the producer's next work comes after what was enqueued here. */
+function giveBack(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
+  if (producer !== null && stream !== null) orderBack(stream, producer);
+}
+
+function letGo(_ptr: bigint, _stream: CudaStream | null, release: () => void): void {
+  release();
+}
+
+function giveBackAndLetGo(
+  ptr: bigint,
+  stream: CudaStream | null,
+  { producer, release }: { readonly producer: CudaStream | null; readonly release: () => void },
+): void {
+  giveBack(ptr, stream, producer);
+  release();
 }
 
 /** The producer's stream; null if it asks for no order, or the consumer wants none. */

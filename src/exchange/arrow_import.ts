@@ -222,7 +222,7 @@ class Import {
     const { kind, device, stream } = isHost ? host : location;
     const owner = this.#shared;
     const at = size === 0 ? 0n : ptr;
-    const buffer = MemoryBuffer.fromAllocation({ ptr: at, size, kind, device, stream, owner, free: release(owner) });
+    const buffer = MemoryBuffer.fromLoan(at, size, device, kind, stream, owner, owner, release);
     this.#shared.users++;
     this.#buffers.push(buffer);
     return buffer;
@@ -246,15 +246,13 @@ interface Shared {
   readonly streams: Set<CudaStream>;
 }
 
-/** What frees a buffer of an import. A function of its own, so that it shares no scope with the buffers. */
-function release(shared: Shared): (ptr: bigint, stream: CudaStream | null) => void {
-  return (_, stream) => {
-    if (stream !== null) shared.streams.add(stream);
-    if (--shared.users > 0 || shared.moved === 0n) return;
-    for (const one of shared.streams) orderGiveBack(one);
-    releaseArray(shared.moved);
-    libc().loading.free(shared.moved);
-  };
+/** What ends the use of a buffer of an import. */
+function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
+  if (stream !== null) shared.streams.add(stream);
+  if (--shared.users > 0 || shared.moved === 0n) return;
+  for (const one of shared.streams) orderGiveBack(one);
+  releaseArray(shared.moved);
+  libc().loading.free(shared.moved);
 }
 
 function build(raw: RawArray, location: Location, held: Import, onClose?: () => void): ArrowArray {

@@ -96,13 +96,8 @@ function slots(
         "isNull(), or see the bytes in buffers.",
     );
   }
-  return StridedMemoryView.fromImport({
-    buffer: bytes.buffer,
-    offset: bytes.offset + bytes.layout.sliceOffset + start,
-    layout: dense,
-    dtype,
-    readonly: true,
-  });
+  const from = bytes.offset + bytes.layout.sliceOffset + start;
+  return StridedMemoryView.fromBuffer(bytes.buffer, { shape, dtype, offset: from, readonly: true });
 }
 
 /**
@@ -173,8 +168,7 @@ export function viewToArrow(
 export function viewFromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView {
   const array = importArrow(source, options, viewOfArrow); // throws if there are no numbers
   const { buffer, offset, layout, dtype } = array.values;
-  const onClose = () => array.close();
-  return StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: true, onClose });
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, true, array);
 }
 
 /**

@@ -10,8 +10,9 @@ import {
   DLPACK_MINOR_VERSION,
 } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
+import type { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { type Allocation, MemoryBuffer } from "../memory/memory_buffer.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import {
   type DlpackPointer,
@@ -126,24 +127,11 @@ function take(
   const layout = readLayout(fields, dtype);
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
-  const buffer = MemoryBuffer.fromAllocation({
-    ptr,
-    size,
-    device,
-    kind: device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device",
-    stream: device === null ? null : stream ?? null,
-    owner: tensor ?? undefined,
-    free: giveBack(tensor === null ? address : tensor.take(), fields.deleter),
-  });
-  return StridedMemoryView.fromImport({
-    buffer,
-    offset,
-    layout,
-    dtype,
-    readonly: (fields.flags & readOnly) !== 0,
-    ownsBuffer: true,
-    isInside: true,
-  });
+  const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
+  const home = device === null ? null : stream ?? null;
+  const loan = { tensor: tensor === null ? address : tensor.take(), deleter: fields.deleter };
+  const buffer = MemoryBuffer.fromLoan(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
 
 function checkAddress(address: bigint): void {
@@ -151,12 +139,16 @@ function checkAddress(address: bigint): void {
   if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
 
-/** What frees an import. A function of its own, so that it shares no scope with the buffer, which it must not keep alive. */
-function giveBack(tensor: bigint, deleter: bigint): Allocation["free"] {
-  return (_, stream) => {
-    if (stream !== null) orderGiveBack(stream);
-    if (deleter !== 0n) callRelease(deleter, tensor);
-  };
+/** A struct that was taken over, and how it is given back. */
+interface Loan {
+  readonly tensor: bigint;
+  readonly deleter: bigint;
+}
+
+/** What ends an import. */
+function giveBack(_: bigint, stream: CudaStream | null, { tensor, deleter }: Loan): void {
+  if (stream !== null) orderGiveBack(stream);
+  if (deleter !== 0n) callRelease(deleter, tensor);
 }
 
 const readOnly = Number(DLPACK_FLAG_BITMASK.READ_ONLY);

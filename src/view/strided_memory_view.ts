@@ -50,19 +50,9 @@ export interface ViewCopyOptions {
   readonly convert?: boolean;
 }
 
-/** What a view consists of. */
-interface Parts {
-  readonly buffer: MemoryBuffer;
-  readonly offset: number;
-  readonly layout: StridedLayout;
-  readonly dtype: DType;
-  readonly readonly: boolean;
-  /** Whether `close` closes the buffer, which gives an import back. Default: false. */
-  readonly ownsBuffer?: boolean;
-  /** Called by `close` instead: for an import that is more than its buffer. */
-  readonly onClose?: () => void;
-  /** Whether the layout is known to lie inside the buffer. */
-  readonly isInside?: boolean;
+/** An import, as far as a view needs it. */
+interface Closeable {
+  close(): void;
 }
 
 /**
@@ -88,23 +78,29 @@ export class StridedMemoryView {
   readonly buffer: MemoryBuffer;
   /** Bytes from the start of the buffer to offset 0 of the layout. */
   readonly offset: number;
-  readonly #ownsBuffer: boolean;
-  readonly #onClose: (() => void) | undefined;
+  /** What `close` closes. */
+  readonly #imported: Closeable | null;
 
-  private constructor({ buffer, offset, layout, dtype, readonly, ownsBuffer, onClose, isInside }: Parts) {
+  /** One by one: see {@linkcode MemoryBuffer.fromLoan}. The layout lies inside the buffer: who calls this has looked. */
+  private constructor(
+    buffer: MemoryBuffer,
+    offset: number,
+    layout: StridedLayout,
+    dtype: DType,
+    readonly: boolean,
+    imported: Closeable | null,
+  ) {
     if (layout.itemsize !== dtype.itemsize) {
       throw new RangeError(
         `Cannot see elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
       );
     }
-    if (isInside !== true) checkBounds(buffer, offset, layout);
     this.layout = layout;
     this.dtype = dtype;
     this.readonly = readonly;
     this.buffer = buffer;
     this.offset = offset;
-    this.#ownsBuffer = ownsBuffer ?? false;
-    this.#onClose = onClose;
+    this.#imported = imported;
   }
 
   /**
@@ -156,7 +152,7 @@ export class StridedMemoryView {
       throw new TypeError("Cannot take the address of shared memory. Copy the array first.");
     }
     const buffer = MemoryBuffer.fromArrayBuffer(owner, byteOffset, byteLength);
-    return new StridedMemoryView({ buffer, offset: 0, layout, dtype, readonly: false, isInside: true });
+    return new StridedMemoryView(buffer, 0, layout, dtype, false, null);
   }
 
   /**
@@ -168,7 +164,8 @@ export class StridedMemoryView {
     const dtype = DType.from(options.dtype);
     const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
     const { offset = 0, readonly = false } = options;
-    return new StridedMemoryView({ buffer, offset, layout, dtype, readonly });
+    checkBounds(buffer, offset, layout);
+    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
 
   /**
@@ -230,9 +227,20 @@ export class StridedMemoryView {
     return protocols().fromArrow(source, options);
   }
 
-  /** A view over foreign memory that `close` gives back. For the exchange protocols. */
-  static fromImport(parts: Parts): StridedMemoryView {
-    return new StridedMemoryView(parts);
+  /**
+   * A view over foreign memory. For the exchange protocols, which have looked that the layout lies inside the buffer.
+   *
+   * @param imported what `close` closes to give the memory back: the buffer, or an import that is more than that
+   */
+  static fromImport(
+    buffer: MemoryBuffer,
+    offset: number,
+    layout: StridedLayout,
+    dtype: DType,
+    readonly: boolean,
+    imported: Closeable | null,
+  ): StridedMemoryView {
+    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
   }
 
   /** Address of the first element; 0n if there are none. */
@@ -524,8 +532,7 @@ export class StridedMemoryView {
 
   /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */
   close(): void {
-    if (this.#ownsBuffer) this.buffer.close();
-    else this.#onClose?.();
+    this.#imported?.close();
   }
 
   /** Gives an import back. */
@@ -549,7 +556,8 @@ export class StridedMemoryView {
 
   #with(layout: StridedLayout, dtype: DType = this.dtype): StridedMemoryView {
     const { buffer, offset, readonly } = this;
-    return new StridedMemoryView({ buffer, offset, layout, dtype, readonly });
+    checkBounds(buffer, offset, layout);
+    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
 
   #host(doing: string): HostArray {
