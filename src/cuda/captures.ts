@@ -48,10 +48,12 @@ export function endCapture(capture: StreamCapture): void {
 
 /** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */
 export function noteRecord(event: CudaEvent, stream: CudaStream): void {
+  if (active.length === 0) return;
   for (const capture of active) capture.recorded(event, capture.includes(stream));
 }
 
 /** Notes that a stream waits for an event. */
 export function noteWait(stream: CudaStream, event: CudaEvent): void {
+  if (active.length === 0) return;
   for (const capture of active) capture.waits(stream, event);
 }

@@ -194,8 +194,8 @@ function readInterface(source: unknown, name: InterfaceName): Described {
   if (!Array.isArray(data) || data.length !== 2) {
     throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
   }
-  const [address, readonly] = data as [unknown, unknown];
-  return { layout, dtype, data: readAddress(address), readonly: Boolean(readonly), stream };
+  const address: unknown = data[0]; // taking an array apart at once goes through an iterator
+  return { layout, dtype, data: readAddress(address), readonly: Boolean(data[1]), stream };
 }
 
 function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {

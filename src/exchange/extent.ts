@@ -35,7 +35,7 @@ export function extentOf(layout: StridedLayout, data: bigint, what: string): Ext
   if (data === 0n) {
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);
   }
-  const [min, max] = layout.offsetBounds;
+  const { minOffset: min, maxOffset: max } = layout;
   const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);
   const size = before - wholeBytes(-max - 1, layout.itemsize);
   const ptr = before === 0 ? data : data - BigInt(before);

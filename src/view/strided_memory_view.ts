@@ -573,7 +573,7 @@ function checkBounds(buffer: MemoryBuffer, offset: number, layout: StridedLayout
     throw new RangeError(`Cannot start ${offset} bytes into a buffer: expected a safe integer of at least 0`);
   }
   if (layout.volume === 0) return;
-  const [min, max] = layout.offsetBounds;
+  const { minOffset: min, maxOffset: max } = layout;
   const start = offset + min * layout.itemsize;
   const end = offset + (max + 1) * layout.itemsize;
   if (start < 0 || end > buffer.size) {
