@@ -43,10 +43,11 @@ export class LateRegistry<Held extends Watched> {
   }
 
   #tellAll(): void {
-    this.#young.forEach((object, i) => {
+    for (let i = 0; i < this.#young.length; i++) {
+      const object = this.#young[i];
       const held = this.#held[i];
-      if (held !== undefined && !held.closed) this.#registry.register(object, held);
-    });
+      if (object !== undefined && held?.closed === false) this.#registry.register(object, held);
+    }
     this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
     this.#held.length = 0;
   }
