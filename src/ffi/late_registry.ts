@@ -43,11 +43,11 @@ export class LateRegistry<Held extends Watched> {
   }
 
   #tellAll(): void {
-    for (let i = 0; i < this.#young.length; i++) {
-      const object = this.#young[i];
+    // By a function: a loop leaves the last object where a collector that scans the stack finds it for long.
+    this.#young.forEach((object, i) => {
       const held = this.#held[i];
-      if (object !== undefined && held?.closed === false) this.#registry.register(object, held);
-    }
+      if (held !== undefined && !held.closed) this.#registry.register(object, held);
+    });
     this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
     this.#held.length = 0;
   }

@@ -207,10 +207,7 @@ export class MemoryBuffer {
   static fromAllocation(allocation: Allocation): MemoryBuffer {
     const { ptr, size, device, kind, stream, owner, free, describe, pool } = allocation;
     const here = kind ?? (device === null ? "host" : "device");
-    const buffer = new MemoryBuffer(ptr, size, device, here, stream, owner, free, undefined, describe, pool ?? null);
-    buffer.#retainDevice();
-    forgotten.watch(buffer, buffer.#holding);
-    return buffer;
+    return new MemoryBuffer(ptr, size, device, here, stream, owner, free, undefined, describe, pool ?? null).#owned();
   }
 
   /**
@@ -230,22 +227,21 @@ export class MemoryBuffer {
     giveBack: (ptr: bigint, stream: CudaStream | null, loan: Loan) => void,
   ): MemoryBuffer {
     const free = giveBack as Free; // it is given this loan and no other
-    const buffer = new MemoryBuffer(ptr, size, device, kind, stream, owner, free, loan, undefined, null);
-    buffer.#retainDevice();
-    forgotten.watch(buffer, buffer.#holding);
-    return buffer;
+    return new MemoryBuffer(ptr, size, device, kind, stream, owner, free, loan, undefined, null).#owned();
   }
 
-  /** Whatever a resource does about it: the memory cannot be freed once its context is gone. */
-  #retainDevice(): void {
+  /** What there is something to do about at its end. */
+  #owned(): this {
     const holding = this.#holding;
     try {
-      this.#driven?.retain();
+      this.#driven?.retain(); // whatever a resource does about it: the memory cannot be freed once its context is gone
       holding.retained = this.#driven;
     } catch (error) {
       holding.stream?.release();
       throw error;
     }
+    forgotten.watch(this, holding);
+    return this;
   }
 
   /**

@@ -23,6 +23,7 @@ import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, pattern, type Placed, positionsOf } from "../view/arrays.ts";
+import { laidOut } from "../view/laid_out.ts";
 import { type Kind, readInt64s, readRaw } from "./raw_dlpack.ts";
 
 /** Where an array is, or is wanted; null: where it is. */
@@ -98,7 +99,7 @@ test("a consumer gets what it asks for, where it asks for it, or an error before
       const { placed: { layout, offset, size }, readonly, dtype } = one;
       const bytes = pattern(size, seed);
       const source = makeSource(one, cuda.devices, homes, bytes);
-      const view = StridedMemoryView.fromImport({ buffer: source, offset, layout, dtype: DType.from(dtype), readonly });
+      const view = laidOut(source, { offset, layout, dtype, readonly });
       const expected = byTheRules(one);
       const target = expected?.at ?? one.at;
       const consumers = cuda.devices.map((device) => device.createStream());

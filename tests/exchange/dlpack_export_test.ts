@@ -16,6 +16,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { pattern } from "../view/arrays.ts";
+import { laidOut } from "../view/laid_out.ts";
 import { type Kind, readInt64s, readRaw, structBytes } from "./raw_dlpack.ts";
 import { recordingDevice } from "./recording_driver.ts";
 
@@ -42,7 +43,7 @@ test("an exported tensor says where the elements are, what they are and who owns
       const offset = slack - Math.min(0, ...values) * layout.itemsize;
       const size = Math.max(1, offset + (Math.max(-1, ...values) + 1) * layout.itemsize);
       using buffer = resource.allocate(size);
-      const view = StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+      const view = laidOut(buffer, { offset, layout, dtype, readonly });
       if (readonly && kind === "legacy") {
         assertThrows(() => view.toDlpack({ maxVersion: maxVersion[kind] }), ExchangeError, "read-only");
         return;

@@ -12,6 +12,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts, shapes } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { pattern } from "../view/arrays.ts";
+import { laidOut } from "../view/laid_out.ts";
 import { CountingDeleter, foreignTensor, type ForeignTensorOptions, type Kind } from "./raw_dlpack.ts";
 import { recordingDevice } from "./recording_driver.ts";
 
@@ -61,7 +62,7 @@ test("what is exported comes back as it was: address, layout, type, bytes and wh
       const size = Math.ceil(offset + (Math.max(-1, ...values) + 1) * layout.itemsize) + slack;
       using buffer = resource.allocate(size);
       buffer.bytes().set(pattern(size, slack));
-      const view = StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly });
+      const view = laidOut(buffer, { offset, layout, dtype, readonly });
       if (kind === "legacy" && (readonly || dtype.dlpack.padded)) return; // refused: see the tests of exports
       const tensor = view.toDlpack({ maxVersion: maxVersion[kind] });
       using back = StridedMemoryView.fromDlpack(tensor);

@@ -93,27 +93,27 @@ export const arrowMutations: readonly Mutation[] = [
   ], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
-      "    for (const one of shared.streams) orderGiveBack(one);\n",
+      "  for (const one of shared.streams) orderGiveBack(one);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
-      "    if (stream !== null) shared.streams.add(stream);\n",
+      "  if (stream !== null) shared.streams.add(stream);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
-      "    if (--shared.users > 0 || shared.moved === 0n) return;\n",
-      "    if (--shared.users > 0) return;\n",
+      "  if (--shared.users > 0 || shared.moved === 0n) return;\n",
+      "  if (--shared.users > 0) return;\n",
       "What was never taken is released.",
     ],
     [
-      "    if (--shared.users > 0 || shared.moved === 0n) return;\n",
-      "    if (shared.moved === 0n) return;\n",
+      "  if (--shared.users > 0 || shared.moved === 0n) return;\n",
+      "  if (shared.moved === 0n) return;\n",
       "The first buffer that is closed releases all.",
     ],
-    ["    releaseArray(shared.moved);\n", "", "Foreign memory is never freed."],
-    ["    libc().loading.free(shared.moved);\n", "", "Each import leaks a struct."],
+    ["  releaseArray(shared.moved);\n", "", "Foreign memory is never freed."],
+    ["  libc().loading.free(shared.moved);\n", "", "Each import leaks a struct."],
     ["  struct(ArrowArrayStruct).at(address).release = 0n;\n", "", "Two consumers release one array."],
     ["  releaseSchema(schema); // all that it says is in `field`\n", "", "The schema of each import leaks."],
     [

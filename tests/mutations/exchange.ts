@@ -170,20 +170,20 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (address === 0n) throw", "  if (false) throw", "A struct at NULL is read."],
     ["(fields.flags & readOnly) !== 0", "false", "What is read-only can be written."],
     [
-      "    if (stream !== null) orderGiveBack(stream);\n",
+      "  if (stream !== null) orderGiveBack(stream);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
-    ["    if (deleter !== 0n) callRelease(deleter, tensor);\n", "", "Foreign memory is never freed."],
+    ["  if (deleter !== 0n) callRelease(deleter, tensor);\n", "", "Foreign memory is never freed."],
     [
-      "    if (deleter !== 0n) callRelease(deleter, tensor);\n",
-      "    callRelease(deleter, tensor);\n",
+      "  if (deleter !== 0n) callRelease(deleter, tensor);\n",
+      "  callRelease(deleter, tensor);\n",
       "A tensor without a deleter crashes.",
     ],
-    ["    owner: tensor ?? undefined,\n", "", "An import does not say what it comes from."],
+    ["home, tensor ?? undefined, loan", "home, undefined, loan", "An import does not say what it comes from."],
     [
-      "stream: device === null ? null : stream ?? null",
-      "stream: null",
+      "device === null ? null : stream ?? null",
+      "null",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
@@ -284,7 +284,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "We read before the producer has written.",
     ],
     [
-      "    if (producer !== null && stream !== null) orderBack(stream, producer);\n",
+      "  if (producer !== null && stream !== null) orderBack(stream, producer);\n",
       "",
       "The producer overwrites what our work still reads.",
     ],
@@ -299,7 +299,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
-    ["    owner: source,\n", "", "Foreign memory is collected while a view uses it."],
+    ["home, source, producer", "home, undefined, producer", "Foreign memory is collected while a view uses it."],
     ["{ owner: source, device }", "{ device }", "Foreign memory is collected while a view uses it."],
   ]),
   ...inFile("src/view/strided_memory_view.ts", [host, "tests/exchange/array_interface_test.ts", programs], [

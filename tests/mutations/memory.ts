@@ -196,10 +196,10 @@ export const memoryMutations: readonly Mutation[] = [
       "The end of an export frees a buffer that is open.",
     ],
     ["  holding.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
-    ["    holding.free(holding.ptr, holding.stream);\n", "", "Memory is never freed."],
+    ["    holding.free(holding.ptr, holding.stream, holding.loan);\n", "", "Memory is never freed."],
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
 
-    ["    forgotten.watch(buffer, buffer.#holding);\n", "", "A buffer that is only dropped is never freed."],
+    ["    forgotten.watch(this, holding);\n", "", "A buffer that is only dropped is never freed."],
     ["  try {\n    freeIfUnused(holding);\n", "  try {\n", "A buffer that is only dropped is never freed."],
 
     ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],

@@ -15,6 +15,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython, TestPython } from "../support/python.ts";
 import { apart, meeting, pattern, type Placed } from "../view/arrays.ts";
+import { laidOut } from "../view/laid_out.ts";
 
 const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;
@@ -262,13 +263,7 @@ test(...needs(missing, "arrays of any layout cross to NumPy and back unchanged")
       const memory = pattern(size, 9);
       using buffer = resource.allocate(Math.max(size, 1));
       buffer.bytes().set(memory);
-      const view = StridedMemoryView.fromImport({
-        buffer,
-        offset,
-        layout,
-        dtype: DType.from("int64"),
-        readonly: false,
-      });
+      const view = laidOut(buffer, { offset, layout, dtype: "int64" });
       python.give("producer", view.toDlpack({ maxVersion }));
       python.run("array = np.from_dlpack(producer); del producer");
       const seen = python.evaluate("describe(array)") as unknown[];

@@ -11,6 +11,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts, permutations, shapes, sliceItems } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, copiedByHand, meeting, pattern, type Placed, positionsOf } from "./arrays.ts";
+import { laidOut } from "./laid_out.ts";
 
 const resource = new HostMemoryResource();
 
@@ -22,7 +23,7 @@ function viewOf({ layout, offset, size }: Placed, seed: number): { view: Strided
   const dtype = DType.from(`uint8x${layout.itemsize}`);
   const whole = StridedMemoryView.fromBuffer(buffer, { shape: [size], dtype: "uint8" });
   assertEquals(whole.ptr, ptr);
-  return { view: StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: false }), bytes };
+  return { view: laidOut(buffer, { offset, layout, dtype }), bytes };
 }
 
 test("a view is accepted exactly when every byte of every element lies inside the buffer", () => {
@@ -41,7 +42,7 @@ test("a view is accepted exactly when every byte of every element lies inside th
         .every((start) => start >= 0 && start + layout.itemsize <= size);
       const buffer = MemoryBuffer.fromPointer(4096n, size);
       const dtype = DType.from(`uint8x${layout.itemsize}`);
-      const make = () => StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: false });
+      const make = () => laidOut(buffer, { offset, layout, dtype });
       if (inside) {
         const view = make();
         const expected = values.length === 0 ? 0n : 4096n + BigInt(offset + layout.sliceOffset * layout.itemsize);
@@ -97,7 +98,7 @@ test("slices, permutations and reshapes of a view see the same memory, where the
       const size = offset + (Math.max(-1, ...values) + 1) * layout.itemsize;
       const buffer = MemoryBuffer.fromPointer(4096n, size);
       const dtype = DType.from(`uint8x${layout.itemsize}`);
-      const view = StridedMemoryView.fromImport({ buffer, offset, layout, dtype, readonly: true });
+      const view = laidOut(buffer, { offset, layout, dtype, readonly: true });
       const derived = [
         [view.sliced(...items), layout.sliced(...items)],
         [view.permuted(axes), layout.permuted(axes)],
@@ -312,8 +313,7 @@ test("a copy within one memory gives the elements from before it, however the tw
       const [from, to] = [at(source, first), at(destination, second)];
       const dtype = DType.from(`uint8x${source.layout.itemsize}`);
       const expected = copiedByHand(from, memory.slice(), to, memory);
-      const view = (placed: Placed) =>
-        StridedMemoryView.fromImport({ buffer, offset: placed.offset, layout: placed.layout, dtype, readonly: false });
+      const view = (placed: Placed) => laidOut(buffer, { offset: placed.offset, layout: placed.layout, dtype });
       view(to).copyFrom(view(from));
       assertEquals(memory, expected);
     }),
