@@ -104,6 +104,12 @@ test("what is exported is given back when the base and all that was moved out of
 test("exactly one consumer takes an export, and what nobody took is released", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
   const before = liveExports();
+  const once = view.toArrowDevice();
+  ArrowArray.from(once).close();
+  // Its memory may be another export's by now.
+  for (const again of [() => ArrowArray.from(once), () => once.ptr, () => once.schemaPtr, () => once.take()]) {
+    assertThrows(again, ExchangeError, "already taken");
+  }
   const exported = view.toArrowDevice();
   const taken = exported.take();
   assertThrows(() => exported.take(), ExchangeError, "already taken");
