@@ -158,8 +158,12 @@ function mark(stream: CudaStream): CudaEvent | null {
   try {
     return stream.record();
   } catch {
-    stream.synchronize(); // which says what is wrong, if it is something else
-    if (!stream.isKnownNonBlocking) stream.device.synchronize();
+    try {
+      stream.synchronize(); // which says what is wrong, if it is something else
+      if (!stream.isKnownNonBlocking) stream.device.synchronize();
+    } catch (error) {
+      if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
+    }
     return null;
   }
 }

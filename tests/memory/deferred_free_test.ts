@@ -162,6 +162,10 @@ test("a context that has failed does nothing more: what waits for it is freed, a
   simulated.failNth("cuStreamQuery", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   freeAfter(stream, () => freed.push("four"));
   assertEquals(freed.at(-1), "four");
+  simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // which is not asked whether it is done
+  assertEquals(freed.at(-1), "five");
   for (const one of [stream, other]) one.close();
   closeFlags();
   cuda.close();
