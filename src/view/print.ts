@@ -66,12 +66,17 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
   const stream = view.stream ?? device.defaultStream;
   const places = new Map<number, number>();
   let used = 0;
-  for (const { start, end, members } of runs) {
-    device.copy(staging.ptr + BigInt(used), buffer.ptr + BigInt(start), end - start, "DtoH", stream);
-    for (const at of members) places.set(at, used + at - start);
-    used += end - start;
+  try {
+    for (const { start, end, members } of runs) {
+      device.copy(staging.ptr + BigInt(used), buffer.ptr + BigInt(start), end - start, "DtoH", stream);
+      for (const at of members) places.set(at, used + at - start);
+      used += end - start;
+    }
+    stream.synchronize();
+  } catch (error) {
+    staging.keepUntilPassed(stream); // what was enqueued before the failure still writes there
+    throw error;
   }
-  stream.synchronize();
   const bytes = new DataView(staging.bytes().buffer);
   return offsets.flatMap((at) => read(bytes, places.get(at) ?? NaN));
 }

@@ -145,6 +145,13 @@ export const memoryMutations: readonly Mutation[] = [
       "What comes as a typed array is not written yet.",
     ],
   ]),
+  ...inFile("src/view/print.ts", ["tests/view/print_test.ts"], [
+    [
+      "    staging.keepUntilPassed(stream); // what was enqueued before the failure still writes there\n",
+      "",
+      "A print that fails leaves copies to memory that was given back.",
+    ],
+  ]),
   ...inFile("src/view/print.ts", [pageLocked], [
     ["    view.stream?.waitUntilReady(); // page-locked", "    // page-locked", "What is printed is not written yet."],
   ]),

@@ -1,13 +1,17 @@
 /** What views print is what NumPy prints of the same memory. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
+  CudaError,
   DeviceMemoryResource,
   DType,
   HostMemoryResource,
+  liveExports,
   type PyObject,
   Python,
+  SimulatedDriver,
   slice,
   StridedLayout,
   StridedMemoryView,
@@ -187,6 +191,23 @@ test("device memory is printed as host memory is, in order, and little of it is 
     assert(copied <= 4 * 700, `${copied} bytes were read to print [${part.join(", ")}]`);
   }
   assertEquals(theirs.permuted([1, 0]).toString(), ours.permuted([1, 0]).toString());
+});
+
+test("where a part of it cannot be read, nothing is written afterwards to memory that was given back", () => {
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(4 * 10_000, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [100, 100], dtype: "int32" });
+  buffer.fill(7, { stream });
+  simulated.failNth("cuMemcpyDtoHAsync_v2", 2, CUresult.CUDA_ERROR_INVALID_VALUE);
+  assertThrows(() => view.toString(), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  assert(simulated.live.events > 0, "the memory is kept until the stream has passed the first copy");
+  stream.synchronize();
+  liveExports(); // which looks
+  assertEquals(simulated.live.events, 0);
 });
 
 test("a closed buffer cannot be printed", () => {
