@@ -29,6 +29,32 @@ export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
  */
 const readAtOnce = 64 * 1024;
 
+/** Records an event of the stream's device, without asking whether it is one. */
+function recordOn(stream: CudaStream, event: CudaEvent): void {
+  const { driver } = stream.device;
+  let code = stream.needsContext ? contextWanted : driver.event.cuEventRecord(event.handle, stream.handle);
+  if (code === contextWanted) code = recordWithin(stream, event);
+  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuEventRecord", code);
+  noteRecord(event, stream);
+}
+
+/** Makes a stream wait for an event of the same Cuda, without asking whether it is one. */
+function waitFor(stream: CudaStream, event: CudaEvent): void {
+  const { driver } = stream.device;
+  let code = stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent(stream.handle, event.handle, 0);
+  if (code === contextWanted) code = waitWithin(stream, event);
+  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuStreamWaitEvent", code);
+  noteWait(stream, event);
+}
+
+function recordWithin({ device, handle }: CudaStream, event: CudaEvent): number {
+  return device.within(() => device.driver.event.cuEventRecord(event.handle, handle));
+}
+
+function waitWithin({ device, handle }: CudaStream, event: CudaEvent): number {
+  return device.within(() => device.driver.stream.cuStreamWaitEvent(handle, event.handle, 0));
+}
+
 /** Handles are less. */
 const handleEnd = 1n << 64n;
 
@@ -115,18 +141,20 @@ export class CudaStream {
 
   /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
   record(given?: CudaEvent): CudaEvent {
-    const { driver } = this.device;
-    const { handle } = this;
-    given?.checkOpen();
-    if (given !== undefined) checkSameDevice(given, this.device, "Cannot record an event");
-    const event = given ?? this.device.createEvent();
-    let code = this.#isDefault ? contextWanted : driver.event.cuEventRecord(event.handle, handle);
-    if (code === contextWanted) code = this.#recordWithin(event);
-    if (code !== CUresult.CUDA_SUCCESS) {
-      if (given === undefined) event.close();
-      throw cudaError(driver, "cuEventRecord", code);
+    if (given !== undefined) {
+      given.checkOpen();
+      checkSameDevice(given, this.device, "Cannot record an event");
+      recordOn(this, given);
+      return given;
     }
-    noteRecord(event, this);
+    void this.handle; // before anything is made: a closed stream has none
+    const event = this.device.createEvent();
+    try {
+      recordOn(this, event);
+    } catch (error) {
+      event.close();
+      throw error;
+    }
     return event;
   }
 
@@ -137,20 +165,17 @@ export class CudaStream {
       checkSameCuda(other, this.device, "Cannot wait for a stream");
       const event = other.device.takeEvent();
       try {
-        this.wait(other.record(event));
+        recordOn(other, event);
+        waitFor(this, event);
       } finally {
         other.device.giveEvent(event);
       }
       return;
     }
-    const { driver } = this.device;
-    const { handle } = this;
+    void this.handle;
     other.checkOpen();
     checkSameCuda(other, this.device, "Cannot wait for an event");
-    let code = this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent(handle, other.handle, 0);
-    if (code === contextWanted) code = this.#waitWithin(other);
-    if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuStreamWaitEvent", code);
-    noteWait(this, other);
+    waitFor(this, other);
   }
 
   /**
@@ -166,14 +191,6 @@ export class CudaStream {
     } finally {
       this.device.giveEvent(event);
     }
-  }
-
-  #recordWithin({ handle }: CudaEvent): number {
-    return this.device.within(() => this.device.driver.event.cuEventRecord(handle, this.#handle));
-  }
-
-  #waitWithin({ handle }: CudaEvent): number {
-    return this.device.within(() => this.device.driver.stream.cuStreamWaitEvent(this.#handle, handle, 0));
   }
 
   /**

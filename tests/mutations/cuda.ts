@@ -237,41 +237,45 @@ export const cudaMutations: readonly Mutation[] = [
       "The default streams of two devices are taken for one.",
     ],
     [
-      "        this.wait(other.record(event));",
+      "        recordOn(other, event);\n        waitFor(this, event);",
       "      void other;",
       "A stream does not wait for another.",
     ],
     [
-      "this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent(handle, other.handle, 0);",
+      "stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent(stream.handle, event.handle, 0);",
       "0;",
       "A stream does not wait for an event.",
     ],
     [
-      "this.#isDefault ? contextWanted : driver.stream.cuStreamWaitEvent",
+      "stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent",
       "driver.stream.cuStreamWaitEvent",
       "What a default stream waits for, that of another device does.",
     ],
     [
-      "    if (code === contextWanted) code = this.#waitWithin(other);\n",
+      "  if (code === contextWanted) code = waitWithin(stream, event);\n",
       "",
       "A default stream cannot wait.",
     ],
     [
-      "this.#isDefault ? contextWanted : driver.event.cuEventRecord(event.handle, handle);",
+      "stream.needsContext ? contextWanted : driver.event.cuEventRecord(event.handle, stream.handle);",
       "0;",
       "An event marks nothing.",
     ],
     [
-      "this.#isDefault ? contextWanted : driver.event.cuEventRecord",
+      "stream.needsContext ? contextWanted : driver.event.cuEventRecord",
       "driver.event.cuEventRecord",
       "An event that is recorded on a default stream marks that of another device.",
     ],
     [
-      "    if (code === contextWanted) code = this.#recordWithin(event);\n",
+      "  if (code === contextWanted) code = recordWithin(stream, event);\n",
       "",
       "A default stream cannot be marked.",
     ],
-    ["      if (given === undefined) event.close();\n", "", "An event that could not be recorded leaks."],
+    [
+      "      event.close();\n      throw error;\n",
+      "      throw error;\n",
+      "An event that could not be recorded leaks.",
+    ],
 
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
     ["    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
