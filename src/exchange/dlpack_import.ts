@@ -129,8 +129,9 @@ function take(
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
   const home = device === null ? null : stream ?? null;
-  const loan = { tensor: tensor === null ? address : tensor.take(), deleter: fields.deleter };
+  const loan = { tensor: address, deleter: fields.deleter };
   const buffer = MemoryBuffer.fromLoan(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
+  tensor?.take(); // not before: of a device that is closed there is no buffer
   return StridedMemoryView.fromImport(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
 

@@ -3,6 +3,7 @@
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { Cuda } from "../../mod.ts";
 import { CudaStream } from "../../src/cuda/stream.ts";
 import { DlpackTensor, type ToDlpackOptions } from "../../src/exchange/dlpack.ts";
 import { ExchangeError, type ImportOptions, liveExports } from "../../src/exchange/mod.ts";
@@ -325,7 +326,18 @@ test("a tensor that is refused is still the caller's, and one that is taken is n
   assertEquals([tensor.ptr, deleter.calls.size], [foreign.ptr, 0]);
   tensor.close();
   assertEquals(deleter.callsFor(foreign.ptr), 1);
-  foreign.free();
+
+  const cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  cuda.close(); // nothing new can be made there
+  const place = { data: 0x7000n, deviceType: 2, deleter: deleter.address };
+  const late = foreignTensor("versioned", { shape: [2], strides: [1], ...place });
+  const refused = tensorAt(late.ptr, "versioned");
+  assertThrows(() => StridedMemoryView.fromDlpack(refused, { device, stream: null }), TypeError, "closed");
+  assertEquals([refused.ptr, deleter.callsFor(late.ptr)], [late.ptr, 0]);
+  refused.close();
+  assertEquals(deleter.callsFor(late.ptr), 1);
+  for (const one of [foreign, late]) one.free(); // not before: calls are told apart by address
 
   const ours = StridedMemoryView.fromTypedArray(new Uint8Array(3)).toDlpack();
   using view = StridedMemoryView.fromDlpack(ours);

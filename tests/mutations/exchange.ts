@@ -180,6 +180,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "  callRelease(deleter, tensor);\n",
       "A tensor without a deleter crashes.",
     ],
+    ["  tensor?.take(); // not before", "  // not before", "Two consumers take one tensor."],
+    [
+      "  const loan = { tensor: address, deleter: fields.deleter };\n",
+      "  const loan = { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
+      "A tensor is lost if its buffer cannot be made.",
+    ],
     ["home, tensor ?? undefined, loan", "home, undefined, loan", "An import does not say what it comes from."],
     [
       "device === null ? null : stream ?? null",
