@@ -187,7 +187,8 @@ export class CudaStream {
     if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
     const event = this.device.takeEvent();
     try {
-      this.wait(this.record(event));
+      recordOn(this, event);
+      waitFor(this, event);
     } finally {
       this.device.giveEvent(event);
     }
@@ -252,12 +253,7 @@ export class CudaStream {
    */
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
-    const event = this.device.takeEvent();
-    try {
-      this.record(event).synchronize();
-    } finally {
-      this.device.giveEvent(event);
-    }
+    this.#atNext((event) => event.synchronize());
   }
 
   /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
@@ -267,9 +263,15 @@ export class CudaStream {
 
   #isReady(): boolean {
     if (this.isKnownNonBlocking) return this.isDone;
+    return this.#atNext((event) => event.isDone);
+  }
+
+  /** Asks an event that stands where the stream's next work would. */
+  #atNext<T>(ask: (event: CudaEvent) => T): T {
     const event = this.device.takeEvent();
     try {
-      return this.record(event).isDone;
+      recordOn(this, event);
+      return ask(event);
     } finally {
       this.device.giveEvent(event);
     }

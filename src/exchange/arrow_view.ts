@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { DType, StridedLayout } from "../layout/mod.ts";
+import { DType } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowArray } from "./arrow_array.ts";
 import { checkOptions } from "./arrow_export.ts";
@@ -84,8 +84,7 @@ function slots(
   shape: readonly number[],
   offset: number,
 ): StridedMemoryView {
-  const dense = StridedLayout.dense(shape, dtype.itemsize);
-  if (bytes === null || dense.volume === 0) {
+  if (bytes === null || shape.includes(0)) {
     const none = StridedMemoryView.fromTypedArray(new Uint8Array(0)).buffer;
     return StridedMemoryView.fromBuffer(bytes?.buffer ?? none, { shape, dtype, readonly: true });
   }

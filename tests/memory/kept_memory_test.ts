@@ -170,3 +170,19 @@ test("memory that a copy has used can be given back with its last use over: clos
   host.close();
   assertEquals(frees, 1);
 });
+
+test("where many copies are under way, closing what one of them uses asks after none: others will", () => {
+  using cuda = Cuda.simulate({ schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  using stream = cuda.device(0).createStream();
+  using target = cuda.device(0).memory.allocate(size, { stream });
+  const hosts = Array.from({ length: 100 }, () => new HostMemoryResource().allocate(size));
+  for (const host of hosts) target.copyFrom(host, { stream });
+  const asked = simulated.calls("cuEventQuery");
+  for (const host of hosts) host.close();
+  assertEquals(simulated.calls("cuEventQuery"), asked);
+  stream.synchronize();
+  reclaim();
+  assertEquals(simulated.live.events, 0);
+});

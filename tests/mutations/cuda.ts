@@ -33,10 +33,14 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
   ...inFile("src/cuda/stream.ts", ["tests/gpu/implied_order_test.ts"], [
-    ["      this.wait(this.record(event));\n", "", "A copy takes what a default stream has yet to write."],
     [
-      "      this.wait(this.record(event));\n",
-      "      this.record(event);\n",
+      "      recordOn(this, event);\n      waitFor(this, event);\n",
+      "",
+      "A copy takes what a default stream has yet to write.",
+    ],
+    [
+      "      recordOn(this, event);\n      waitFor(this, event);\n",
+      "      recordOn(this, event);\n",
       "A copy takes what a default stream has yet to write.",
     ],
     ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],

@@ -115,8 +115,8 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/cuda/stream.ts", ["tests/exchange/order_test.ts", "tests/exchange/host_consumers_test.ts"], [
     [
-      "      this.record(event).synchronize();\n    } finally {\n      this.device.giveEvent(event);\n",
-      "      this.record(event).synchronize();\n    } finally {\n",
+      "      return ask(event);\n    } finally {\n      this.device.giveEvent(event);\n",
+      "      return ask(event);\n    } finally {\n",
       "An event is lost with each wait.",
     ],
   ]),
@@ -157,6 +157,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/deferred_free.ts", [kept], [
     ["pending.length >= enough || ", "", "Copies that nobody waits for keep ever more small arrays."],
+    ["if (pending.length <= few) freeWhatIsOver();", "freeWhatIsOver();", "Every close asks after all that is kept."],
     [" || bytes >= enoughBytes", "", "Copies that nobody waits for keep ever more memory."],
     ["  bytes = 0;\n", "", "Every copy looks at all that is kept, once much was."],
   ]),
