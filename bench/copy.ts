@@ -40,7 +40,7 @@ const unknown = asked.filter((name) => !(name in sections));
 if (unknown.length > 0) throw new RangeError(`Expected sections of ${names.join(", ")}, got ${unknown.join(", ")}`);
 const wanted = names.filter((name) => asked.length === 0 || asked.includes(name));
 
-using python = new Peer("copy_peer.py");
+using python = Peer.python("copy_peer.py");
 const torch = await python.hear();
 if (torch === null) console.error("No peer: install torch, and set CAUSEWAY_PYTHON.");
 /** What torch reaches, in gigabytes per second; undefined without torch. */

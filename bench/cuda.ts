@@ -1,6 +1,6 @@
 /**
- * Streams, memory, addresses and launches beside cuda.core, cuda.bindings and the bare driver, in one run on one machine.
- * Prints Markdown.
+ * Streams, memory, addresses and launches beside cuda.core, cuda.bindings, the bare driver and the same calls from C, in one
+ * run on one machine. Prints Markdown.
  *
  * Claim: recording and waiting, allocating and freeing from a pool, and asking about an address take at most 0.6 (Bun) or
  * 0.8 (Deno) of cuda.core's time; a launch with four arguments at most 0.9, and at most 300 ns more than the bare call.
@@ -11,7 +11,7 @@
  * ```
  *
  * Needs a GPU; the peer needs cuda-core and cuda-bindings. The bare driver is called through the same bindings with handles
- * made beforehand and nothing checked. Work is enqueued in batches, and the device is waited for between them, off the clock.
+ * made beforehand and nothing checked; from C, if there is a compiler, by `cuda_floor.c`. Work is enqueued in batches, and the device is waited for between them, off the clock.
  *
  * Everything takes turns, in rounds: ours and the bare driver batch by batch, then the peers. Of each the fastest round's
  * median counts; the median of all rounds stands beside it.
@@ -114,29 +114,34 @@ function measure(ours: () => unknown, bare: () => unknown, count: number): [ours
   return times;
 }
 
-const peer = new Peer("cuda_peer.py");
+const peer = Peer.python("cuda_peer.py");
 const versions = await peer.hear();
 if (versions === null) console.error("No peer: install cuda-core and cuda-bindings, and set CAUSEWAY_PYTHON.");
+const floor = Peer.c("cuda_floor.c");
+const hasFloor = floor !== null && await floor.hear() !== null;
 const rows = [...operations].map(([name, [ours, bare]]) => ({
   name,
   run: { ours, bare },
   ours: new Rounds(),
   bare: new Rounds(),
+  c: new Rounds(),
   core: new Rounds(),
   bindings: new Rounds(),
 }));
 for (const { run } of rows) measure(run.ours, run.bare, WARM);
 for (let round = 0; round < ROUNDS; round++) {
-  for (const { name, run, ours, bare, core, bindings } of rows) {
-    const [taken, floor] = measure(run.ours, run.bare, SAMPLES);
+  for (const { name, run, ours, bare, c, core, bindings } of rows) {
+    const [taken, least] = measure(run.ours, run.bare, SAMPLES);
     ours.add(taken);
-    bare.add(floor);
+    bare.add(least);
+    if (hasFloor) c.add([Number(await floor.ask(name) ?? NaN)]);
     if (versions === null) continue;
     core.add([Number(await peer.ask(["cuda.core", name]) ?? NaN)]);
     bindings.add([Number(await peer.ask(["cuda.bindings", name]) ?? NaN)]); // which launches nothing here
   }
 }
 peer.close();
+floor?.close();
 
 const runtime = isBun ? `Bun ${process.versions["bun"]}` : `Deno ${process.versions["deno"]}`;
 console.log(
@@ -144,10 +149,12 @@ console.log(
     cpus()[0]?.model
   }; ${versions}. Nanoseconds per call, of the fastest of ${ROUNDS} rounds (of all).\n`,
 );
-console.log("| operation | ours | bare driver | over it | cuda.core | ratio | limit | | cuda.bindings | ratio |");
-console.log("|---|--:|--:|--:|--:|--:|--:|---|--:|--:|");
+console.log(
+  "| operation | ours | bare driver | over it | from C | cuda.core | ratio | limit | | cuda.bindings | ratio |",
+);
+console.log("|---|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|");
 let failures = 0;
-for (const { name, ours, bare, core, bindings } of rows) {
+for (const { name, ours, bare, c, core, bindings } of rows) {
   const isLaunch = name.startsWith("launch");
   const most = isLaunch ? 0.9 : limit;
   const over = ours.best - bare.best;
@@ -158,7 +165,7 @@ for (const { name, ours, bare, core, bindings } of rows) {
     Number.isFinite(rounds.best) ? `${rounds.best.toFixed(0)} (${rounds.median.toFixed(0)})` : "-";
   const ratio = (other: Rounds) => Number.isFinite(other.best) ? (ours.best / other.best).toFixed(2) : "-";
   const verdict = isCompared || isLaunch ? passes ? "PASS" : "FAIL" : "";
-  const cells = [name, show(ours), show(bare), `+${over.toFixed(0)}`, show(core), ratio(core), most, verdict];
+  const cells = [name, show(ours), show(bare), `+${over.toFixed(0)}`, show(c), show(core), ratio(core), most, verdict];
   console.log(`| ${[...cells, show(bindings), ratio(bindings)].join(" | ")} |`);
 }
 process.exitCode = failures === 0 ? 0 : 1;

@@ -224,7 +224,7 @@ async function batches(run: () => void, count: number): Promise<number[]> {
   return times;
 }
 
-const peer = new Peer("exchange_peer.py");
+const peer = Peer.python("exchange_peer.py");
 const versions = await peer.hear();
 if (versions === null) console.error("No peer: install cuda-core, cuda-bindings and numpy, and set CAUSEWAY_PYTHON.");
 const rows = [...operations].map(([name, operation]) => ({

@@ -1,25 +1,27 @@
 /**
- * A process of Python that a benchmark compares itself with, question by question, and what is measured in rounds: so the
- * two take turns on a machine on which everything is slower at times.
+ * A process that a benchmark compares itself with, question by question, and what is measured in rounds: so the two take
+ * turns on a machine on which everything is slower at times.
  *
  * @module
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** A script that prints a line of JSON when it is ready, and one for each line that it reads. */
+/** A program that prints a line of JSON when it is ready, and one for each line that it reads. */
 export class Peer {
   readonly #process;
   readonly #lines;
   /** Settles if it cannot be run at all, when one runtime ends its output and the other does not. */
   readonly #failed: Promise<null>;
 
-  /** Runs a script of this folder by the interpreter that `CAUSEWAY_PYTHON` names. */
-  constructor(script: string) {
-    const path = fileURLToPath(new URL(script, import.meta.url));
-    this.#process = spawn(process.env["CAUSEWAY_PYTHON"] ?? "python3", [path], { stdio: ["pipe", "pipe", "inherit"] });
+  /** Runs it, with arguments. */
+  constructor(program: string, ...args: string[]) {
+    this.#process = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
     this.#failed = new Promise((resolve) => {
       this.#process.on("error", ({ message }) => {
         console.error(message);
@@ -28,6 +30,24 @@ export class Peer {
     });
     this.#process.stdin.on("error", () => {}); // whoever does not run answers nothing, which is seen below
     this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+  }
+
+  /** A script of this folder, by the interpreter that `CAUSEWAY_PYTHON` names. */
+  static python(script: string): Peer {
+    return new Peer(process.env["CAUSEWAY_PYTHON"] ?? "python3", fileURLToPath(new URL(script, import.meta.url)));
+  }
+
+  /** A C program of this folder, compiled here and now; null without a compiler. */
+  static c(source: string): Peer | null {
+    const folder = mkdtempSync(join(tmpdir(), "causeway-"));
+    try {
+      const program = join(folder, "program");
+      const path = fileURLToPath(new URL(source, import.meta.url));
+      const { status } = spawnSync("cc", ["-O2", path, "-o", program, "-ldl"], { stdio: "inherit" });
+      return status === 0 ? new Peer(program) : null;
+    } finally {
+      rmSync(folder, { recursive: true }); // what runs keeps what it runs
+    }
   }
 
   /** What it says next; null if it does not run. */
