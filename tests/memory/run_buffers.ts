@@ -242,11 +242,11 @@ class Run {
   /**
    * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep a
    * context: a mark that is set later would be written into memory that the driver may have put to other use. Twice libcuda
-   * crashed on two devices before there was this wait; that it was for this is believed, not shown.
+   * crashed on two devices before there was this wait; that it was for this is believed, not shown. Other devices than the
+   * program's are left alone: making a context of each takes half a second.
    */
   #closeMarks(): void {
-    const { driver, devices } = this.#cuda;
-    new Raw(driver, devices.length).close(); // waits for every context
+    new Raw(this.#cuda.driver, this.#resources.length).close(); // waits for their contexts
     this.#marked.close();
   }
 

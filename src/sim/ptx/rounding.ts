@@ -200,7 +200,8 @@ function lostInProduct(a: number, b: number, product: number): number {
 /** `a * b + c` of doubles, rounded once. */
 export function fma64(a: number, b: number, c: number, rounding: Rounding): number {
   const product = a * b;
-  if (!Number.isFinite(a) || !Number.isFinite(b) || !Number.isFinite(c)) return product + c;
+  if (!Number.isFinite(a) || !Number.isFinite(b)) return product + c;
+  if (!Number.isFinite(c)) return c; // the product is finite, though in doubles it may be the opposite infinity
   if (rounding === "rn" && isModerate(a) && isModerate(b) && isModerate(c)) {
     // The sum of three doubles, two of them the exact product (Boldo and Melquiond, figure 3).
     const lost = lostInProduct(a, b, product);
