@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import "../../mod.ts";
 import { type DoctorReport, examine, format } from "../../src/cli/doctor.ts";
+import { patiently, runScript } from "../support/child.ts";
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const run = "deno" in process.versions ? ["run", "-A", main] : [main];
@@ -53,6 +54,13 @@ test("a library that is not there costs something, and the command that gets it 
   const ucp = json.libraries.find(({ name }) => name === "libucp");
   assertEquals(ucp?.searched.length, 1);
   assertStringIncludes(ucp?.searched[0] ?? "", "/nonexistent/libucp.so.0: cannot open shared object file");
+});
+
+test("what CAUSEWAY_CHECK asks for is loaded with the command line", patiently, async () => {
+  // doctor and the demo refused to open a GPU: the checker comes with the package, of which they load single rooms.
+  const { code, stdout, stderr } = await runScript(new URL("loaded.ts", import.meta.url));
+  assertEquals(code, 0, stderr);
+  assertStringIncludes(stdout, "1 checked");
 });
 
 test("two GPUs are a table of who can read whom", () => {

@@ -1,0 +1,9 @@
+/** Loads the command line and nothing else of the package, and opens a checked Cuda with what came along. */
+import process from "node:process";
+import { Cuda } from "../../src/cuda/cuda.ts";
+
+process.exit = () => undefined as never; // the command line ends the process once it has helped
+process.argv.splice(2, Infinity, "help");
+await import("../../src/cli/main.ts");
+using cuda = Cuda.simulate({ check: true });
+console.log(`${cuda.devices.length} checked`);
