@@ -24,8 +24,8 @@ import { Peer, Rounds } from "./peer.ts";
 
 const BATCH = 200;
 /** Batches of an operation in each round, and the rounds. */
-const SAMPLES = 60;
-const ROUNDS = 9;
+const SAMPLES = 20;
+const ROUNDS = 27;
 /** Batches before those that count: the engines' last compilers take functions that have run 100,000 times. */
 const WARM = 500;
 const isBun = "Bun" in globalThis;

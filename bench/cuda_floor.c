@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCH = 200, SAMPLES = 60, WARM = 5 };
+enum { BATCH = 200, SAMPLES = 20, WARM = 3 };
 
 typedef void *handle;
 

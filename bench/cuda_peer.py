@@ -14,7 +14,7 @@ from cuda.bindings import driver
 from cuda.core import Device, DeviceMemoryResource, LaunchConfig, Program, ProgramOptions, launch
 import cuda.core
 
-BATCH, SAMPLES, WARM = 200, 60, 5
+BATCH, SAMPLES, WARM = 200, 20, 3
 
 device = Device(0)
 device.set_current()

@@ -14,7 +14,7 @@ from importlib.metadata import version
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
-BATCH, REPEATS = 2000, 5
+BATCH, REPEATS = 1000, 5
 
 try:
     import torch
