@@ -58,8 +58,31 @@ function waitWithin({ device, handle }: CudaStream, event: CudaEvent): number {
 /** Handles are less. */
 const handleEnd = 1n << 64n;
 
+/** Who has something to do at the end of a stream's work, and has not marked it by an event. */
+export interface StreamWatcher {
+  /** Everything that was enqueued is done: somebody has waited for the stream, or has asked. */
+  passed(): void;
+  /** The stream is about to be closed: its end can be marked now, and not later. */
+  leaving(): void;
+}
+
+/** Who is told of the end of a stream's work. */
+export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
+
+/** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
+export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
+
+/** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
+export let isLasting: (stream: CudaStream) => boolean;
+
 /** A CUDA stream. */
 export class CudaStream {
+  static {
+    watcherOf = (stream) => stream.#watcher;
+    watch = (stream, watcher) => void (stream.#watcher = watcher);
+    isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
+  }
+
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
   /** What keeps a foreign stream alive. */
@@ -71,6 +94,7 @@ export class CudaStream {
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
+  #watcher: StreamWatcher | null = null;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, isNonBlocking: boolean, owner: unknown) {
     this.device = device;
@@ -245,6 +269,7 @@ export class CudaStream {
     const { driver } = this.device;
     const { handle } = this;
     checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
+    this.#watcher?.passed();
   }
 
   /**
@@ -254,6 +279,7 @@ export class CudaStream {
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
     this.#atNext((event) => event.synchronize());
+    this.#watcher?.passed();
   }
 
   /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
@@ -309,7 +335,10 @@ export class CudaStream {
     }
     checkCuda(driver, "cuLaunchHostFunc", code);
     passed?.();
-    if (this.#hasFailed()) checkCuda(driver, "cuStreamQuery", this.#query());
+    if (isCapturing(driver)) return;
+    const state = this.#query();
+    if (state === CUresult.CUDA_SUCCESS) this.#watcher?.passed();
+    else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
   }
 
   #query(): number {
@@ -349,8 +378,10 @@ export class CudaStream {
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
     const code = this.#query();
-    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(this.device.driver, "cuStreamQuery", code);
-    return code === CUresult.CUDA_SUCCESS;
+    if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
+    checkCuda(this.device.driver, "cuStreamQuery", code);
+    this.#watcher?.passed();
+    return true;
   }
 
   /** Throws if `close` has been called: work may still be enqueued for those who hold the stream, but nobody else may begin. */
@@ -386,6 +417,7 @@ export class CudaStream {
    * stream is left alone. Closing twice is harmless.
    */
   close(): void {
+    this.#watcher?.leaving();
     this.#holders.close();
     if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
   }

@@ -17,6 +17,8 @@ import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
   readonly passed: CudaEvent;
+  /** The stream that the event marks; null if it marks all of a device. */
+  readonly stream: CudaStream | null;
   /** Ends the hold on the event's device. */
   readonly release: () => void;
   readonly free: () => void;
@@ -32,17 +34,19 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
   const waiting = pending;
   pending = [];
   const errors: unknown[] = [];
+  /** Streams that are still before a mark, and so before all that came later. */
+  const busy = new Set<CudaStream>();
   for (const one of waiting) {
     let passed = false;
     try {
-      passed = mayFree(one.passed);
+      passed = (one.stream === null || !busy.has(one.stream)) && mayFree(one.passed);
       if (passed) finish(one);
     } catch (error) {
       errors.push(error);
     }
-    if (!passed) {
-      pending.push(one);
-    }
+    if (passed) continue;
+    pending.push(one);
+    if (one.stream !== null) busy.add(one.stream);
   }
   if (errors.length > 0) throw errors[0];
 }
@@ -119,7 +123,7 @@ let isLooking = false;
  * Looks now and then, until nothing is waiting: once a `Cuda` is closed, perhaps nobody allocates any more. The program may
  * end meanwhile.
  */
-function keepLooking(): void {
+export function keepLooking(): void {
   if (isLooking || pending.length === 0) return;
   isLooking = true;
   const { clearInterval, setInterval } = builtin("node:timers");
@@ -140,7 +144,7 @@ function keepLooking(): void {
  * much is waiting, or soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
- * @param size bytes of ordinary memory of the host that are kept until then
+ * @param size what ordinary memory of the host is kept until then counts for, in bytes
  */
 export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
   if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();
@@ -150,7 +154,7 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
   if (!stream.isKnownNonBlocking && isOver(passed)) return allOf([free, () => passed.close()]);
   checkOf(stream.device.driver)?.letGo(passed.handle);
   bytes += size;
-  defer(stream.device, { passed, release: stream.device.keep(), free });
+  defer(stream.device, { passed, stream, release: stream.device.keep(), free });
 }
 
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
@@ -180,7 +184,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   if (passed === null) return next();
   if (isOver(passed)) return allOf([() => passed.close(), next]);
   checkOf(device.driver)?.letGo(passed.handle);
-  defer(device, { passed, release: device.keep(), free: next });
+  defer(device, { passed, stream: null, release: device.keep(), free: next });
 }
 
 /** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */

@@ -13,7 +13,8 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { freeAfter, lookIfFew } from "./deferred_free.ts";
+import { lookIfFew } from "./deferred_free.ts";
+import { keepWhileUsed, wantKept } from "./kept_memory.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
 import { copyRun } from "./staging.ts";
@@ -490,7 +491,7 @@ export class MemoryBuffer {
   keepUntilPassed(stream: CudaStream): void {
     const capture = captureOf(stream);
     if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });
-    else if (this.kind === "host") freeAfter(stream, this.pin(), this.size);
+    else if (this.kind === "host") keepWhileUsed(this, stream);
   }
 
   /** Keeps the memory allocated as {@linkcode MemoryBuffer.pin} does, until `release` is called, which must be once. */
@@ -513,7 +514,10 @@ export class MemoryBuffer {
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
     if (stream !== undefined) this.#moveLast(stream);
-    if (this.kind === "host" && this.#holding.pins > 0) lookIfFew(); // perhaps work has kept it that is over now
+    if (this.kind === "host" && this.#holding.pins > 0) {
+      lookIfFew(); // perhaps work has kept it that is over now
+      wantKept();
+    }
     this.#holding.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty

@@ -296,16 +296,20 @@ export const cudaMutations: readonly Mutation[] = [
       "A callback that was refused looks like work that is done.",
     ],
     [
-      '    if (this.#hasFailed()) checkCuda(driver, "cuStreamQuery", this.#query());\n',
+      '    else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
       "",
       "Work that has failed looks done.",
     ],
     [
-      "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(this.device.driver",
-      "if (false) checkCuda(this.device.driver",
+      '    checkCuda(this.device.driver, "cuStreamQuery", code);\n',
+      "    if (code !== CUresult.CUDA_SUCCESS) return false;\n",
       "A stream that has failed looks busy for ever.",
     ],
-    ["    return code === CUresult.CUDA_SUCCESS;\n", "    return true;\n", "Work that is not done looks done."],
+    [
+      "    if (code === CUresult.CUDA_ERROR_NOT_READY) return false;\n",
+      "    if (code === CUresult.CUDA_ERROR_NOT_READY) return true;\n",
+      "Work that is not done looks done.",
+    ],
     [
       '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");\n',
       "",
@@ -322,7 +326,7 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
 
-    ["  close(): void {\n    this.#holders.close();\n", "  close(): void {\n", "Streams pile up."],
+    ["?.leaving();\n    this.#holders.close();\n", "?.leaving();\n", "Streams pile up."],
   ]),
   ...inFile("src/cuda/program.ts", ["tests/sim/kernels_test.ts", "tests/cuda/kernel_test.ts", behaviours], [
     ["    this.#holders.close();\n", "", "Code piles up."],
