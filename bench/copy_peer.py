@@ -1,5 +1,5 @@
 """Times torch's copy_ on the copies of copy.ts: prints its version, and then, for each section and case that it reads, the
-gigabytes per second; all in JSON, a line each.
+gigabytes per second, of small copies the nanoseconds of a call; all in JSON, a line each.
 
 Run by copy.ts. Needs a GPU and torch, and two GPUs for the section `devices`.
 """
@@ -77,6 +77,20 @@ def to_and_from_host(case):
     return host_rate(case["bytes"], copy)
 
 
+def small_copy(case):
+    device, host = host_arrays(case["bytes"], case["isPinned"])
+    for _ in range(100):
+        device.copy_(host, non_blocking=True)
+    times = []
+    for _ in range(20):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(100):
+            device.copy_(host, non_blocking=True)
+        times.append(time.perf_counter() - start)
+    return sorted(times)[10] / 100 * 1e9
+
+
 def between_rate(case):
     def array(kind, device):
         if kind == "stepped":
@@ -99,11 +113,12 @@ SECTIONS = {
     "layouts": layout_rate,
     "conversions": conversion_rate,
     "host": to_and_from_host,
+    "small": small_copy,
     "devices": between_rate,
 }
 print(json.dumps(torch.__version__), flush=True)
 for line in sys.stdin:
     section, case = json.loads(line)
     print(json.dumps(SECTIONS[section](case)), flush=True)
-    if section != "host":
+    if section not in ("host", "small"):
         torch.cuda.empty_cache()

@@ -6,7 +6,7 @@
 import type { CudaDevice, CudaStream } from "../../mod.ts";
 import { median } from "../peer.ts";
 
-/** Asks what torch reaches in a section's case: gigabytes per second, or undefined without torch. */
+/** Asks what torch reaches in a section's case: gigabytes per second, or nanoseconds a call; undefined without torch. */
 export type Torch = (section: string, question: object) => Promise<number | undefined>;
 
 const REPEATS = 20;
