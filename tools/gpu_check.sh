@@ -12,6 +12,10 @@ case $name in
   *) echo "Expected deno or bun, got $name" >&2; exit 2 ;;
 esac
 export CAUSEWAY_SETUP=done # nothing is to be installed from here
+# Some tests hand memory to the other runtime: it is found beside this one.
+for one in deno bun; do
+  [ -x "$(dirname "$runtime")/$one" ] && export "CAUSEWAY_${one^^}=$(dirname "$runtime")/$one"
+done
 mkdir -p "$out"
 report=$out/$name.md
 status=0
