@@ -51,6 +51,17 @@ export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
 /** Which way a copy goes, as the driver's functions are named. */
 export type CopyDirection = "HtoH" | "HtoD" | "DtoH" | "DtoD";
 
+/** What copies. Names that are put together when they are needed take longer than the copy. */
+const copyCalls = {
+  HtoH: "cuMemcpyAsync", // between pinned buffers: the driver finds out by itself what the addresses are
+  HtoD: "cuMemcpyHtoDAsync_v2",
+  DtoH: "cuMemcpyDtoHAsync_v2",
+  DtoD: "cuMemcpyDtoDAsync_v2",
+} as const;
+
+/** What fills, by the bytes of a value. */
+const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async" } as const;
+
 /**
  * A GPU.
  *
@@ -357,8 +368,7 @@ export class CudaDevice {
   copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
     if (direction === "HtoD") stream.tellOrder(bytes);
     const { copy } = this.driver;
-    // Between pinned buffers the driver finds out by itself what the addresses are.
-    const call = direction === "HtoH" ? "cuMemcpyAsync" as const : `cuMemcpy${direction}Async_v2` as const;
+    const call = copyCalls[direction];
     this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
   }
 
@@ -385,7 +395,7 @@ export class CudaDevice {
   /** Enqueues a fill of `bytes` bytes, a multiple of `width`, with a value of `width` bytes. */
   fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
     const { fill } = this.driver;
-    const call = `cuMemsetD${(8 * width) as 8 | 16 | 32}Async` as const;
+    const call = fillCalls[width];
     this.#check(call, stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle)));
   }
 

@@ -93,13 +93,10 @@ function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
 }
 
 /** How a copy is staged, or null if the driver does it alone. */
-export function stagingOf(
-  run: Run,
-  { device }: CudaStream,
-  cpus: number = navigator.hardwareConcurrency,
-): StagingPlan | null {
-  if (!run.isPageable || (run.direction !== "HtoD" && run.direction !== "DtoH")) return null;
-  const plan = planStaging(run.bytes, cpus);
+export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): StagingPlan | null {
+  // First what is quickest to say: asking for the processors takes longer than enqueuing a small copy.
+  if (run.bytes < enough || !run.isPageable || (run.direction !== "HtoD" && run.direction !== "DtoH")) return null;
+  const plan = planStaging(run.bytes, cpus ?? navigator.hardwareConcurrency);
   if (plan === null || !canHaveTeams() || isCapturing(device.driver)) return null;
   return isUnknown(device, run.direction === "HtoD" ? run.from : run.to) ? plan : null;
 }
