@@ -60,10 +60,13 @@ export function copyOnDevice(
   conversion: Conversion | null = null,
 ): void {
   if (source.layout.volume === 0) return;
-  const homes = [...new Set([source.buffer.stream, destination.buffer.stream])].filter((home) => home !== null);
-  for (const home of homes) stream.wait(home);
+  const home = source.buffer.stream;
+  const other = destination.buffer.stream === home ? null : destination.buffer.stream;
+  if (home !== null) stream.wait(home);
+  if (other !== null) stream.wait(other);
   copy(source, destination, stream, conversion);
-  for (const home of homes) home.wait(stream);
+  home?.wait(stream);
+  other?.wait(stream);
   source.buffer.keepUntilPassed(stream);
   destination.buffer.keepUntilPassed(stream);
 }

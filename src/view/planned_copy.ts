@@ -95,7 +95,7 @@ export function runOf(
   destination: CopySide,
   stream: CudaStream,
 ): Run {
-  const direction = `${isHost(source) ? "H" : "D"}to${isHost(destination) ? "H" : "D"}` as const;
+  const direction = isHost(source) ? isHost(destination) ? "HtoH" : "HtoD" : isHost(destination) ? "DtoH" : "DtoD";
   const isPageable = source.buffer.kind === "host" || destination.buffer.kind === "host";
   return { to, from, bytes, direction, isPageable, peers: peersOf(source, destination, stream) };
 }

@@ -542,6 +542,9 @@ export class StridedMemoryView {
 
   /** Whether the memory between the first and the last element of each has bytes in common. */
   #mayMeet(other: StridedMemoryView): boolean {
+    const { ptr, size } = this.buffer;
+    const { ptr: otherPtr, size: otherSize } = other.buffer;
+    if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // mostly, and soon said
     const [start, end] = this.#span();
     const [otherStart, otherEnd] = other.#span();
     return start < otherEnd && otherStart < end;
