@@ -22,6 +22,7 @@ import { NativeArena } from "../src/ffi/arena.ts";
 import { LibraryNotFoundError } from "../src/ffi/errors.ts";
 import { bindGroups } from "../src/ffi/groups.ts";
 import { openLibrary } from "../src/ffi/library.ts";
+import { newMemory } from "../src/ffi/new_memory.ts";
 import { ffiPort } from "../src/ffi/port.ts";
 import { struct } from "../src/ffi/struct.ts";
 import { cString } from "../src/ffi/text.ts";
@@ -31,7 +32,7 @@ const isBun = process.versions["bun"] !== undefined;
 /** What a first `Cuda.open()` binds. */
 const openingGroups = ["opening", "device", "context"] as const;
 
-const budgets = { call: 1.2, openMs: isBun ? 5 : 15, importMs: 60 } as const;
+const budgets = { call: 1.2, memory: 1.1, openMs: isBun ? 5 : 15, importMs: 60 } as const;
 
 const modulePath = new URL("../mod.ts", import.meta.url).href;
 
@@ -331,6 +332,34 @@ function openingRows(folder: string): Row[] | string {
   ];
 }
 
+/** New memory that is written once, beside an ArrayBuffer as the runtime makes it. Some of each is kept: none is used again. */
+function memoryRows(): Row[] {
+  return [8, 24, 64].map((mebibytes) => {
+    const size = mebibytes * 2 ** 20;
+    const source = new Uint8Array(size).fill(7);
+    const kept: ArrayBuffer[] = [];
+    const time = (make: (size: number) => ArrayBuffer) => {
+      const start = performance.now();
+      const memory = make(size);
+      new Uint8Array(memory).set(source);
+      const taken = performance.now() - start;
+      kept.push(memory);
+      if (kept.length > 4) kept.shift();
+      return taken;
+    };
+    const times = Array.from({ length: 25 }, () => [time((size) => new ArrayBuffer(size)), time(newMemory)] as const);
+    const [floor, measured] = [median(times.map(([plain]) => plain)), median(times.map(([, ours]) => ours))];
+    return {
+      what: `copy ${mebibytes} MiB into new memory, beside an ArrayBuffer`,
+      measured: ms(measured),
+      floor: ms(floor),
+      ratio: (measured / floor).toFixed(2),
+      budget: `${budgets.memory}x`,
+      passes: measured <= budgets.memory * floor,
+    };
+  });
+}
+
 function importRow(folder: string): Row {
   const [empty, importing] = [join(folder, "empty.ts"), join(folder, "importing.ts")];
   writeFileSync(empty, "export {};\n");
@@ -365,7 +394,7 @@ async function main(): Promise<number> {
     const opening = openingRows(folder);
     if (typeof opening === "string") notes.push(opening);
     const rows = [...await callRows(), ...await fieldRows(), ...(typeof opening === "string" ? [] : opening)];
-    for (const row of [...rows, importRow(folder)]) {
+    for (const row of [...rows, ...memoryRows(), importRow(folder)]) {
       const verdict = row.passes === null ? "" : row.passes ? "PASS" : "FAIL";
       if (row.passes === false) failures++;
       console.log(`| ${[row.what, row.measured, row.floor, row.ratio, row.budget, verdict].join(" | ")} |`);

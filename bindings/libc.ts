@@ -37,6 +37,10 @@ export const libc = {
     // void free(void *ptr);
     free: { args: ["ptr"], returns: "void" },
   },
+  paging: {
+    // int madvise(void *addr, size_t length, int advice);
+    madvise: { args: ["ptr", "size", "i32"], returns: "i32" },
+  },
   memory: {
     // void *memcpy(void *dest, const void *src, size_t n);
     memcpy: { args: ["ptr", "ptr", "size"], returns: "ptr" },
@@ -140,6 +144,9 @@ export const RTLD_DI_LINKMAP = 2;
 export const PROT = { NONE: 0, READ: 1, WRITE: 2, EXEC: 4 } as const;
 /** Flags of `mmap` (sys/mman.h, Linux). */
 export const MAP = { SHARED: 1, PRIVATE: 2, ANONYMOUS: 0x20 } as const;
+
+/** Advice to `madvise` (sys/mman.h, Linux). */
+export const MADV = { HUGEPAGE: 14 } as const;
 
 /** The public part of `struct link_map` (link.h). */
 export const link_map = {

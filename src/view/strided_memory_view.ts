@@ -9,6 +9,7 @@ import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_inter
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
 import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
+import { newMemory } from "../ffi/new_memory.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { stagingOf } from "../memory/staging.ts";
@@ -409,7 +410,7 @@ export class StridedMemoryView {
    * @throws {TypeError} if no typed array has elements of this type
    */
   async toTypedArray(): Promise<TypedArray> {
-    const copy = new (this.dtype.require("typedArray"))(new ArrayBuffer(this.nbytes));
+    const copy = new (this.dtype.require("typedArray"))(newMemory(this.nbytes));
     if (this.layout.volume === 0) return copy;
     const { device, stream, dtype } = this;
     const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);

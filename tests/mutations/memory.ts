@@ -159,6 +159,10 @@ export const memoryMutations: readonly Mutation[] = [
     [" || bytes >= enoughBytes", "", "Copies that nobody waits for keep ever more memory."],
     ["busy.add(one.stream)", "one", "Whoever looks asks after every mark of a stream, not only after its first."],
   ]),
+  ...inFile("src/ffi/new_memory.ts", ["tests/ffi/new_memory_test.ts"], [
+    ["libc().paging.madvise(first, length, MADV.HUGEPAGE);", "", "Large new memory is slow to write."],
+    [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
+  ]),
   ...inFile("src/memory/kept_memory.ts", [kept], [
     ["  buffer.retain();\n", "", "Memory is freed before a copy is done."],
     ["    open.add(this);\n", "", "What a stream has used is not given back after its Cuda is closed."],
