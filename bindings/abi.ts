@@ -25,9 +25,11 @@ export type CScalar =
 /**
  * An argument: a scalar; or `buffer`, a pointer to const memory for which JavaScript memory of at least one byte may be
  * passed, or null, and which C may use during the call and not after it; or `struct64`, a struct of 64 bytes passed by
- * value, without floating-point members (`CUipcMemHandle`), for which exactly so many bytes are passed.
+ * value, without floating-point members (`CUipcMemHandle`), for which exactly so many bytes are passed; or `handle`, an
+ * opaque handle of a function that is called so often that the conversion would show: it takes a handle as it is, or as
+ * `src/ffi/` has prepared it.
  */
-export type Argument = CScalar | "buffer" | "struct64";
+export type Argument = CScalar | "buffer" | "struct64" | "handle";
 
 /** One C function. */
 export interface FunctionDescription {

@@ -108,7 +108,7 @@ export const cuda = {
     // CUresult cuStreamQuery(CUstream hStream);
     cuStreamQuery: { args: ["ptr"], returns: "i32" },
     // CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags);
-    cuStreamWaitEvent: { args: ["ptr", "ptr", "u32"], returns: "i32" },
+    cuStreamWaitEvent: { args: ["handle", "handle", "u32"], returns: "i32" },
     // CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx);
     cuStreamGetCtx: { args: ["ptr", "ptr"], returns: "i32" },
     // CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags);
@@ -132,7 +132,7 @@ export const cuda = {
     // CUresult cuEventDestroy_v2(CUevent hEvent);
     cuEventDestroy_v2: { args: ["ptr"], returns: "i32" },
     // CUresult cuEventRecord(CUevent hEvent, CUstream hStream);
-    cuEventRecord: { args: ["ptr", "ptr"], returns: "i32" },
+    cuEventRecord: { args: ["handle", "handle"], returns: "i32" },
     // CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags);
     cuEventRecordWithFlags: { args: ["ptr", "ptr", "u32"], returns: "i32" },
     // CUresult cuEventQuery(CUevent hEvent);

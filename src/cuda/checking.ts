@@ -21,6 +21,12 @@ export interface DriverCheck {
   mark(stream: bigint): () => void;
   /** Notes that a stream was made by somebody else. */
   adopted(stream: bigint): void;
+  /**
+   * Notes that somebody has made a stream wait for another one by a driver that is not this one.
+   *
+   * @param context the one that default streams are of
+   */
+  ordered(context: bigint, first: bigint, then: bigint): void;
   /** Notes that a stream, a pool or memory is closed, though somebody still needs it: its user has done what he must. */
   letGo(handle: bigint): void;
   /** Reports what is left. */

@@ -77,8 +77,7 @@ export class CudaDevice {
   /** All devices of the same driver by ordinal, this one included. */
   readonly siblings: readonly CudaDevice[];
   readonly #arena = new NativeArena();
-  /** A place for what the driver answers to one call, to be read before the next one. */
-  readonly answer: { readonly $address: bigint; readonly value: bigint } = this.#arena.out("ptr");
+  readonly #answer = this.#arena.out("ptr");
   readonly #out = this.#arena.out("ptr");
   readonly #int = this.#arena.out("i32");
   readonly #handle: number;
@@ -133,6 +132,7 @@ export class CudaDevice {
 
   /** Bytes of memory on the device. */
   get totalMemory(): number {
+    this.#checkThere();
     this.#check("cuDeviceTotalMem_v2", this.driver.device.cuDeviceTotalMem_v2(this.#out.$address, this.#handle));
     return Number(this.#out.value);
   }
@@ -142,6 +142,7 @@ export class CudaDevice {
     if (!Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
       throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_DEVICE_ATTRIBUTE`);
     }
+    this.#checkThere();
     const code = this.driver.device.cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.#handle);
     this.#check("cuDeviceGetAttribute", code);
     return this.#int.value;
@@ -150,6 +151,7 @@ export class CudaDevice {
   /** Whether this device can read and write the memory of another one directly. */
   canAccessPeer(peer: CudaDevice): boolean {
     if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
+    this.#checkThere();
     const { cuDeviceCanAccessPeer } = this.driver.device;
     this.#check("cuDeviceCanAccessPeer", cuDeviceCanAccessPeer(this.#int.$address, this.#handle, peer.#handle));
     return this.#int.value !== 0;
@@ -171,7 +173,7 @@ export class CudaDevice {
 
   /** Handle of the primary context, which is retained at the first use. */
   get context(): bigint {
-    if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    this.#checkThere();
     if (this.#context === 0n) {
       const { cuDevicePrimaryCtxRetain } = this.driver.context;
       this.#check("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(this.#out.$address, this.#handle));
@@ -360,6 +362,7 @@ export class CudaDevice {
 
   /** The newest CUDA version that the driver supports. */
   get driverVersion(): [major: number, minor: number] {
+    this.#checkThere();
     this.#check("cuDriverGetVersion", this.driver.opening.cuDriverGetVersion(this.#int.$address));
     return decodeVersion(this.#int.value);
   }
@@ -431,6 +434,22 @@ export class CudaDevice {
   /** As `hold`, also after `close`: for who still has work to finish, while somebody else holds the device. */
   keep(): () => void {
     return this.#holders.hold();
+  }
+
+  /** A place for what the driver answers to one call, to be read before the next one. */
+  get answer(): { readonly $address: bigint; readonly value: bigint } {
+    this.#checkThere();
+    return this.#answer;
+  }
+
+  /** Whether its `Cuda` is closed and nobody needs it any more: all that was in its context has gone with it. */
+  get isGone(): boolean {
+    return this.#holders.isDestroyed;
+  }
+
+  /** What calls of the driver write to is freed with the device. */
+  #checkThere(): void {
+    if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
   }
 
   /** Whether its `Cuda` is closed: it makes nothing new. */

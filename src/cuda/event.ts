@@ -5,6 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort } from "../ffi/port.ts";
 import { checkSameDevice } from "./belonging.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease } from "./driver.ts";
@@ -17,6 +18,7 @@ export class CudaEvent {
   /** Whether other processes can be given the event, or it was given by one. */
   readonly isInterprocess: boolean;
   readonly #handle: bigint;
+  readonly #argument: bigint | number;
   #closed = false;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
@@ -24,6 +26,7 @@ export class CudaEvent {
     this.device = device;
     this.isInterprocess = isInterprocess;
     this.#handle = handle;
+    this.#argument = ffiPort().handle(handle);
   }
 
   /**
@@ -36,6 +39,23 @@ export class CudaEvent {
     return this.#handle;
   }
 
+  /**
+   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`).
+   *
+   * @throws {TypeError} if the event is closed
+   */
+  get argument(): bigint | number {
+    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
+    return this.#argument;
+  }
+
+  /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
+  #there(): bigint {
+    const { handle, device } = this;
+    if (device.isGone) throw new TypeError(`Cannot use a CudaEvent of device ${device.ordinal}: its Cuda is closed`);
+    return handle;
+  }
+
   /** Throws if the event is closed. */
   checkOpen(): void {
     if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
@@ -44,7 +64,7 @@ export class CudaEvent {
   /** Blocks until the work before the event is done. */
   synchronize(): void {
     const { driver } = this.device;
-    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.handle));
+    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there()));
   }
 
   /**
@@ -62,14 +82,14 @@ export class CudaEvent {
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;
-    const code = driver.event.cuEventQuery(this.handle);
+    const code = driver.event.cuEventQuery(this.#there());
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
     return code === CUresult.CUDA_SUCCESS;
   }
 
   /** Milliseconds between two events made with `timing: true`, both done. */
   millisecondsSince(start: CudaEvent): number {
-    const [from, to] = [start.handle, this.handle];
+    const [from, to] = [start.#there(), this.#there()];
     checkSameDevice(start, this.device, "Cannot measure time since an event");
     using arena = new NativeArena();
     const out = arena.out("f32");
@@ -103,6 +123,7 @@ export class CudaEvent {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    if (this.device.isGone) return; // the event went with its context
     const { driver } = this.device;
     checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
   }

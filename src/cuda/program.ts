@@ -58,7 +58,8 @@ export class Program {
     const architecture = `--gpu-architecture=${target === "ptx" ? "compute" : "sm"}_${major}${minor}`;
     const all = [architecture, ...options];
     const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
-    return new Program(device, cached(key, () => compileSource({ name, source, options: all, target })));
+    const make = () => compileSource({ name, source, options: all, target });
+    return new Program(device, readsFiles(source, options) ? make() : cached(key, make));
   }
 
   /**
@@ -145,4 +146,10 @@ function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Ar
 
 function isNewer(one: readonly [number, number], other: readonly [number, number]): boolean {
   return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
+}
+
+/** Whether a compilation may depend on files: on what they hold, no key of a cache would. */
+function readsFiles(source: string, options: readonly string[]): boolean {
+  return /^[ \t]*#[ \t]*include[ \t]*"/m.test(source) ||
+    options.some((option) => /^(-I|-include|--include-path|--pre-include|-opt-file|--options-file|-optf)/.test(option));
 }

@@ -6,6 +6,7 @@
 import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
+import { ffiPort } from "../ffi/port.ts";
 import { createWakeup } from "../ffi/wakeup.ts";
 import { checkSameCuda, checkSameDevice } from "./belonging.ts";
 import { type CaptureOptions, StreamCapture } from "./capture.ts";
@@ -29,30 +30,17 @@ export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
  */
 const readAtOnce = 64 * 1024;
 
-/** Records an event of the stream's device, without asking whether it is one. */
-function recordOn(stream: CudaStream, event: CudaEvent): void {
-  const { driver } = stream.device;
-  let code = stream.needsContext ? contextWanted : driver.event.cuEventRecord(event.handle, stream.handle);
-  if (code === contextWanted) code = recordWithin(stream, event);
-  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuEventRecord", code);
-  noteRecord(event, stream);
+/** What recording does if the first attempt has failed: apart, because small functions become part of their callers. */
+function recordWithin({ device, argument: stream }: CudaStream, { argument: event }: CudaEvent, first: number): void {
+  const { driver } = device;
+  const again = () => driver.event.cuEventRecord(event, stream);
+  checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);
 }
 
-/** Makes a stream wait for an event of the same Cuda, without asking whether it is one. */
-function waitFor(stream: CudaStream, event: CudaEvent): void {
-  const { driver } = stream.device;
-  let code = stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent(stream.handle, event.handle, 0);
-  if (code === contextWanted) code = waitWithin(stream, event);
-  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, "cuStreamWaitEvent", code);
-  noteWait(stream, event);
-}
-
-function recordWithin({ device, handle }: CudaStream, event: CudaEvent): number {
-  return device.within(() => device.driver.event.cuEventRecord(event.handle, handle));
-}
-
-function waitWithin({ device, handle }: CudaStream, event: CudaEvent): number {
-  return device.within(() => device.driver.stream.cuStreamWaitEvent(handle, event.handle, 0));
+function waitWithin({ device, argument: stream }: CudaStream, { argument: event }: CudaEvent, first: number): void {
+  const { driver } = device;
+  const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
+  checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);
 }
 
 /** Handles are less. */
@@ -75,9 +63,13 @@ export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
 /** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
 export let isLasting: (stream: CudaStream) => boolean;
 
+/** Has something done first when a stream is closed, instead of what was. */
+export let beforeClose: (stream: CudaStream, act: () => void) => void;
+
 /** A CUDA stream. */
 export class CudaStream {
   static {
+    beforeClose = (stream, act) => void (stream.#beforeClose = act);
     watcherOf = (stream) => stream.#watcher;
     watch = (stream, watcher) => void (stream.#watcher = watcher);
     isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
@@ -88,23 +80,29 @@ export class CudaStream {
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
   readonly #handle: bigint;
+  readonly #argument: bigint | number;
   /** Whether the handle stands for whatever default stream the current context has. */
   readonly #isDefault: boolean;
   readonly #isOwned: boolean;
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
+  /** Whether the holders have let it go, to be asked in one step. */
+  #isGone = false;
   #watcher: StreamWatcher | null = null;
+  #beforeClose: (() => void) | null = null;
 
   private constructor(device: CudaDevice, handle: bigint, owned: boolean, isNonBlocking: boolean, owner: unknown) {
     this.device = device;
     this.#handle = handle;
+    this.#argument = ffiPort().handle(handle);
     this.isKnownNonBlocking = isNonBlocking;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.#isOwned = owned;
     this.owner = owner;
     const releaseDevice = owned ? device.hold() : null;
     this.#holders = new Holders(() => {
+      this.#isGone = true;
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
@@ -136,8 +134,19 @@ export class CudaStream {
    * @throws {TypeError} if the stream is closed and gone
    */
   get handle(): bigint {
-    if (this.#holders.isDestroyed) throw new TypeError("Cannot use a closed CudaStream");
+    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");
     return this.#handle;
+  }
+
+  /**
+   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`,
+   * `cuStreamWaitEvent`).
+   *
+   * @throws {TypeError} if the stream is closed and gone
+   */
+  get argument(): bigint | number {
+    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");
+    return this.#argument;
   }
 
   /**
@@ -166,15 +175,14 @@ export class CudaStream {
   /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
   record(given?: CudaEvent): CudaEvent {
     if (given !== undefined) {
-      given.checkOpen();
-      checkSameDevice(given, this.device, "Cannot record an event");
-      recordOn(this, given);
+      if (given.device !== this.device) this.#checkOpen(given, checkSameDevice, "Cannot record an event");
+      this.#mark(given);
       return given;
     }
     void this.handle; // before anything is made: a closed stream has none
     const event = this.device.createEvent();
     try {
-      recordOn(this, event);
+      this.#mark(event);
     } catch (error) {
       event.close();
       throw error;
@@ -189,17 +197,38 @@ export class CudaStream {
       checkSameCuda(other, this.device, "Cannot wait for a stream");
       const event = other.device.takeEvent();
       try {
-        recordOn(other, event);
-        waitFor(this, event);
+        other.#mark(event);
+        this.#waitFor(event);
       } finally {
         other.device.giveEvent(event);
       }
       return;
     }
+    if (other.device !== this.device) this.#checkOpen(other, checkSameCuda, "Cannot wait for an event");
+    this.#waitFor(other);
+  }
+
+  /** What is closed is said to be: where it is from does not matter then. */
+  #checkOpen(event: CudaEvent, check: typeof checkSameCuda, doing: string): void {
     void this.handle;
-    other.checkOpen();
-    checkSameCuda(other, this.device, "Cannot wait for an event");
-    waitFor(this, other);
+    event.checkOpen();
+    check(event, this.device, doing);
+  }
+
+  /** Records an event of the stream's device, without asking whether it is one. */
+  #mark(event: CudaEvent): void {
+    const { event: events } = this.device.driver;
+    const code = this.#isDefault ? contextWanted : events.cuEventRecord(event.argument, this.argument);
+    if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);
+    noteRecord(event, this);
+  }
+
+  /** Makes the stream wait for an event of the same Cuda, without asking whether it is one. */
+  #waitFor(event: CudaEvent): void {
+    const { stream: streams } = this.device.driver;
+    const code = this.#isDefault ? contextWanted : streams.cuStreamWaitEvent(this.argument, event.argument, 0);
+    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);
+    noteWait(this, event);
   }
 
   /**
@@ -211,8 +240,8 @@ export class CudaStream {
     if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
     const event = this.device.takeEvent();
     try {
-      recordOn(this, event);
-      waitFor(this, event);
+      this.#mark(event);
+      this.#waitFor(event);
     } finally {
       this.device.giveEvent(event);
     }
@@ -296,7 +325,7 @@ export class CudaStream {
   #atNext<T>(ask: (event: CudaEvent) => T): T {
     const event = this.device.takeEvent();
     try {
-      recordOn(this, event);
+      this.#mark(event);
       return ask(event);
     } finally {
       this.device.giveEvent(event);
@@ -417,6 +446,9 @@ export class CudaStream {
    * stream is left alone. Closing twice is harmless.
    */
   close(): void {
+    const act = this.#beforeClose;
+    this.#beforeClose = null;
+    act?.();
     this.#watcher?.leaving();
     this.#holders.close();
     if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);

@@ -15,9 +15,16 @@ export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 /** What a `struct64` argument accepts: the 64 bytes of the struct, which are copied. */
 export type StructArgument = Uint8Array<ArrayBuffer>;
 
+/**
+ * What a `handle` argument accepts: a handle, or what `FfiPort.handle` has made of one. Whoever is not native code turns it
+ * into a handle again by `BigInt()`.
+ */
+export type HandleArgument = bigint | number;
+
 /** The JavaScript value of one argument. */
 export type ArgumentValue<A extends Argument> = A extends "buffer" ? BufferArgument
   : A extends "struct64" ? StructArgument
+  : A extends "handle" ? HandleArgument
   : A extends CScalar ? ScalarValue<A>
   : never;
 

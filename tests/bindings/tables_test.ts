@@ -24,7 +24,7 @@ function wordsFor(type: string, types: { readonly [type: string]: TypeFact }): r
   if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer"] : ["ptr"];
   const fact = types[type];
   if (fact === undefined) return [];
-  if (fact.kind === "pointer") return ["ptr"];
+  if (fact.kind === "pointer") return ["ptr", "handle"];
   if (fact.kind === "float") return [`f${8 * fact.size}`];
   if (fact.kind === "enum") return [`i${8 * fact.size}`];
   if (fact.kind === "integer") return [`${fact.signed === true ? "i" : "u"}${8 * fact.size}`];

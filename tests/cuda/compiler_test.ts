@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { Cuda, HostMemoryResource } from "../../mod.ts";
 import { cached } from "../../src/cuda/code_cache.ts";
 import { CompileError, compileSource } from "../../src/cuda/compiler.ts";
 import { libnvrtc } from "../../src/cuda/libraries.ts";
@@ -54,6 +55,34 @@ function setCache(folder: string): void {
   process.env["CAUSEWAY_CACHE"] = folder;
   libc().loading.setenv(cString("CAUSEWAY_CACHE"), cString(folder), 1);
 }
+
+test(...needs(missing, "code that includes files is compiled anew each time: they may have changed"), () => {
+  const cuda = Cuda.simulate();
+  const folder = mkdtempSync(join(tmpdir(), "causeway-include-"));
+  setCache(join(folder, "cache"));
+  try {
+    const device = cuda.device(0);
+    using buffer = device.memory.allocate(4);
+    const { defaultStream: stream } = device;
+    const run = (value: number) => {
+      writeFileSync(join(folder, "value.h"), `#define VALUE ${value}\n`);
+      const source = '#include "value.h"\nextern "C" __global__ void put(int *at) { *at = VALUE; }';
+      using program = device.compile(source, { options: [`-I${folder}`] });
+      program.kernel("put").launch(stream, 1, 1, [buffer]);
+      using seen = new HostMemoryResource().allocate(4);
+      buffer.copyTo(seen, { stream });
+      stream.synchronize();
+      return new DataView(seen.bytes().buffer, seen.bytes().byteOffset).getInt32(0, true);
+    };
+    assertEquals([run(1), run(2)], [1, 2]);
+    device.compile('extern "C" __global__ void nothing() {}').close();
+    assertEquals(readdirSync(join(folder, "cache")).length, 1, "and what includes none is kept");
+  } finally {
+    setCache("off");
+    rmSync(folder, { recursive: true });
+    cuda.close();
+  }
+});
 
 test("code is made once per key, and again if the file is damaged", () => {
   const folder = mkdtempSync(join(tmpdir(), "causeway-cache-"));

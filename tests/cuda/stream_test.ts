@@ -95,6 +95,55 @@ test("an event that could not be recorded is nobody's, and gone", () => {
   assertEquals(simulated.live.events, 1);
 });
 
+test("what is closed, or of another device or Cuda, neither records nor waits, and the driver is not asked", () => {
+  const { cuda, device, stream } = setUp();
+  const event = device.createEvent();
+  const calls: string[] = [];
+  intercept(cuda.driver, "event", ({ cuEventRecord }) => ({
+    cuEventRecord: (...args) => (calls.push("cuEventRecord"), cuEventRecord(...args)),
+  }));
+  intercept(cuda.driver, "stream", ({ cuStreamWaitEvent }) => ({
+    cuStreamWaitEvent: (...args) => (calls.push("cuStreamWaitEvent"), cuStreamWaitEvent(...args)),
+  }));
+  const gone = device.createStream();
+  gone.close();
+  const past = device.createEvent();
+  past.close();
+  const there = cuda.device(1).createEvent();
+  const foreign = setUp();
+  const [theirStream, theirEvent] = [foreign.stream, foreign.device.createEvent()];
+  for (const one of [stream, device.defaultStream]) {
+    const refused: [message: string, attempt: () => void][] = [
+      ["Cannot use a closed CudaStream", () => gone.record()],
+      ["Cannot use a closed CudaStream", () => gone.record(event)],
+      ["Cannot use a closed CudaStream", () => gone.wait(event)],
+      ["Cannot use a closed CudaStream", () => gone.wait(one)],
+      ["Cannot use a closed CudaStream", () => one.wait(gone)],
+      ["Cannot use a closed CudaEvent", () => one.record(past)],
+      ["Cannot use a closed CudaEvent", () => one.wait(past)],
+      ["Cannot record an event of device 1: expected one of device 0", () => one.record(there)],
+      ["Cannot record an event of another Cuda", () => one.record(theirEvent)],
+      ["Cannot wait for an event of another Cuda", () => one.wait(theirEvent)],
+      ["Cannot wait for a stream of another Cuda", () => one.wait(theirStream)],
+    ];
+    for (const [message, attempt] of refused) assertThrows(attempt, TypeError, message, `${attempt}`);
+  }
+  assertEquals(calls, []);
+  stream.wait(stream.record(event));
+  assertEquals(calls, ["cuEventRecord", "cuStreamWaitEvent"], "and what is neither does");
+});
+
+test("where the driver fails to record or to wait, its error comes out at once: trying again might hide it", () => {
+  const { device, stream, simulated } = setUp();
+  const event = device.createEvent();
+  for (const one of [stream, device.defaultStream]) {
+    simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    assertThrows(() => one.record(event), CudaError, "cuEventRecord failed with CUDA_ERROR_OUT_OF_MEMORY");
+    simulated.failNth("cuStreamWaitEvent", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    assertThrows(() => one.wait(event), CudaError, "cuStreamWaitEvent failed with CUDA_ERROR_OUT_OF_MEMORY");
+  }
+});
+
 test("nothing keeps a process alive that has waited for a stream", patiently, async () => {
   const { code, stdout, stderr } = await runScript(new URL("./completed_child.ts", import.meta.url), {
     timeout: 20_000,

@@ -58,6 +58,9 @@ ${cTypes[type]} same_${type}(${cTypes[type]} value) { return value; }
 uint64_t bits_${type}(${cTypes[type]} value) { uint64_t bits = 0; memcpy(&bits, &value, sizeof value); return bits; }
 `).join("")
 }
+uint64_t every_one(void *one, void *two, void *three) {
+  return (uint64_t)one + 5 * (uint64_t)two + 2 * (uint64_t)three;
+}
 static uint64_t mix(uint64_t sum, const void *value, size_t size) {
   uint64_t bits = 0;
   memcpy(&bits, value, size);
@@ -99,6 +102,33 @@ for (const type of scalars) {
     assertEquals(askChild("hot", [path, type], { input: JSON.stringify(given) }), []);
   });
 }
+
+test(...needs(missingCompiler, "a handle is passed exactly, as it is and as the port prepares it"), () => {
+  const port = ffiPort();
+  const group = {
+    same_ptr: { args: ["handle"], returns: "ptr" },
+    every_one: { args: ["handle", "ptr", "handle"], returns: "u64" },
+  } as const;
+  const { same_ptr, every_one } = port.bind(path, libc().loading.dlopen(cString(path), 2), group);
+  check(
+    fc.property(values.ptr, values.ptr, (first, second) => {
+      const [one, other] = [BigInt(first), BigInt(second)];
+      assertEquals([same_ptr(one), same_ptr(port.handle(one))], [one, one]);
+      assertEquals(BigInt(port.handle(one)), one, "and can be told from it again");
+      const all = [every_one(one, other, port.handle(one)), every_one(port.handle(one), other, one)];
+      assertEquals(all, [BigInt.asUintN(64, 3n * one + 5n * other), BigInt.asUintN(64, 3n * one + 5n * other)]);
+    }),
+    1000,
+  );
+});
+
+test(...needs(missingCompiler, "a handle is passed exactly when the call is compiled"), () => {
+  const ordinary = fc.sample(fc.bigInt({ min: 0n, max: 2n ** 47n }), 100); // for which one path is compiled
+  const any = fc.sample(values.ptr, 100); // for which two are
+  for (const given of [ordinary, any]) {
+    assertEquals(askChild("hot", [path, "handle"], { input: JSON.stringify(given.map(String)) }), []);
+  }
+});
 
 function bindValues(type: CScalar) {
   const group: { readonly [name: string]: FunctionDescription } = {

@@ -8,6 +8,14 @@ const folder = "src/sim/checker";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
+  ...inFile(`${folder}/checker.ts`, [laws], [
+    ["      watch.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
+    [
+      '[watch.lane(first, "cuEventRecord"), watch.lane(then, "cuStreamWaitEvent")]',
+      '[watch.lane(then, "cuEventRecord"), watch.lane(first, "cuStreamWaitEvent")]',
+      "What Python has ordered is taken the other way round.",
+    ],
+  ]),
   ...inFile(`${folder}/order.ts`, [laws], [
     ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
     ["      join(clock, context.gate);\n", "", "What a whole context waits for is reported."],

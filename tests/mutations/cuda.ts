@@ -34,13 +34,13 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/cuda/stream.ts", ["tests/gpu/implied_order_test.ts"], [
     [
-      "      recordOn(this, event);\n      waitFor(this, event);\n",
+      "      this.#mark(event);\n      this.#waitFor(event);\n",
       "",
       "A copy takes what a default stream has yet to write.",
     ],
     [
-      "      recordOn(this, event);\n      waitFor(this, event);\n",
-      "      recordOn(this, event);\n",
+      "      this.#mark(event);\n      this.#waitFor(event);\n",
+      "      this.#mark(event);\n",
       "A copy takes what a default stream has yet to write.",
     ],
     ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
@@ -97,10 +97,25 @@ export const cudaMutations: readonly Mutation[] = [
       "A context goes while another device's stream has yet to free its memory.",
     ],
   ]),
+  ...inFile("src/cuda/device.ts", ["tests/memory/belonging_test.ts"], [
+    [
+      "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
+      "}\n\n  /** Whether its `Cuda`",
+      "The driver writes to memory that is freed.",
+    ],
+  ]),
+  ...inFile("src/cuda/event.ts", ["tests/memory/belonging_test.ts"], [
+    [
+      "    if (this.device.isGone) return; // the event went with its context\n",
+      "",
+      "Closing what is gone is an error.",
+    ],
+    ["    if (device.isGone) throw", "    if (false) throw", "The driver is asked for an event that is gone."],
+  ]),
   ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts", programs], [
     [
-      "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    if (this.#context",
-      "if (this.#context",
+      "    this.#checkThere();\n    if (this.#context",
+      "    if (this.#context",
       "A closed device takes its context up again and never gives it back.",
     ],
     ["    if (this.#context === 0n) {", "    {", "The context is retained at every use, and released once."],
@@ -196,7 +211,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
 
     [
-      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.handle));\n',
+      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there()));\n',
       "",
       "The host does not wait.",
     ],
@@ -225,9 +240,40 @@ export const cudaMutations: readonly Mutation[] = [
     ["device.within(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
 
     [
-      '    if (this.#holders.isDestroyed) throw new TypeError("Cannot use a closed CudaStream");\n',
-      "",
+      '    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");\n    return this.#handle;',
+      "    return this.#handle;",
       "A destroyed handle is given to the driver.",
+    ],
+    [
+      '    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");\n    return this.#argument;',
+      "    return this.#argument;",
+      "A destroyed handle is given to the driver that records or waits.",
+    ],
+    ["      this.#isGone = true;\n", "", "A destroyed handle is given to the driver."],
+    [
+      "this.#checkOpen(given, checkSameDevice,",
+      "this.#checkOpen(given, checkSameCuda,",
+      "An event of another device is recorded, as far as the driver is concerned.",
+    ],
+    [
+      '      if (given.device !== this.device) this.#checkOpen(given, checkSameDevice, "Cannot record an event");\n',
+      "",
+      "An event of another Cuda is recorded.",
+    ],
+    [
+      '    if (other.device !== this.device) this.#checkOpen(other, checkSameCuda, "Cannot wait for an event");\n',
+      "",
+      "An event of another Cuda is waited for.",
+    ],
+    [
+      'checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);',
+      'checkCuda(driver, "cuEventRecord", device.within(again));',
+      "What has failed once is tried again, and its error lost.",
+    ],
+    [
+      'checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);',
+      'checkCuda(driver, "cuStreamWaitEvent", device.within(again));',
+      "What has failed once is tried again, and its error lost.",
     ],
     ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
     [
@@ -241,37 +287,37 @@ export const cudaMutations: readonly Mutation[] = [
       "The default streams of two devices are taken for one.",
     ],
     [
-      "        recordOn(other, event);\n        waitFor(this, event);",
+      "        other.#mark(event);\n        this.#waitFor(event);",
       "      void other;",
       "A stream does not wait for another.",
     ],
     [
-      "stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent(stream.handle, event.handle, 0);",
+      "this.#isDefault ? contextWanted : streams.cuStreamWaitEvent(this.argument, event.argument, 0);",
       "0;",
       "A stream does not wait for an event.",
     ],
     [
-      "stream.needsContext ? contextWanted : driver.stream.cuStreamWaitEvent",
-      "driver.stream.cuStreamWaitEvent",
+      "this.#isDefault ? contextWanted : streams.cuStreamWaitEvent",
+      "streams.cuStreamWaitEvent",
       "What a default stream waits for, that of another device does.",
     ],
     [
-      "  if (code === contextWanted) code = waitWithin(stream, event);\n",
+      "    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);\n",
       "",
       "A default stream cannot wait.",
     ],
     [
-      "stream.needsContext ? contextWanted : driver.event.cuEventRecord(event.handle, stream.handle);",
+      "this.#isDefault ? contextWanted : events.cuEventRecord(event.argument, this.argument);",
       "0;",
       "An event marks nothing.",
     ],
     [
-      "stream.needsContext ? contextWanted : driver.event.cuEventRecord",
-      "driver.event.cuEventRecord",
+      "this.#isDefault ? contextWanted : events.cuEventRecord",
+      "events.cuEventRecord",
       "An event that is recorded on a default stream marks that of another device.",
     ],
     [
-      "  if (code === contextWanted) code = recordWithin(stream, event);\n",
+      "    if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);\n",
       "",
       "A default stream cannot be marked.",
     ],

@@ -5,6 +5,7 @@
  * @module
  */
 import { CU_STREAM } from "../../bindings/cuda_types.ts";
+import { checkOf } from "../../src/cuda/checking.ts";
 import type { CudaDriver } from "../../src/cuda/driver.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import type { NullDriver } from "../support/null_driver.ts";
@@ -38,6 +39,7 @@ const kinds = [
   "order",
   "order",
   "order",
+  "order past it",
   "context record",
   "context wait",
   "synchronize",
@@ -416,6 +418,11 @@ export class Session {
         streams.cuStreamWaitEvent(this.#streams[other] ?? 0n, own, 0);
         break;
       }
+      case "order past it": // by somebody who calls the driver itself, and says so
+        if (judge.deviceOf(other) !== device) break;
+        judge.enqueue(step, other, [], judge.enqueue(step, lane));
+        checkOf(this.#driver)?.ordered(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);
+        break;
       case "context record":
         this.#recorded.set(other, judge.all(device));
         context.cuCtxRecordEvent?.(0n, event);

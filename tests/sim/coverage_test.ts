@@ -16,7 +16,7 @@ const table: readonly (readonly [group: string, name: string, description: Funct
 function zeroes({ args }: FunctionDescription): (number | bigint | Uint8Array | null)[] {
   return args.map((type) => {
     if (type === "struct64") return new Uint8Array(64);
-    return type === "buffer" ? null : ["i64", "u64", "size", "ptr"].includes(type) ? 0n : 0;
+    return type === "buffer" ? null : ["i64", "u64", "size", "ptr", "handle"].includes(type) ? 0n : 0;
   });
 }
 

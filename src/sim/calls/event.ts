@@ -95,7 +95,7 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
       machine.event(handle);
       machine.events.delete(handle); // who waits for it waits for its task
     },
-    cuEventRecord: (handle, stream) => record(handle, stream),
+    cuEventRecord: (handle, stream) => record(BigInt(handle), BigInt(stream)),
     cuEventRecordWithFlags(handle, stream, flags) {
       if (flags === CU_EVENT_RECORD.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_RECORD.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

@@ -52,8 +52,8 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       return machine.query(stream.context, ...awaited(stream));
     },
     cuStreamWaitEvent(handle, eventHandle, flags) {
-      const stream = machine.stream(handle);
-      const event = machine.event(eventHandle);
+      const stream = machine.stream(BigInt(handle));
+      const event = machine.event(BigInt(eventHandle));
       if (flags === CU_EVENT_WAIT.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_WAIT.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (stream.capture !== null || event.captured !== null) return join(machine, stream, event);

@@ -56,6 +56,27 @@ export class CausalityChecker {
     this.#watch.revive(stream);
   }
 
+  /**
+   * Notes that somebody has made a stream wait for another one by a driver that is not this one: Python does, when a consumer
+   * comes. It is noted as if it had been now.
+   *
+   * @param context the one that default streams are of
+   */
+  ordered(context: bigint, first: bigint, then: bigint): void {
+    const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.inner.context;
+    const watch = this.#watch;
+    if (cuCtxPushCurrent_v2(context) !== 0) return; // it is gone, and all its streams with it
+    try {
+      const [from, to] = [watch.lane(first, "cuEventRecord"), watch.lane(then, "cuStreamWaitEvent")];
+      if (from === null || to === null) return;
+      const seq = watch.mark(from, "record", "cuEventRecord");
+      watch.mark(to, "wait", "cuStreamWaitEvent", seq);
+      watch.order.wait(to, [...from.clock]);
+    } finally {
+      cuCtxPopCurrent_v2(watch.peek.address);
+    }
+  }
+
   /** Notes that something was closed by its user, though somebody else still needs it: it is no leak. */
   letGo(handle: bigint): void {
     this.#watch.things.letGo(handle);

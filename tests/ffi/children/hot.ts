@@ -6,20 +6,22 @@
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import type { CScalar, FunctionDescription } from "../../../bindings/abi.ts";
+import type { Argument, CScalar, FunctionDescription } from "../../../bindings/abi.ts";
 import { libc } from "../../../src/ffi/libc.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";
 import { cString } from "../../../src/ffi/text.ts";
 
 const [library = "", type = ""] = process.argv.slice(2);
-const wide = ["i64", "u64", "size", "ptr"].includes(type);
+const scalar = (type === "handle" ? "ptr" : type) as CScalar;
+const wide = ["i64", "u64", "size", "ptr"].includes(scalar);
 const values = (JSON.parse(readFileSync(0, "utf8")) as string[]).map((text) => wide ? BigInt(text) : Number(text));
-const description: FunctionDescription = { args: [type as CScalar], returns: type as CScalar };
+const description: FunctionDescription = { args: [type as Argument], returns: scalar };
+const given = values.map((value) => [value, type === "handle" ? ffiPort().handle(BigInt(value)) : value] as const);
 const { same } = bindSame();
 const wrong = new Set<string>();
 
 function bindSame() {
-  const name = `same_${type}`;
+  const name = `same_${scalar}`;
   const functions = ffiPort().bind(library, libc().loading.dlopen(cString(library), 2), { [name]: description });
   const same = functions[name];
   if (!same) throw new Error(`${library} has no ${name}`);
@@ -27,8 +29,8 @@ function bindSame() {
 }
 
 function round(): void {
-  for (const value of values) {
-    const back = same(value);
+  for (const [value, argument] of given) {
+    const back = same(argument);
     if (!Object.is(back, value)) wrong.add(`${value} came back as ${back}`);
   }
 }

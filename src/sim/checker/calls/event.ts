@@ -52,7 +52,7 @@ export function eventCalls(watch: Watch, inner: CudaDriver["event"]): Watched<"e
       return code;
     },
     cuEventRecord: (handle, stream) =>
-      recorded(handle, stream, "cuEventRecord", () => inner.cuEventRecord(handle, stream), false),
+      recorded(BigInt(handle), BigInt(stream), "cuEventRecord", () => inner.cuEventRecord(handle, stream), false),
     cuEventRecordWithFlags: (handle, stream, flags) =>
       recorded(
         handle,

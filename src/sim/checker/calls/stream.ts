@@ -51,8 +51,8 @@ export function streamCalls(watch: Watch, inner: CudaDriver["stream"]): Watched<
       return code;
     },
     cuStreamWaitEvent(handle, event, flags) {
-      const lane = watch.lane(handle, "cuStreamWaitEvent");
-      const state = watch.event(event, "cuStreamWaitEvent");
+      const lane = watch.lane(BigInt(handle), "cuStreamWaitEvent");
+      const state = watch.event(BigInt(event), "cuStreamWaitEvent");
       const code = inner.cuStreamWaitEvent(handle, event, flags);
       if (code !== 0 || lane === null) return code;
       if (lane.capture !== null && flags === CU_EVENT_WAIT.EXTERNAL) lane.capture.of.opaque = true;
