@@ -8,11 +8,13 @@ import type { Kernel } from "../cuda/kernel.ts";
 import type { Program } from "../cuda/program.ts";
 import type { CopyPlan } from "./copy_plan.ts";
 import type { CopyKernel } from "./kernel_parts.ts";
+import { packedKernel } from "./packed_kernel.ts";
+import type { PackedPart } from "./packed_plan.ts";
 import { stridedKernel } from "./strided_kernel.ts";
 import { tiledKernel } from "./tiled_kernel.ts";
 
-/** A plan that needs a kernel. */
-export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }>;
+/** What one kernel does. */
+export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }> | PackedPart;
 
 /** A kernel that the driver has compiled, and how it is launched. */
 export interface ReadyKernel {
@@ -49,6 +51,7 @@ export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
 
 /** All that the code depends on. */
 function keyOf(plan: KernelPlan): string {
+  if (plan.kind === "packed") return JSON.stringify(plan.problem);
   const { word, axes, conversion } = plan.problem;
   const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name} ${word}`;
   const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
@@ -56,11 +59,20 @@ function keyOf(plan: KernelPlan): string {
 }
 
 function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
-  const { ptx, grid, block }: CopyKernel = plan.kind === "tiled"
-    ? tiledKernel(plan.problem, plan.tile)
-    : stridedKernel(plan.problem);
+  const { ptx, grid, block } = written(plan);
   const program = device.loadPtx(ptx);
   return { device, program, kernel: program.kernel("copy"), grid, block, isClosed: false };
+}
+
+function written(plan: KernelPlan): CopyKernel {
+  switch (plan.kind) {
+    case "strided":
+      return stridedKernel(plan.problem);
+    case "tiled":
+      return tiledKernel(plan.problem, plan.tile);
+    case "packed":
+      return packedKernel(plan.problem);
+  }
 }
 
 function remember(device: CudaDevice): Map<string, ReadyKernel> {

@@ -4,7 +4,8 @@
  * @module
  */
 import { bytesOf } from "./conversion.ts";
-import type { CopyAxis, CopyProblem } from "./copy_problem.ts";
+import type { CopyAxis, CopyProblem, PackedProblem } from "./copy_problem.ts";
+import type { PackedPart } from "./packed_plan.ts";
 
 /** Rows of bytes: what the driver copies with pitches. */
 export interface Pitched {
@@ -40,7 +41,8 @@ export type CopyPlan =
   | { readonly kind: "contiguous"; readonly bytes: number }
   | { readonly kind: "pitched"; readonly box: Pitched }
   | { readonly kind: "strided"; readonly problem: CopyProblem }
-  | { readonly kind: "tiled"; readonly problem: CopyProblem; readonly tile: Tiled };
+  | { readonly kind: "tiled"; readonly problem: CopyProblem; readonly tile: Tiled }
+  | { readonly kind: "packed"; readonly problem: PackedProblem; readonly parts: readonly PackedPart[] };
 
 /** Rows narrower than this are copied by a kernel where one can: the driver moves them one by one. */
 const narrowRow = 512;
@@ -129,6 +131,11 @@ function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 
   return divides ? lanes : 1;
 }
 
+/** Whether a kernel does it. */
+export function needsKernel({ kind }: CopyPlan): boolean {
+  return kind === "strided" || kind === "tiled" || kind === "packed";
+}
+
 /** A plan in words. */
 export function explainPlan(plan: CopyPlan): string {
   switch (plan.kind) {
@@ -147,6 +154,14 @@ export function explainPlan(plan: CopyPlan): string {
       const { problem, tile } = plan;
       const side = tile.cells * tile.lanes;
       return `a kernel over ${inWords(problem)}, in tiles of ${side} x ${side} through shared memory`;
+    }
+    case "packed": {
+      const { problem: { bits, axes }, parts } = plan;
+      const extents = axes.map(({ extent }) => extent);
+      const elements = extents.reduce((product, extent) => product * extent, 1);
+      const kernels = parts.length === 1 ? "a kernel" : `${parts.length} kernels`;
+      const shape = extents.length === 0 ? "" : ` as ${extents.join(" x ")}`;
+      return `${kernels} over ${elements} elements of ${bits} bits${shape}, byte by byte of the destination`;
     }
   }
 }

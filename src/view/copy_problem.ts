@@ -39,6 +39,18 @@ export interface CopyProblem {
   readonly alignment: number;
 }
 
+/** A copy of packed elements that do not fill whole bytes on both sides, in its simplest terms. */
+export interface PackedProblem {
+  /** Bits of an element: 1 to 7. */
+  readonly bits: number;
+  /** As in {@linkcode CopyProblem}, in elements. */
+  readonly axes: readonly CopyAxis[];
+  /** Bits from the source's offset 0 to the first element that is read. */
+  readonly from: number;
+  /** Bits from the destination's offset 0 to the first element that is written. */
+  readonly to: number;
+}
+
 /** Addresses of the two offsets 0, as far as their alignment goes. Default: aligned for every word. */
 export interface CopyAlignment {
   readonly from?: bigint;
@@ -46,9 +58,11 @@ export interface CopyAlignment {
 }
 
 interface Draft {
+  /** Bytes; less than 1 for packed elements. */
   word: number;
   fromWord: number;
   axes: CopyAxis[];
+  /** Bytes to the first word; a fraction if a packed element begins inside a byte. */
   from: number;
   to: number;
 }
@@ -72,6 +86,9 @@ export function copyProblem(
   check(source, destination, conversion);
   const draft = draftOf(source, destination, alignment, conversion);
   join(draft);
+  if (draft.word < 1 && !joinToBytes(draft)) {
+    throw new RangeError(`Cannot copy from ${source} to ${destination} byte by byte: elements share bytes with others`);
+  }
   const fits = conversion === null ? fitsBoth(draft, alignment) : fitsEach(draft, alignment, conversion);
   widen(draft, fits);
   join(draft);
@@ -89,6 +106,21 @@ export function copyProblem(
   };
 }
 
+/**
+ * The same for packed elements, where they do not fill whole bytes that are moved as such.
+ *
+ * @returns null where {@linkcode copyProblem} has an answer
+ * @throws {RangeError} as {@linkcode copyProblem} does
+ */
+export function packedProblem(source: StridedLayout, destination: StridedLayout): PackedProblem | null {
+  check(source, destination, null);
+  const draft = draftOf(source, destination, {}, null);
+  join(draft);
+  const { word, axes, from, to } = draft;
+  if (word >= 1 || joinToBytes(draft)) return null;
+  return { bits: word * 8, axes, from: from * 8, to: to * 8 };
+}
+
 function check(source: StridedLayout, destination: StridedLayout, conversion: Conversion | null): void {
   const { shape } = destination;
   if (source.ndim !== shape.length || source.shape.some((extent, axis) => extent !== shape[axis])) {
@@ -102,18 +134,16 @@ function check(source: StridedLayout, destination: StridedLayout, conversion: Co
   }
 }
 
-/** The axes in words of whole bytes that begin where such words can, turned forwards and sorted. */
+/** The axes in words that begin where such words can, or in packed elements, turned forwards and sorted. */
 function draftOf(
-  source: StridedLayout,
-  destination: StridedLayout,
+  s: StridedLayout,
+  d: StridedLayout,
   alignment: CopyAlignment,
   conversion: Conversion | null,
 ): Draft {
-  // Packed elements are copied by the bytes that they fill.
-  const isPacked = source.itemsize < 1;
-  const [s, d] = isPacked ? [source.repacked(1), destination.repacked(1)] : [source, destination];
+  if (s.volume === 0) return { word: 1, fromWord: 1, axes: [], from: 0, to: 0 };
   let [from, to] = [s.sliceOffsetInBytes, d.sliceOffsetInBytes];
-  const common = Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
+  const common = s.itemsize < 1 ? s.itemsize : Math.min(largestWordIn(s.itemsize), alignmentOf(from, to, alignment));
   const [word, fromWord] = conversion === null ? [common, common] : [bytesOf(conversion.to), bytesOf(conversion.from)];
   const parts = d.itemsize / word;
   const axes: CopyAxis[] = [];
@@ -130,7 +160,7 @@ function draftOf(
   });
   axes.sort((one, other) => other.to - one.to || Math.abs(other.from) - Math.abs(one.from));
   if (parts > 1) axes.push({ extent: parts, to: 1, from: 1 });
-  return { word, fromWord, axes: source.volume === 0 ? [] : axes, from, to };
+  return { word, fromWord, axes, from, to };
 }
 
 /** Bytes, at most 16, that both the first word read and the first word written are aligned to. */
@@ -154,6 +184,23 @@ function join(draft: Draft): void {
     } else joined.push(axis);
   }
   draft.axes = joined;
+}
+
+/** Joins packed elements to bytes, if each run of neighbours fills whole ones; otherwise leaves them as they are. */
+function joinToBytes(draft: Draft): boolean {
+  const inner = draft.axes.at(-1);
+  if (inner === undefined || inner.to !== 1 || inner.from !== 1) return false;
+  const bits = draft.word * 8;
+  // As few as fill whole bytes: eight of three bits fill three.
+  const elements = bits % 2 === 1 ? 8 : bits === 4 ? 2 : 4;
+  const outer = draft.axes.slice(0, -1);
+  const fits = [inner.extent, ...outer.flatMap((axis) => [axis.to, axis.from])].every((step) => step % elements === 0);
+  if (!fits || !Number.isInteger(draft.from) || !Number.isInteger(draft.to)) return false;
+  const inBytes = (step: number) => step * bits / 8;
+  const steps = outer.map(({ extent, to, from }) => ({ extent, to: inBytes(to), from: inBytes(from) }));
+  draft.axes = [...steps, { extent: inBytes(inner.extent), to: 1, from: 1 }];
+  [draft.word, draft.fromWord] = [1, 1];
+  return true;
 }
 
 /** Whether words so many times as large can be moved in one piece, as far as the addresses go. */

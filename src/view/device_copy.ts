@@ -11,8 +11,8 @@ import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { copyRun, stagingOf } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
-import { kernelFor } from "./copy_kernel_cache.ts";
-import { explainPlan } from "./copy_plan.ts";
+import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
+import { explainPlan, needsKernel } from "./copy_plan.ts";
 import { type CopySide, devicesBetween, isHost, on, sizeOf, temporary } from "./copy_side.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
@@ -37,7 +37,7 @@ export function explainDeviceCopy(
 function explainPlanned(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): string {
   const { plan, device } = planned;
   const words = explainPlan(plan);
-  if (plan.kind === "strided" || plan.kind === "tiled") {
+  if (needsKernel(plan)) {
     return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
   }
   if (plan.kind !== "contiguous") return words;
@@ -115,12 +115,20 @@ function execute(planned: Planned, source: CopySide, destination: CopySide, stre
       const [here, there] = [{ isHost: isHost(source), at: from }, { isHost: isHost(destination), at: to }];
       return copyPitched(plan.box, here, there, stream, peersOf(source, destination, stream));
     }
-    default:
+    case "packed":
       return on(device, stream, (own) => {
-        const { kernel, grid, block } = kernelFor(own.device, plan);
-        kernel.launch(own, grid, block, [to, from]);
+        for (const part of plan.parts) {
+          launch(part, own, to + BigInt(part.toOffset), from + BigInt(part.fromOffset));
+        }
       });
+    default:
+      return on(device, stream, (own) => launch(plan, own, to, from));
   }
+}
+
+function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint): void {
+  const { kernel, grid, block } = kernelFor(stream.device, plan);
+  kernel.launch(stream, grid, block, [to, from]);
 }
 
 /**
@@ -145,11 +153,24 @@ function copyBetween(
     on(to, sending, (receiving) => {
       using landed = temporary(source.layout.toDense("K"), receiving);
       sending.wait(receiving); // the memory is there
-      copy(source, landed, sending);
+      copyAlike(source, landed, sending);
       receiving.wait(sending);
       copy(landed, destination, receiving, conversion);
     });
   });
+}
+
+/**
+ * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte, which
+ * the copy may have, but no other destination.
+ */
+function copyAlike(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  copy(inWholeBytes(source), inWholeBytes(destination), stream);
+}
+
+function inWholeBytes(side: CopySide): CopySide {
+  if (side.layout.itemsize >= 1) return side;
+  return { buffer: side.buffer, offset: side.offset, layout: StridedLayout.dense([sizeOf(side.layout)], 1) };
 }
 
 function shrinks(conversion: Conversion | null): boolean {
@@ -169,7 +190,9 @@ function gatheredLayout(source: CopySide, destination: CopySide, conversion: Con
 
 function explainBetween(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
   const before = isGathered(source, conversion) ? "" : "gathered by a kernel, ";
-  const isSpread = isGathered(source, conversion) || !destination.layout.isDense ||
+  const { isDense, volume, itemsize } = destination.layout;
+  const fillsBytes = Number.isInteger(volume * itemsize);
+  const isSpread = isGathered(source, conversion) || !isDense || !fillsBytes ||
     (conversion !== null && !shrinks(conversion));
   return `${before}sent to the other device in one piece${isSpread ? ", and spread there by a kernel" : ""}`;
 }
@@ -192,14 +215,19 @@ function explainParts(source: CopySide, destination: CopySide, { from, to }: Con
   return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
 }
 
-/** From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. */
+/**
+ * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel could
+ * reach over to the host's memory, but one copy in one piece is faster.
+ */
 function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
   const layout = destination.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);
   const staging = { buffer, offset: 0, layout };
   copyHost(hostSide(source), hostSide(staging));
-  if (destination.layout.isDense) copy(staging, destination, stream);
-  else through(staging, destination, layout, stream);
+  if (destination.layout.isDense) return copy(staging, destination, stream);
+  using dense = temporary(layout, stream);
+  copyAlike(staging, dense, stream);
+  copy(dense, destination, stream);
 }
 
 /** To a host array that the driver cannot fill as it lies. */
@@ -207,17 +235,14 @@ function toHost(source: CopySide, destination: CopySide, stream: CudaStream): vo
   const layout = source.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);
   const staging = { buffer, offset: 0, layout };
-  if (source.layout.isDense) copy(source, staging, stream);
-  else through(source, staging, layout, stream);
+  if (source.layout.isDense) copyAlike(source, staging, stream);
+  else {
+    using dense = temporary(layout, stream);
+    copy(source, dense, stream);
+    copyAlike(dense, staging, stream);
+  }
   stream.synchronize();
   copyHost(hostSide(staging), hostSide(destination));
-}
-
-/** By way of dense memory of the device: a kernel could reach over to the host's, but one copy in one piece is faster. */
-function through(source: CopySide, destination: CopySide, layout: StridedLayout, stream: CudaStream): void {
-  using dense = temporary(layout, stream);
-  copy(source, dense, stream);
-  copy(dense, destination, stream);
 }
 
 function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {

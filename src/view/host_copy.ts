@@ -18,23 +18,22 @@ export interface HostArray {
  * not overlap.
  *
  * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is dense
- * on both sides, and a loop over elements where it is not.
- *
- * @throws {RangeError} for packed elements that do not fill whole bytes together
+ * on both sides, and a loop over elements where it is not. Of a byte that packed elements share with others only their
+ * own bits are written.
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
   if (source.layout.volume === 0) return;
   const { bytes: from } = source;
   const { bytes: to } = destination;
-  const [s, d] = [inBytes(source.layout), inBytes(destination.layout)];
-  const { itemsize } = s;
-  eachRow({ ...source, layout: s }, { ...destination, layout: d }, (sAt, sStep, dAt, dStep, count) => {
-    if (sStep === itemsize && dStep === itemsize) return copyRun(from, sAt, to, dAt, count * itemsize);
-    for (let i = 0; i < count; i++) copyRun(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
+  const { itemsize } = source.layout;
+  const move = itemsize < 1 ? copyBits : copyRun;
+  eachRow(source, destination, (sAt, sStep, dAt, dStep, count) => {
+    if (sStep === itemsize && dStep === itemsize) return move(from, sAt, to, dAt, count * itemsize);
+    for (let i = 0; i < count; i++) move(from, sAt + i * sStep, to, dAt + i * dStep, itemsize);
   });
 }
 
-/** Where the elements of a row begin and how far they are apart, on both sides, in bytes. */
+/** Where the elements of a row begin and how far they are apart, on both sides, in bytes: fractions for packed ones. */
 export type RowWalker = (sAt: number, sStep: number, dAt: number, dStep: number, count: number) => void;
 
 /**
@@ -55,11 +54,6 @@ export function eachRow(source: HostArray, destination: HostArray, row: RowWalke
   walk(0, source.offset + s.sliceOffsetInBytes, destination.offset + d.sliceOffsetInBytes);
 }
 
-/** Packed elements are copied by the bytes that they fill. */
-function inBytes(layout: StridedLayout): StridedLayout {
-  return layout.itemsize < 1 ? layout.repacked(1) : layout;
-}
-
 /** Two layouts of one shape, with the axes joined that are contiguous in both. */
 function joined(
   source: StridedLayout,
@@ -77,7 +71,7 @@ function step({ strides, itemsize }: StridedLayout, axis: number, none: number):
 /** What {@linkcode copyHost} does, in words. */
 export function explainHostCopy(source: StridedLayout, destination: StridedLayout): string {
   if (source.volume === 0) return "nothing to copy";
-  const [s, d] = joined(inBytes(source), inBytes(destination));
+  const [s, d] = joined(source, destination);
   const inner = d.shape.length - 1;
   const isRun = [s, d].every((layout) => step(layout, inner, 1) === layout.itemsize);
   if (!isRun) return "element by element by the host";
@@ -99,4 +93,24 @@ const shortRun = 64;
 function copyRun(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
   if (length >= shortRun) to.set(from.subarray(sAt, sAt + length), dAt);
   else for (let i = 0; i < length; i++) to[dAt + i] = from[sAt + i] ?? 0;
+}
+
+/** The same for bits that may begin and end inside a byte; the length too is in bytes. */
+function copyBits(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
+  let [source, target, left] = [sAt * 8, dAt * 8, length * 8];
+  while (left > 0) {
+    const [skipped, before] = [source % 8, target % 8];
+    if (skipped === 0 && before === 0 && left >= 8) {
+      const whole = Math.floor(left / 8);
+      copyRun(from, source / 8, to, target / 8, whole);
+      [source, target, left] = [source + whole * 8, target + whole * 8, left - whole * 8];
+      continue;
+    }
+    const count = Math.min(left, 8 - before); // as many as go into one byte
+    const [read, written] = [(source - skipped) / 8, (target - before) / 8];
+    const pair = (from[read] ?? 0) | (from[read + 1] ?? 0) << 8; // of the second byte bits that may not be needed
+    const mask = (1 << count) - 1 << before;
+    to[written] = (to[written] ?? 0) & ~mask | pair >> skipped << before & mask;
+    [source, target, left] = [source + count, target + count, left - count];
+  }
 }

@@ -79,6 +79,15 @@ export function widened(ptx: PtxWriter, register: Register): Register {
   return register.startsWith("%d") ? register : ptx.make("d", `cvt.u64.u32 $, ${register}`);
 }
 
+/** The number of the first word of a thread, if a block has so many: `blockIdx * perBlock + threadIdx`. */
+export function threadIndex(ptx: PtxWriter, kind: "r" | "d", perBlock: number): Register {
+  const own = (name: string) => {
+    const register = ptx.make("r", `mov.u32 $, ${name}`);
+    return kind === "r" ? register : widened(ptx, register);
+  };
+  return ptx.make(kind, `mad.lo.${kind === "r" ? "u32" : "u64"} $, ${own("%ctaid.x")}, ${perBlock}, ${own("%tid.x")}`);
+}
+
 /** The kind of the registers for numbers below `end`. */
 export function indexKind(end: number): "r" | "d" {
   return end <= 2 ** 32 ? "r" : "d";
@@ -105,7 +114,7 @@ export function takeApart(ptx: PtxWriter, index: Register, extents: readonly num
 }
 
 /** `number / divisor`, rounded down, of a number below `end`. */
-function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divisor: number, end: number): Register {
+export function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divisor: number, end: number): Register {
   const [type, log] = [kind === "r" ? "u32" : "u64", Math.round(Math.log2(divisor))];
   if (2 ** log === divisor) return ptx.make(kind, `shr.${type} $, ${number}, ${log}`);
   const by = kind === "r" ? reciprocal(divisor, end) : null;

@@ -8,9 +8,10 @@ import type { CudaStream } from "../cuda/stream.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import type { Run } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
-import { type CopyPlan, planCopy } from "./copy_plan.ts";
-import { copyProblem } from "./copy_problem.ts";
+import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
+import { type CopyAlignment, copyProblem, packedProblem } from "./copy_problem.ts";
 import { canReachBoth, type CopySide, devicesBetween, isHost, kernelDevice } from "./copy_side.ts";
+import { planPacked } from "./packed_plan.ts";
 
 /** A plan, and where the first word is read and written. */
 export interface Planned {
@@ -56,23 +57,31 @@ export function planFor(
     known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch ||
     known.conversion?.from !== conversion?.from || known.conversion?.to !== conversion?.to
   ) {
-    const problem = copyProblem(source.layout, destination.layout, { from, to }, conversion);
-    known = {
-      source: source.layout,
-      alignment,
-      canLaunch,
-      conversion,
-      plan: planCopy(problem, canLaunch),
-      fromOffset: BigInt(problem.fromOffset),
-      toOffset: BigInt(problem.toOffset),
-    };
+    const decision = decide(source.layout, destination.layout, { from, to }, canLaunch, conversion);
+    known = { source: source.layout, alignment, canLaunch, conversion, ...decision };
     decided.set(destination.layout, known);
   }
   const { plan, fromOffset, toOffset } = known;
   if (plan === null) return null;
-  const needsKernel = plan.kind === "strided" || plan.kind === "tiled";
-  const device = needsKernel ? kernelDevice(source, destination, stream) : stream.device;
+  const device = needsKernel(plan) ? kernelDevice(source, destination, stream) : stream.device;
   return device && { plan, from: from + fromOffset, to: to + toOffset, device };
+}
+
+function decide(
+  source: StridedLayout,
+  destination: StridedLayout,
+  alignment: CopyAlignment,
+  canLaunch: boolean,
+  conversion: Conversion | null,
+): Pick<Decided, "plan" | "fromOffset" | "toOffset"> {
+  const packed = source.itemsize < 1 ? packedProblem(source, destination) : null;
+  if (packed !== null) {
+    const plan: CopyPlan | null = canLaunch ? { kind: "packed", problem: packed, parts: planPacked(packed) } : null;
+    return { plan, fromOffset: 0n, toOffset: 0n }; // each part has its own
+  }
+  const problem = copyProblem(source, destination, alignment, conversion);
+  const [fromOffset, toOffset] = [BigInt(problem.fromOffset), BigInt(problem.toOffset)];
+  return { plan: planCopy(problem, canLaunch), fromOffset, toOffset };
 }
 
 /** Whether a kernel can move each element of a side in one piece, if it reaches them. */

@@ -13,7 +13,7 @@ import {
   pointers,
   store,
   takeApart,
-  widened,
+  threadIndex,
 } from "./kernel_parts.ts";
 import { accessOf, converted } from "./ptx_conversion.ts";
 import { PtxWriter } from "./ptx_writer.ts";
@@ -37,11 +37,7 @@ export function stridedKernel({ axes, word, fromWord, words, conversion }: CopyP
   const end = grid * perBlock;
   const kind = indexKind(end);
   const type = kind === "r" ? "u32" : "u64";
-  const own = (name: string) => {
-    const register = ptx.make("r", `mov.u32 $, ${name}`);
-    return kind === "r" ? register : widened(ptx, register);
-  };
-  const first = ptx.make(kind, `mad.lo.${type} $, ${own("%ctaid.x")}, ${perBlock}, ${own("%tid.x")}`);
+  const first = threadIndex(ptx, kind, perBlock);
   const extents = axes.map(({ extent }) => extent);
   const moved = Array.from({ length: unrolled }, (_, i) => {
     const index = i === 0 ? first : ptx.make(kind, `add.${type} $, ${first}, ${i * threads}`);

@@ -310,7 +310,8 @@ export class StridedMemoryView {
   /**
    * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
    * layouts and wherever they are. Where the two share memory the elements are those from before the copy. Elements of
-   * another type are converted if `convert` says so: on the device, if it has to do with the copy.
+   * another type are converted if `convert` says so: on the device, if it has to do with the copy. Of a byte that packed
+   * elements share with others only their own bits change.
    *
    * Between host arrays the copy is done on return, and page-locked memory is waited for: for the stream, and for both
    * home streams. Otherwise it is enqueued on a stream (by default the home stream of

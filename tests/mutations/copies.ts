@@ -2,6 +2,7 @@
 import { inFile, type Mutation } from "./mutation.ts";
 
 const conversion = "tests/view/conversion_test.ts";
+const packed = ["tests/view/packed_copy_test.ts"];
 const peers = "tests/view/peer_copy_test.ts";
 const staging = "tests/memory/staging_test.ts";
 
@@ -46,6 +47,30 @@ export const copyMutations: readonly Mutation[] = [
       "return true;",
       "A kernel reads four bytes from an address where it cannot.",
     ],
+  ]),
+  ...inFile("src/view/packed_kernel.ts", packed, [
+    ["setp.ne.and.u32", "setp.eq.and.u32", "Neighbours in the same byte become 0 on the device."],
+    ["    keepIf(inside);\n", "", "A kernel writes beyond the last byte of the destination."],
+    ['    keepIf(ptx.make("p", `setp.eq.${type} $, ${rest}, 0`));\n', "", "A kernel fills gaps between elements."],
+    ["plus(ptx, bit, bits - 1)", "bit", "Elements that lie in two bytes lose bits."],
+  ]),
+  ...inFile("src/view/packed_plan.ts", packed, [
+    [" || step < widthOf(bits, axes.slice(1), toBit)", "", "Two threads write the same byte."],
+    ["axis.to > reach", "axis.to > 0", "Elements of interleaved axes are not found."],
+  ]),
+  ...inFile("src/view/copy_problem.ts", packed, [
+    [
+      "  if (!fits || !Number.isInteger(draft.from) || !Number.isInteger(draft.to)) return false;\n",
+      "  if (!fits) return false;\n",
+      "Elements that begin inside a byte are copied as if they did not.",
+    ],
+  ]),
+  ...inFile("src/view/host_copy.ts", packed, [
+    ["(to[written] ?? 0) & ~mask | ", "", "Neighbours in the same byte become 0."],
+    ["skipped === 0 && before === 0 && ", "before === 0 && ", "Bits are copied from where their byte begins."],
+  ]),
+  ...inFile("src/view/device_copy.ts", packed, [
+    ["      copyAlike(source, landed, sending);\n", "      copy(source, landed, sending);\n", "Sending never ends."],
   ]),
   ...inFile("src/view/tiled_kernel.ts", ["tests/view/device_copy_test.ts"], [
     ["further(firstRow, below)", "firstRow", "A kernel reads and writes rows that there are not."],

@@ -1,7 +1,7 @@
 /**
  * Copies between two layouts against an oracle that moves one byte of one element at a time.
  */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
 import { copyHost, denseCopy, explainHostCopy } from "../../src/view/host_copy.ts";
@@ -58,7 +58,7 @@ test("a dense copy holds the same elements in C order", () => {
   );
 });
 
-test("elements inside a byte are copied by the bytes that they fill, and not if other elements are in these", () => {
+test("elements inside a byte are copied by the bytes that they fill, and the next ones are left alone", () => {
   // Devices did so before, and the host refused them all.
   check(
     fc.property(fc.constantFrom(1, 2, 4), fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }), (bits, outer) => {
@@ -74,8 +74,14 @@ test("elements inside a byte are copied by the bytes that they fill, and not if 
     }),
     200,
   );
-  const odd = { bytes: new Uint8Array(2), offset: 0, layout: StridedLayout.dense([3], 0.5) };
-  assertThrows(() => copyHost(odd, odd), RangeError);
+  const odd = (...bytes: number[]) => ({
+    bytes: new Uint8Array(bytes),
+    offset: 0,
+    layout: StridedLayout.dense([3], 0.5),
+  });
+  const target = odd(0x98, 0xba);
+  copyHost(odd(0x21, 0x43), target);
+  assertEquals(target.bytes, new Uint8Array([0x21, 0xb3]));
 });
 
 test("without elements there is nothing to copy, whatever the strides and the itemsize", () => {

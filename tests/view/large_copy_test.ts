@@ -5,17 +5,18 @@ import { Cuda } from "../../mod.ts";
 import { planCopy } from "../../src/view/copy_plan.ts";
 import type { CopyProblem } from "../../src/view/copy_problem.ts";
 import type { CopyKernel } from "../../src/view/kernel_parts.ts";
+import { packedKernel } from "../../src/view/packed_kernel.ts";
+import { planPacked } from "../../src/view/packed_plan.ts";
 import { stridedKernel } from "../../src/view/strided_kernel.ts";
 import { tiledKernel } from "../../src/view/tiled_kernel.ts";
 import { pattern } from "./arrays.ts";
 import { room } from "./room.ts";
 
-/** What two blocks of a problem's kernel make of some memory. */
-function begun(problem: CopyProblem): Uint8Array {
+/** What two blocks of a kernel make of some memory. */
+function begun({ ptx, block }: CopyKernel): Uint8Array {
   using cuda = Cuda.simulate();
   const { device, allocate, read } = room(cuda);
   const [from, to] = [allocate("device", pattern(1 << 16, 1)), allocate("device", pattern(1 << 16, 2))];
-  const { ptx, block } = kernelOf(problem);
   using program = device.loadPtx(ptx);
   using stream = device.createStream();
   program.kernel("copy").launch(stream, 2, block, [to, from]);
@@ -64,7 +65,26 @@ const problems: { readonly [name: string]: Omit<CopyProblem, "words"> } = {
 
 for (const [name, problem] of Object.entries(problems)) {
   test(`a copy ${name} of more elements than 32 bits count begins as one of few does`, () => {
-    const few = begun(long(problem, 2048));
-    for (const extent of [2 ** 31, 2 ** 32, 2 ** 33]) assertEquals(begun(long(problem, extent)), few, `${extent}`);
+    const few = begun(kernelOf(long(problem, 2048)));
+    for (const extent of [2 ** 31, 2 ** 32, 2 ** 33]) {
+      assertEquals(begun(kernelOf(long(problem, extent))), few, `${extent}`);
+    }
   });
 }
+
+test("a copy of more packed elements than 32 bits count begins as one of few does", () => {
+  for (const steps of [{ to: 64, from: 30 }, { to: 9, from: 8 }]) { // rows in bytes of their own, and all in one
+    const kernel = (extent: number) => {
+      const [part] = planPacked({
+        bits: 3,
+        axes: [{ extent, ...steps }, { extent: 7, to: 1, from: 1 }],
+        from: 5,
+        to: 2,
+      });
+      if (part === undefined) throw new Error("expected a kernel");
+      return packedKernel(part.problem);
+    };
+    const few = begun(kernel(512));
+    for (const extent of [2 ** 31, 2 ** 33]) assertEquals(begun(kernel(extent)), few, `${extent}`);
+  }
+});
