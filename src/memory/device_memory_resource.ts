@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkStream } from "../cuda/belonging.ts";
+import { checkSameDevice, checkStream } from "../cuda/belonging.ts";
 import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
@@ -53,6 +53,7 @@ export class DeviceMemoryResource extends MemoryResource {
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
     super();
     if (options !== undefined && !(options instanceof MemoryPool)) checkPoolOptions(options);
+    if (options instanceof MemoryPool) checkSameDevice(options, device, "Cannot allocate from a pool");
     this.device = device;
     if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {
       const code = CUresult.CUDA_ERROR_NOT_SUPPORTED;

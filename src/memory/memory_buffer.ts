@@ -25,11 +25,19 @@ export interface FromPointerOptions {
   readonly owner?: unknown;
   /** The device whose memory it is. Default: host memory. */
   readonly device?: CudaDevice;
+  /**
+   * The stream on which a device's memory is used, which consumers on other streams wait for; it must stay open. Default: the
+   * device's default stream. `null`: nobody waits.
+   */
+  readonly stream?: CudaStream | null;
 }
 
 /** Where copies are enqueued. */
 export interface CopyOptions {
-  /** The stream that the copy is ordered on. Needed if either side is device memory. */
+  /**
+   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the host
+   * copies, when it has waited for what the stream holds.
+   */
   readonly stream?: CudaStream;
 }
 
@@ -178,6 +186,8 @@ export class MemoryBuffer {
   readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
+  /** The home stream of memory that nobody frees here, which need not be closed and so keeps no stream. */
+  #borrowedHome: CudaStream | null = null;
 
   /** One by one: an object of all of them is a thing more to make, for each import. */
   private constructor(
@@ -252,6 +262,7 @@ export class MemoryBuffer {
    * @param ptr address of the first byte
    * @param size bytes
    * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null pointer
+   * @throws {TypeError} if the stream is closed or of another Cuda
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
@@ -260,9 +271,14 @@ export class MemoryBuffer {
     if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > memoryEnd) || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
     }
-    const { owner, device = null } = options;
+    const { owner, device = null, stream } = options;
     const kind = device === null ? "host" : "device";
-    return new MemoryBuffer(ptr, size, device, kind, null, owner, forget, undefined, undefined, null);
+    const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, forget, undefined, undefined, null);
+    if (device !== null && stream !== null) {
+      if (stream !== undefined) checkStream(stream, device, "Cannot make a buffer with a home stream");
+      buffer.#borrowedHome = stream ?? device.defaultStream;
+    }
+    return buffer;
   }
 
   /**
@@ -299,9 +315,12 @@ export class MemoryBuffer {
     return ptr;
   }
 
-  /** The home stream, on which the buffer is freed; null for host memory. */
+  /**
+   * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for what
+   * was taken without an order.
+   */
   get stream(): CudaStream | null {
-    return this.#holding.stream;
+    return this.#holding.stream ?? this.#borrowedHome;
   }
 
   /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
@@ -326,7 +345,8 @@ export class MemoryBuffer {
    */
   setHomeStream(stream: CudaStream): void {
     if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
-    const { stream: before } = this.#holding;
+    const { stream: kept } = this.#holding;
+    const before = kept ?? this.#borrowedHome;
     if (before === stream) return;
     const device = this.#driven ?? before?.device;
     if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
@@ -338,7 +358,7 @@ export class MemoryBuffer {
       throw error;
     }
     this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
-    before?.release();
+    kept?.release();
   }
 
   /** Whether `close` has been called. */
@@ -388,6 +408,7 @@ export class MemoryBuffer {
     const device = this.#driven ?? source.#driven;
     const { stream } = options;
     if (device === null || (stream === undefined && this.isHostAccessible && source.isHostAccessible)) {
+      stream?.waitUntilReady(); // the host copies, and no stream can wait for it
       libc().memory.memmove(to, from, BigInt(this.size));
       return;
     }
@@ -436,6 +457,7 @@ export class MemoryBuffer {
       return this.keepUntilPassed(stream);
     }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
+    stream?.waitUntilReady();
     const bytes = this.bytes();
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
   }
@@ -513,7 +535,10 @@ export class MemoryBuffer {
    */
   close(stream?: CudaStream): void {
     if (this.#holding.closed) return;
-    if (stream !== undefined) this.#moveLast(stream);
+    if (stream !== undefined) {
+      this.#moveLast(stream);
+      if (this.kind === "host") keepWhileUsed(this, stream); // the host frees it, when the stream has come to this
+    }
     if (this.kind === "host" && this.#holding.pins > 0) {
       lookIfFew(); // perhaps work has kept it that is over now
       wantKept();

@@ -12,7 +12,8 @@ import {
   CUmemAccessDesc,
   CUmemLocation,
 } from "../../bindings/cuda_types.ts";
-import type { CudaDevice } from "../cuda/device.ts";
+import { isSameDevice } from "../cuda/belonging.ts";
+import { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, type CudaDriver } from "../cuda/driver.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
@@ -246,7 +247,9 @@ export class PeerAccessSet implements Set<CudaDevice> {
   /** The ordinal of another device of this driver, or null. */
   #find(device: unknown): number | null {
     const { siblings, ordinal: owner } = this.#pool.device;
-    const ordinal = typeof device === "number" ? device : siblings.find((one) => one === device)?.ordinal;
+    const ordinal = typeof device === "number"
+      ? device
+      : siblings.find((one) => isDevice(device) && isSameDevice(one, device))?.ordinal;
     return ordinal !== undefined && ordinal !== owner && siblings[ordinal] !== undefined ? ordinal : null;
   }
 
@@ -257,15 +260,21 @@ export class PeerAccessSet implements Set<CudaDevice> {
   /** Ordinals of devices that must exist; the owner is dropped. */
   #resolve(devices: Iterable<DeviceLike>): number[] {
     const { device: owner } = this.#pool;
-    return [...devices].flatMap((device) => {
-      if (device === owner || device === owner.ordinal) return [];
-      const ordinal = this.#find(device);
-      if (ordinal !== null) return [ordinal];
-      const last = owner.siblings.length - 1;
-      throw new RangeError(
-        `Cannot give ${typeof device === "number" ? `device ${device}` : "this device"} access: ` +
-          `expected a device of the same Cuda, or an ordinal from 0 to ${last}`,
+    const isOwner = (device: DeviceLike) => isDevice(device) ? isSameDevice(device, owner) : device === owner.ordinal;
+    const others = [...devices].filter((device) => !isOwner(device));
+    const unknown = others.filter((device) => this.#find(device) === null);
+    if (unknown.length > 0) {
+      const named = unknown.map((device) =>
+        isDevice(device) ? `device ${device.ordinal} of another Cuda` : `device ${device}`
       );
+      throw new RangeError(
+        `Cannot give ${named.join(", ")} access: expected a device of the same Cuda, or an ordinal from 0 to ` +
+          `${owner.siblings.length - 1}`,
+      );
+    }
+    return others.flatMap((device) => {
+      const ordinal = this.#find(device);
+      return ordinal === null ? [] : [ordinal];
     });
   }
 
@@ -306,4 +315,8 @@ export class PeerAccessSet implements Set<CudaDevice> {
     const code = device.driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count));
     checkCuda(device.driver, "cuMemPoolSetAccess", code);
   }
+}
+
+function isDevice(device: unknown): device is CudaDevice {
+  return device instanceof CudaDevice;
 }

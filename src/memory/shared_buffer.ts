@@ -5,7 +5,8 @@
  */
 import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda } from "../cuda/driver.ts";
+import { checkStream } from "../cuda/belonging.ts";
+import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -118,7 +119,7 @@ export class PoolImports {
     const bytes = checked(from, "pool memory", device);
     const { size, offset, data } = from;
     const { handle } = this.#pool; // a closed pool or stream is an error before anything is held
-    refuseClosed(stream);
+    checkHome(stream, device);
     if (size === 0) return emptyBuffer(device, stream, onRelease);
     const pieces = this.#pieces;
     const piece = pieces.get(data) ?? { ptr: importPointer(device, handle, bytes), buffers: 0, closed: [] };
@@ -164,7 +165,7 @@ function closePiece(piece: Imported, home: CudaStream): void {
   }
   const { handle } = home;
   const { driver } = home.device;
-  checkCuda(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+  checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
 }
 
 /** A buffer over memory that another process has allocated without a pool. */
@@ -176,7 +177,7 @@ export function importMemory(
   const { stream = device.defaultStream, onRelease } = options;
   const bytes = checked(from, "memory", device);
   const { size, offset } = from;
-  refuseClosed(stream);
+  checkHome(stream, device);
   if (size === 0) return emptyBuffer(device, stream, onRelease);
   const release = device.hold();
   try {
@@ -212,7 +213,7 @@ function lookAfter(stream: CudaStream): void {
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
   const { driver } = device;
   try {
-    checkCuda(driver, "cuIpcCloseMemHandle", device.within(() => driver.ipc.cuIpcCloseMemHandle(base)));
+    checkRelease(driver, "cuIpcCloseMemHandle", device.within(() => driver.ipc.cuIpcCloseMemHandle(base)));
   } finally {
     release();
   }
@@ -249,8 +250,9 @@ function refuseToShare(): never {
   throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
 }
 
-/** A closed stream is an error before anything is imported that would have to be given back on it. */
-function refuseClosed(stream: CudaStream): void {
+/** A stream that is closed or of another Cuda is an error before anything is imported that would have to be given back on it. */
+function checkHome(stream: CudaStream, device: CudaDevice): void {
+  checkStream(stream, device, "Cannot import memory to a stream");
   stream.retain();
   stream.release();
 }

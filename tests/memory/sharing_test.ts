@@ -17,6 +17,7 @@ import {
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { fileWith, openFiles } from "../ffi/files.ts";
 import { check, fc } from "../support/property.ts";
@@ -284,6 +285,34 @@ test("memory without a pool is shared by itself, a part of it too, and closing w
   assertEquals(live(there).allocations, 0);
   const own = assertThrows(() => owner.importBuffer(whole.exportDescriptor()), CudaError, "cuIpcOpenMemHandle_v2");
   assertEquals(own.codeName, "CUDA_ERROR_INVALID_CONTEXT");
+});
+
+test("memory is not imported to a stream of another Cuda, and closing it in a lost context is quiet", () => {
+  using both = pair();
+  const { here, there } = both;
+  using foreign = here.device(0).createStream();
+  const [pool, imported] = sharedPool(both);
+  for (
+    const [owner, reader, release] of [
+      [pool, imported, "cuMemFreeAsync"],
+      [
+        new SynchronousMemoryResource(here.device(0)),
+        new SynchronousMemoryResource(there.device(0)),
+        "cuIpcCloseMemHandle",
+      ],
+    ] as const
+  ) {
+    using lent = owner.allocate(64);
+    const descriptor = sent(lent.exportDescriptor());
+    const before = live(there).allocations;
+    assertThrows(() => reader.importBuffer(descriptor, { stream: foreign }), TypeError, "another Cuda");
+    assertEquals(live(there).allocations, before);
+    const copy = reader.importBuffer(descriptor);
+    SimulatedDriver.of(there.driver)?.failNth(release, 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+    copy.close();
+    there.device(0).synchronize();
+    drainFrees();
+  }
 });
 
 test("memory of no bytes is shared like any other", () => {

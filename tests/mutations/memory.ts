@@ -205,6 +205,23 @@ export const memoryMutations: readonly Mutation[] = [
       "Finding a stream done does not give back what it has used.",
     ],
   ]),
+  ...inFile("src/memory/memory_buffer.ts", ["tests/memory/host_order_test.ts"], [
+    [
+      "      stream?.waitUntilReady(); // the host copies, and no stream can wait for it\n",
+      "",
+      "The host copies what a stream has yet to write.",
+    ],
+    [
+      "    stream?.waitUntilReady();\n    const bytes",
+      "    const bytes",
+      "The host fills what a stream has yet to read.",
+    ],
+    [
+      '      if (this.kind === "host") keepWhileUsed(this, stream);',
+      "",
+      "Host memory is freed while a stream has yet to read it.",
+    ],
+  ]),
   ...inFile("src/memory/memory_buffer.ts", [kept, "tests/sim/behaviours_test.ts"], [
     ["    this.keepUntilPassed(stream);\n    source", "    source", "Memory is freed before a copy has written it."],
     ["    source.keepUntilPassed(stream);\n", "", "Memory is freed before a copy has read it."],
@@ -285,10 +302,15 @@ export const memoryMutations: readonly Mutation[] = [
       "A home that could not be taken is never destroyed.",
     ],
 
-    ["    before?.release();\n", "", "The former home is never destroyed."],
     [
-      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    before?.release();\n",
-      "    before?.release();\n    this.#holding.stream = stream;\n",
+      "buffer.#borrowedHome = stream ?? device.defaultStream;",
+      "buffer.#borrowedHome = stream ?? null;",
+      "Whoever has borrowed memory next comes before what was enqueued on it.",
+    ],
+    ["    kept?.release();\n", "", "The former home is never destroyed."],
+    [
+      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    kept?.release();\n",
+      "    kept?.release();\n    this.#holding.stream = stream;\n",
       "A new home is kept for ever if the former one cannot be destroyed.",
     ],
 
@@ -355,7 +377,7 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    if (this.#holding.closed) return;\n", "", "Closing twice frees twice."],
     [
-      "    if (stream !== undefined) this.#moveLast(stream);\n",
+      "      this.#moveLast(stream);\n",
       "",
       "Memory is freed on another stream than the one asked for.",
     ],

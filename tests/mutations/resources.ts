@@ -284,8 +284,8 @@ export const resourceMutations: readonly Mutation[] = [
       "Access to read only is taken for access.",
     ],
     [
-      "      if (device === owner || device === owner.ordinal) return [];\n",
-      "",
+      "filter((device) => !isOwner(device))",
+      "filter(() => true)",
       "The owner is an error instead of being dropped.",
     ],
     [

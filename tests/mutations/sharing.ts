@@ -19,6 +19,21 @@ export const sharingMutations: readonly Mutation[] = [
     ["    piece.closed.push(home.record());\n", "", "A piece is unmapped while another stream still uses it."],
     ["    home.wait(event);\n", "", "A piece is unmapped while another stream still uses it."],
     ["    event.close();\n", "", "Events pile up."],
+    [
+      '  checkStream(stream, device, "Cannot import memory to a stream");\n',
+      "",
+      "Memory is given back on a stream of another Cuda.",
+    ],
+    [
+      'checkRelease(driver, "cuMemFreeAsync"',
+      'checkCuda(driver, "cuMemFreeAsync"',
+      "Closing hides what has lost the context.",
+    ],
+    [
+      'checkRelease(driver, "cuIpcCloseMemHandle"',
+      'checkCuda(driver, "cuIpcCloseMemHandle"',
+      "Closing hides what has lost the context.",
+    ],
     ["        pool.release(last);\n", "", "An imported pool is never given back."],
     ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
     [
