@@ -129,6 +129,7 @@ export type {
   BufferArgument,
   FunctionGroup,
   Functions,
+  HandleArgument,
   NativeFunction,
   ResultValue,
   ScalarValue,

@@ -187,6 +187,10 @@ async function send(packed: Packed, command: readonly string[], report: Report):
   const gone = departure(child);
   try {
     return await Promise.race([converse(child, packed, start, report), gone.promise]);
+  } catch (error) {
+    // Who speaks to a process that has ended may find out before its end is told, and then that is what to say.
+    await Promise.race([gone.promise, new Promise((resolve) => setTimeout(resolve, 200))]);
+    throw error;
   } finally {
     gone.expected = true;
     child.kill("SIGKILL"); // it has answered, or never will

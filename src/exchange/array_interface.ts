@@ -119,10 +119,10 @@ export function fromCudaArrayInterface(
   const producer = producerStream(stream, device, options);
   const { ptr, size, offset } = extentOf(layout, data, "a CUDA array");
   // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
-  const home = options.stream === undefined ? producer : options.stream;
+  const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   if (home !== null && producer !== null) orderStreams(producer, home);
   const buffer = home === null && release === undefined
-    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device }) // nothing is to be done at its end
+    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing is to be done at its end
     : release === undefined
     ? MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, producer, giveBack)
     : MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);

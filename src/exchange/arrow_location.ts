@@ -64,7 +64,8 @@ export function readLocation(
   if (kind === "device" && BigInt(device.ordinal) !== id) {
     throw walk.refusal(`is on CUDA device ${id}: expected device ${device.ordinal}`);
   }
-  return { type, kind, device, stream: options.stream ?? null, event: readEvent(raw.sync_event, walk) };
+  const stream = options.stream === undefined ? device.defaultStream : options.stream;
+  return { type, kind, device, stream, event: readEvent(raw.sync_event, walk) };
 }
 
 function readEvent(address: bigint, walk: Walk): bigint {

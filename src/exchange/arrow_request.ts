@@ -24,7 +24,10 @@ export function namedAs(field: ArrowField, wanted: ArrowField | null): ArrowFiel
   );
 }
 
-/** The wanted names and metadata; whether there are nulls is for us to say. */
+/**
+ * The wanted names and metadata; whether there are nulls is for us to say. The names of a struct's fields stay, because they
+ * say which values are meant: what is wanted of a field is what is wanted of that name.
+ */
 function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
   const { name, metadata } = wanted;
   const nullable = field.nullable;
@@ -38,7 +41,12 @@ function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
     case "map":
       return { name, metadata, nullable, type: { ...type, child: child(type.child, 0) } };
     case "struct":
-      return { name, metadata, nullable, type: { ...type, children: type.children.map(child) } };
+      return {
+        name,
+        metadata,
+        nullable,
+        type: { ...type, children: type.children.map((one) => asNamed(one, theirs)) },
+      };
     case "dictionary": {
       const values = wanted.type.kind === "dictionary" ? renamed(type.values, wanted.type.values) : type.values;
       return { name, metadata, nullable, type: { ...type, values } };
@@ -46,6 +54,15 @@ function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
     default:
       return { name, metadata, nullable, type };
   }
+}
+
+/** A field of a struct with what is wanted of its name, if anything is that it can be. */
+function asNamed(field: ArrowField, wanted: readonly ArrowField[]): ArrowField {
+  const found = wanted.filter(({ name }) => name === field.name);
+  const [only] = found;
+  return found.length === 1 && only !== undefined && equalTypes(field.type, only.type, false)
+    ? renamed(field, only)
+    : field;
 }
 
 /** Types whose values can be said in each other's terms. */
@@ -79,8 +96,9 @@ function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowTy
   if (ours.kind === "null") return undefined; // nulls are values of every type
   const [mine, wanted] = [childrenOf(ours), childrenOf(theirs)];
   if (families[ours.kind] !== families[theirs.kind] || mine.length !== wanted.length) return [ours, theirs];
+  const areNamed = ours.kind === "struct" && mine.every(({ name }) => wanted.some((one) => one.name === name));
   for (const [i, child] of mine.entries()) {
-    const other = wanted[i];
+    const other = areNamed ? wanted.find(({ name }) => name === child.name) : wanted[i];
     const found = other === undefined ? undefined : clash(child.type, other.type);
     if (found !== undefined) return found;
   }

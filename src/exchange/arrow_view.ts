@@ -39,16 +39,18 @@ function storedDtype(type: ArrowType): DType | null {
 /** The slots of an array as a view. See {@linkcode ArrowArray.values}. */
 export function valuesView(array: ArrowArray): StridedMemoryView {
   const shape = [array.length];
-  let { offset } = array;
+  let { offset, length } = array;
   let inner = array;
   while (inner.type.kind === "fixed_size_list") {
     const [child] = inner.children;
     if (child === undefined) throw new ExchangeError("Cannot view a list without a child");
     const { size } = inner.type;
     shape.push(size);
-    offset = offset * size + child.offset;
+    const first = offset * size;
+    length *= size;
+    offset = first + child.offset;
     inner = child;
-    if (hasNulls(child)) {
+    if (hasNulls(child) && hasNullsIn(child, first, length)) {
       throw new ExchangeError(
         "Cannot view an Arrow array of lists with nulls inside: a view has no place for them. Read it with get(), or " +
           "use the values and validity of its children.",
@@ -69,6 +71,13 @@ export function valuesView(array: ArrowArray): StridedMemoryView {
 function hasNulls(array: ArrowArray): boolean {
   if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
   return array.device !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
+}
+
+/** Whether there are nulls among some of its elements; in device memory, where they cannot be looked at, there may be. */
+function hasNullsIn(array: ArrowArray, first: number, length: number): boolean {
+  if (array.device !== null) return length > 0;
+  for (let i = first; i < first + length; i++) if (array.isNull(i)) return true;
+  return false;
 }
 
 /** The validity bitmap as a view. See {@linkcode ArrowArray.validity}. */

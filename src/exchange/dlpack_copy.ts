@@ -25,31 +25,15 @@ export function isElsewhere(view: StridedMemoryView, wanted: ToDlpackOptions["dl
  * A copy in C order. On a device it is ready for what its home stream does next; on the host it is there on return.
  *
  * @returns a view of a buffer of its own, which the caller closes
- * @throws {ExchangeError} for a device that cannot be reached, and for packed elements that do not fill whole bytes
+ * @throws {ExchangeError} for a device that cannot be reached
  */
 export function copyForConsumer(view: StridedMemoryView, { dlDevice, stream }: ToDlpackOptions): StridedMemoryView {
-  if (view.dtype.isPacked) checkBytes(view);
   const [type, id] = dlDevice ?? dlpackDevice(view);
   if (type === DLDeviceType.kDLCPU && id === 0) return copyToHost(view);
   if (type === DLDeviceType.kDLCUDA) return copyToDevice(view, homeOn(deviceOf(view, id, stream), view, stream));
   throw new ExchangeError(
     `Cannot export to device ${id} of DLPack type ${type}: expected the host (1, 0) or a CUDA device (2, n)`,
   );
-}
-
-/** Packed elements are copied by the bytes that they fill. */
-function checkBytes({ dtype, layout }: StridedMemoryView): void {
-  if (layout.volume === 0) return;
-  try {
-    layout.repacked(1);
-  } catch (cause) {
-    throw new ExchangeError(
-      `Cannot export a copy of ${dtype.name}, which fills no whole bytes: export it without one`,
-      {
-        cause,
-      },
-    );
-  }
 }
 
 function copyToHost(view: StridedMemoryView): StridedMemoryView {

@@ -55,8 +55,7 @@ class Export implements TensorHolder, Listed {
  * Exports a view.
  *
  * @throws {ExchangeError} if the old struct is wanted, which cannot say that a view is read-only or its elements padded, if
- *   host memory is to be ordered on a stream, a copy of packed elements is asked for that fill no whole bytes, or one to another device is needed and
- *   not allowed
+ *   host memory is to be ordered on a stream, or a copy to another device is needed and not allowed
  * @throws {TypeError} if the view's buffer is closed, or `stream` is no stream
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {

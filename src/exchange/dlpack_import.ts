@@ -128,7 +128,7 @@ function take(
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
-  const home = device === null ? null : stream ?? null;
+  const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // which producers take it for, too
   const loan = { tensor: address, deleter: fields.deleter };
   const buffer = MemoryBuffer.fromLoan(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
   tensor?.take(); // not before: of a device that is closed there is no buffer

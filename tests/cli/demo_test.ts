@@ -108,6 +108,11 @@ test("a second process that is killed before it answers ends the demo within 5 s
   assert(performance.now() - start < 5000, `${performance.now() - start} ms`);
 });
 
+test("what fails because the second process is ending is told as its end", async () => {
+  const peer = command("peer_garbles.ts");
+  await assertRejects(() => runDemo({ peer, print: () => {} }), DemoError, "second process ended");
+});
+
 test("a second process that cannot be started ends the demo", async () => {
   await assertRejects(() => runDemo({ peer: ["/nonexistent"], print: () => {} }), DemoError, "could not be started");
 });

@@ -226,6 +226,45 @@ test("a requested schema is honoured in its names, left aside in what can be con
   view.reshaped([3, 1]).toArrowDevice({ requestedSchema: list }).close();
 });
 
+test("names of a struct's fields stay with their values, whatever is requested in whatever order", () => {
+  const struct = (...fields: readonly (readonly [name: string, format: string, unit?: string])[]) =>
+    arrowField({
+      kind: "struct",
+      children: fields.map(([name, format, unit]) =>
+        arrowField(format, { name, ...(unit === undefined ? {} : { metadata: { unit } }) })
+      ),
+    });
+  const column = (format: string, array: Int32Array<ArrayBuffer>) =>
+    new ArrowArray({
+      field: arrowField(format),
+      length: 1,
+      buffers: [null, StridedMemoryView.fromTypedArray(new Uint8Array(array.buffer))],
+    });
+  const make = () =>
+    new ArrowArray({
+      field: struct(["a", "i"], ["b", "i"], ["c", "tdD"]),
+      length: 1,
+      buffers: [null],
+      children: [column("i", Int32Array.of(1)), column("i", Int32Array.of(2)), column("tdD", Int32Array.of(7))],
+    });
+  const requests = [
+    struct(["a", "i", "m"], ["b", "i"], ["c", "tdD"]),
+    struct(["b", "i"], ["a", "i", "m"], ["c", "tdD"]),
+    struct(["c", "tdD"], ["a", "i", "m"], ["b", "l"]), // which the consumer can convert
+    struct(["p", "i"], ["q", "i"], ["r", "tdD"]),
+  ];
+  for (const [i, requestedSchema] of requests.entries()) {
+    using out = make().toArrowDevice({ requestedSchema });
+    using back = ArrowArray.from(out);
+    assertEquals(back.get(0), { a: 1, b: 2, c: 7 }, `${i}`);
+    const { type } = back.field;
+    const unit = type.kind === "struct" ? type.children[0]?.metadata.get("unit") : null;
+    assertEquals(unit, i < 2 ? "m" : undefined, `${i}`);
+  }
+  const other = struct(["c", "i"], ["a", "u"], ["b", "i"]);
+  assertThrows(() => make().toArrowDevice({ requestedSchema: other }), ExchangeError, "requested");
+});
+
 test("options that change nothing are accepted only when they ask for nothing", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1));
   const options = { requestedSchema: null, stream: undefined, later: null };

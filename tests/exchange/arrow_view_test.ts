@@ -117,6 +117,41 @@ test("the slots of times, truth values and dictionaries are views, and nulls are
   assertEquals(bits.sliced(1).toArray(), [false, null, false]);
 });
 
+test("of fixed-size lists any part without nulls is a view, whatever the lists beside it have", () => {
+  const lists = fc.array(fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }), { minLength: 1, maxLength: 5 });
+  check(
+    fc.property(lists, fc.nat(2), fc.nat(5), fc.nat(5), (valid, before, from, to) => {
+      const flat = [...new Array<boolean>(before).fill(false), ...valid.flat()];
+      const bitmap = new Uint8Array(8);
+      for (const [i, isValid] of flat.entries()) bitmap[i >> 3] = (bitmap[i >> 3] ?? 0) | Number(isValid) << (i & 7);
+      const numbers = new ArrowArray({
+        field: arrowField("s"),
+        length: 4 * valid.length,
+        offset: before,
+        buffers: [bytesOf(bitmap), bytesOf(Int16Array.from(flat, (_, i) => i - before))],
+      });
+      const of = (child: ArrowArray, length: number) =>
+        new ArrowArray({
+          field: arrowField({ kind: "fixed_size_list", size: 2, child: child.field }),
+          length,
+          buffers: [null],
+          children: [child],
+        });
+      const nested = of(of(numbers, 2 * valid.length), valid.length);
+      const [start, end] = [Math.min(from, valid.length), Math.min(from + to, valid.length)];
+      const part = nested.sliced(start, end);
+      if (valid.slice(start, end).flat().includes(false)) {
+        assertThrows(() => part.values, ExchangeError, "nulls inside");
+      } else {
+        const seen = new Int16Array(4 * (end - start));
+        StridedMemoryView.fromTypedArray(seen, { shape: [end - start, 2, 2] }).copyFrom(part.values);
+        assertEquals(seen, Int16Array.from(seen, (_, i) => 4 * start + i));
+      }
+    }),
+    300,
+  );
+});
+
 test("an array with nulls, and one of text, is no view, and stays its producer's", () => {
   const words = new ArrowArray({
     field: arrowField("u"),

@@ -356,14 +356,16 @@ test("memory of a device needs to be told which, and the right one", () => {
     const elsewhere = foreignTensor("versioned", { ...options, deviceId: 3 });
     assertRefused(elsewhere.ptr, "versioned", { device }, "Cannot import memory of CUDA device 3 for device 0");
     log.length = 0;
-    for (const given of [{ stream }, { device }, { device, stream }]) {
+    for (const given of [{ stream }, { device }, { device, stream }, { device, stream: null }]) {
       const view = StridedMemoryView.fromDlpack(tensorAt(foreign.ptr, "versioned"), given);
       assertStrictEquals(view.device, device);
-      assertStrictEquals(view.stream, "stream" in given ? stream : null);
+      const home = given.stream === undefined ? device.defaultStream : given.stream;
+      assertStrictEquals(view.stream, home);
       deleter.onCall = () => log.push("deleter");
       view.close();
-      const waits = [/^cuEventRecord\(\d+, 153\)$/, /^cuEventSynchronize\(\d+\)$/, /^deleter$/];
-      const expected = "stream" in given ? waits : waits.slice(2);
+      const record = home === stream ? /^cuEventRecord\(\d+, 153\)$/ : /^cuEventRecord\(\d+, 1\)$/;
+      const waits = [record, /^cuEventSynchronize\(\d+\)$/, /^deleter$/];
+      const expected = home === null ? waits.slice(2) : waits;
       assert(log.length === expected.length && log.every((line, i) => expected[i]?.test(line)), `${log.join("\n")}`);
       log.length = 0;
     }

@@ -13,6 +13,7 @@ import {
   HostMemoryResource,
   kwargs,
   liveExports,
+  PinnedMemoryResource,
   type PyObject,
   Python,
   PythonError,
@@ -225,6 +226,31 @@ def many(array):
   },
 );
 
+test(
+  ...needs(missing, "NumPy gets a copy of its own where it asks for one, and it is gone when NumPy lets go"),
+  async () => {
+    const python = open();
+    const [major = 0, minor = 0] = String(python.evaluate("np.__version__")).split(".").map(Number);
+    if (major < 2 || (major === 2 && minor < 1)) return; // which cannot ask
+    const take = python.import("numpy").$get("from_dlpack");
+    const fill = python.evaluate("lambda array, value: array.fill(value)");
+    assertEquals(await stillLent(python), 0);
+    const table = StridedMemoryView.fromTypedArray(Float64Array.of(1, 2, 3, 4), { shape: [2, 2] });
+    for (const view of [table, table.sliced(slice(null, null, -1), 1)]) {
+      const expected = `${view}`;
+      using copy: PyObject = take.$call(view, kwargs({ copy: true }));
+      using seen = StridedMemoryView.from(copy);
+      assertEquals([`${seen}`, liveExports()], [expected, 0]);
+      fill(copy, 0);
+      assertEquals(`${view}`, expected);
+      using here: PyObject = take.$call(view, kwargs({ device: "cpu" }));
+      fill(here, 9);
+      assertEquals(view.toString().includes("9."), true, "where it is already nothing is copied");
+    }
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
 test(...needs(missing, "a capsule that a failing consumer has not taken is taken back"), async () => {
   const python = open();
   python.run(`
@@ -292,8 +318,8 @@ test(...needs(missing, "what the protocol forbids, Python is told"), async () =>
   const array = new Float32Array(4);
   const refused = (options: object) => assertThrows(() => ask(array, options), PythonError, "BufferError");
   refused({ stream: 1 });
-  refused({ copy: true });
   refused({ dl_device: [2, 0] });
+  refused({ dl_device: [2, 0], copy: true });
   const convert = python.evaluate("lambda array, copy: array.__array__('f8', copy=copy).dtype.name");
   assertEquals([convert(array, null), convert(array, true)], ["float64", "float64"]);
   assertThrows(() => convert(array, false), PythonError, "without a copy"); // it was copied all the same
@@ -314,6 +340,30 @@ test(...needs(missing, "what the protocol forbids, Python is told"), async () =>
   assertThrows(() => python.builtins["repr"](view), Error);
   assertEquals(await stillLent(python), 0);
 });
+
+test(
+  ...needs(missing, "whoever reads page-locked memory in Python finds what streams were told to write there"),
+  async () => {
+    const python = open();
+    const arrow = findPython("numpy", "pyarrow");
+    const readers = ["np.sum", "lambda array: np.asarray(array).sum()", "lambda array: np.from_dlpack(array).sum()"];
+    if (typeof arrow !== "string") readers.push("lambda array: __import__('pyarrow').array(array).to_numpy().sum()");
+    using cuda = Cuda.simulate({ schedule: "latest" });
+    const device = cuda.device(0);
+    for (const reader of readers) {
+      for (const nonBlocking of [true, false]) {
+        using home = device.createStream({ nonBlocking });
+        using buffer = new PinnedMemoryResource(device).allocate(16, { stream: home });
+        buffer.bytes().fill(1);
+        // A blocking home stream comes after the default stream, whose work it does not hold.
+        buffer.fill(7, { stream: nonBlocking ? home : device.defaultStream });
+        const view = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
+        assertEquals(Number(python.evaluate(reader)(view)), 112, reader);
+      }
+    }
+    assertEquals(await stillLent(python), 0);
+  },
+);
 
 test(...needs(missing, "what is no array, or no array that can be handed over, is an object or an error"), () => {
   const python = open();

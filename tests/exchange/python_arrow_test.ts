@@ -355,7 +355,11 @@ test(
         "pa.dictionary(pa.int8(), pa.int32())",
       ]],
       [() => dictionary, ["pa.string()", "pa.dictionary(pa.int64(), pa.large_string())"], ["pa.int8()"]],
-      [() => pairs, ["pa.struct([('x', pa.int64()), ('y', pa.binary())])"], [
+      [() => pairs, [
+        "pa.struct([('x', pa.int64()), ('y', pa.binary())])",
+        "pa.struct([('b', pa.binary()), ('a', pa.int64())])", // whose names say which are meant
+      ], [
+        "pa.struct([('b', pa.int64()), ('a', pa.binary())])",
         "pa.struct([('a', pa.int32())])",
         "pa.struct([('a', pa.string()), ('b', pa.string())])",
       ]],

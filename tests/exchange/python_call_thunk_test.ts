@@ -126,20 +126,32 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
   });
 
   test(
-    ...needs(missing, `${arch}: work on a CUDA device goes to the legacy default stream, and elsewhere to none`),
+    ...needs(
+      missing,
+      `${arch}: work on a CUDA device goes to the stream in its word, or the legacy one, elsewhere to none`,
+    ),
     () => {
+      const [wordsAt, count] = [0x2000, 64];
       // The emulator passes two arguments: the third is where the code of a caller puts it.
       const out = Number(base) + outAt;
       const before = arch === "x86_64"
         ? [0x48, 0xc7, 0xc2, ...new Uint8Array(Uint32Array.of(out).buffer)] // mov rdx, out
-        : [...new Uint8Array(Uint32Array.of(0xd2a00002 | (out >>> 16) << 5, 0xf2800002 | (out & 0xffff) << 5).buffer)]; // x2
-      const code = hex(Uint8Array.from([...before, ...currentStreamCode[arch]]));
-      const types = [0, 1, 2, 3, 10, 13, 2 ** 31 - 1];
-      const memory = hex(Buffer.alloc(0x4000, 0xff));
-      emulate(types.map((type) => ({ arch, code, memory, arguments: [type, 3] }))).forEach((report, i) => {
+        : [
+          ...new Uint8Array(Uint32Array.of(0xd2a00002 | (out >>> 16) << 5, 0xf2800002 | (out & 0xffff) << 5).buffer), // x2
+        ];
+      const code = hex(Uint8Array.from([...before, ...currentStreamCode[arch](base + BigInt(wordsAt), count)]));
+      const memory = Buffer.alloc(0x4000, 0xff);
+      const handle = (device: number) => 0xfeed_0000_0000_0001n + BigInt(device);
+      for (let device = 0; device < count; device++) memory.writeBigUInt64LE(handle(device), wordsAt + 8 * device);
+      const cases = [0, 1, 2, 3, 10, 13, 2 ** 31 - 1].flatMap((type) =>
+        [0, 3, count - 1, count, 2 ** 31 - 1, 2 ** 32 - 1].map((device) => [type, device] as const)
+      );
+      emulate(cases.map((args) => ({ arch, code, memory: hex(memory), arguments: args }))).forEach((report, i) => {
         const after = Buffer.from(report.memory, "hex");
         assertEquals([report.returned, report.preserved, BigInt.asIntN(32, BigInt(report.result))], [true, true, 0n]);
-        assertEquals(after.readBigUInt64LE(outAt), types[i] === 2 ? 1n : 0n);
+        const [type, device] = cases[i] ?? [0, 0];
+        const expected = type !== 2 ? 0n : device < count ? handle(device) : 1n;
+        assertEquals(after.readBigUInt64LE(outAt), expected, `type ${type}, device ${device}`);
       });
     },
   );

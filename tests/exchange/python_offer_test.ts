@@ -73,7 +73,8 @@ def set_error(context, kind, message): errors.append([context, kind.decode(), me
 def allocate(array, kind, code, bits, lanes, shape):
     errors.clear()
     extents = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-    prototype = struct.pack("<QiiiBBHQQQ", 0, kind, 0, len(shape), code, bits, lanes, ctypes.addressof(extents), 0, 0)
+    number = 7 if kind == 2 else 0 # of a device that nobody here has
+    prototype = struct.pack("<QiiiBBHQQQ", 0, kind, number, len(shape), code, bits, lanes, ctypes.addressof(extents), 0, 0)
     out = P()
     result = functions(array)[3](prototype, ctypes.byref(out), 77, set_error)
     if result != 0: return [result, list(errors)]
@@ -209,7 +210,10 @@ test(...needs(missing, "the allocator makes dense tensors of any type in host me
     assertEquals([result, errors.length, errors[0]?.[0]], [-1, 1, 77]);
     return errors[0]?.slice(1);
   };
-  assertEquals(refused(2, 2, 32, 1, [4]), ["BufferError", "cannot allocate on device (2, 0): only host memory"]);
+  assertEquals(refused(2, 2, 32, 1, [4]), [
+    "BufferError",
+    "cannot allocate on device (2, 7): only on the host, and on CUDA devices where arrays of ours have been",
+  ]);
   assertEquals(refused(1, 2, 32, 1, [4, -1]), ["BufferError", "cannot allocate an array of shape (4, -1)"]);
   assertEquals(refused(1, 2, 32, 1, [2 ** 40, 2 ** 40])?.[0], "MemoryError");
 });

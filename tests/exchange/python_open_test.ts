@@ -56,6 +56,8 @@ test(title, options, async () => {
 test(needs(missing, "what cannot be opened is said: what was expected and what to do")[0], options, async () => {
   const no = await open({}, { home: "/nonexistent" });
   assertStringIncludes(no.answer["error"] ?? "", "expected a folder with bin/python3");
+  const wrong = await open({ CAUSEWAY_PYTHON: "/nonexistent/python" });
+  assertStringIncludes(wrong.answer["error"] ?? "", "Cannot open the Python of CAUSEWAY_PYTHON, /nonexistent/python");
   const lost = await open({ CAUSEWAY_PYTHON: executable }, { library: "/nonexistent/libpython.so" });
   assertStringIncludes(lost.answer["error"] ?? "", "/nonexistent/libpython.so");
   const set = await open({ CAUSEWAY_PYTHON: executable, CAUSEWAY_LIBPYTHON: "/nonexistent/libpython.so" });

@@ -5,6 +5,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports, Python, PythonError, StridedMemoryView } from "../../mod.ts";
+import { tellOrders } from "../../src/exchange/python/arrays.ts";
 import { wrap } from "../../src/exchange/python/object.ts";
 import { openInterpreter } from "../../src/exchange/python/start.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -94,6 +95,18 @@ test(
       const cleanup = [...(failing === "record" || failing === "wait" ? [`destroy ${0xe0}`] : []), "pop"];
       assertEquals(log, failing === "push" ? until : [...until, ...cleanup], failing);
     }
+    failing = "";
+    const told: bigint[][] = [];
+    const check = { ordered: (...order: bigint[]) => told.push(order) };
+    interpreter.locked(() => {
+      tellOrders(interpreter, 0xc0n, check);
+      ask({ stream: 0x99 }); // as when an array is lent for a call
+    });
+    ask({ stream: -1 });
+    ask({});
+    assertEquals(told, [[0xc0n, 0x77n, 0x99n], [0xc0n, 0x77n, 1n]], "a checker is told of each");
+    interpreter.beforeUnlock = null;
+
     assertEquals(array["__cuda_array_interface__"].$value().get("stream"), 0x77);
     assertEquals("__array_interface__" in array, false);
     array.$close();

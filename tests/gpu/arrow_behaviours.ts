@@ -70,7 +70,7 @@ export const arrowBehaviours: readonly Behaviour[] = [
       back.close();
       assertEquals([exported.released, liveExports()], [true, 0]);
       using waited = StridedMemoryView.fromArrowDevice(view, { device });
-      assertEquals([waited.ptr, waited.stream], [view.ptr, null]);
+      assertEquals([waited.ptr, waited.stream === device.defaultStream], [view.ptr, true]);
       waited.close();
       assertEquals(liveExports(), 0);
     },

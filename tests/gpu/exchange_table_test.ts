@@ -2,7 +2,7 @@
  * DLPack's table of C functions on a GPU: torch's tensors come by it, in the order of the stream that torch works on, and
  * arrays of ours go by it to whoever asks for it, as tvm-ffi does.
  */
-import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   Cuda,
@@ -117,34 +117,92 @@ test(...needs(missing, "tensors that are more than their memory are refused, as 
   }
 });
 
+/** Python code that asks the table of an array of ours. */
+const asking = `
+import ctypes, struct
+pointer = ctypes.pythonapi.PyCapsule_GetPointer
+pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+def entry(array, at, kind, *arguments):
+    table = pointer(type(array).__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    return kind(ctypes.c_int, *arguments)(ctypes.c_void_p.from_address(table + at).value)
+P, out = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
+def current(array):
+    "The stream that it names for the first device."
+    stream = P()
+    assert entry(array, 48, ctypes.CFUNCTYPE, ctypes.c_int, ctypes.c_int32, out)(2, 0, ctypes.byref(stream)) == 0
+    return stream.value
+def allocated(array, count):
+    "An array of ours over int32 elements that the table's allocator has made on the first device."
+    extents, tensor, made = (ctypes.c_int64 * 1)(count), P(), ctypes.py_object()
+    prototype = struct.pack("<QiiiBBHQQQ", 0, 2, 0, 1, 0, 32, 1, ctypes.addressof(extents), 0, 0)
+    assert entry(array, 16, ctypes.CFUNCTYPE, P, out, P, P)(prototype, ctypes.byref(tensor), None, None) == 0
+    assert entry(array, 32, ctypes.PYFUNCTYPE, P, ctypes.POINTER(ctypes.py_object))(tensor, ctypes.byref(made)) == 0
+    made = made.value
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(made))
+    return made
+`;
+
+for (const isNamed of [false, true]) {
+  const where = isNamed ? "the stream that Python was opened with" : "the default stream";
+  test(
+    ...needs(missingTvm, `tvm-ffi gets an array of ours in order, on ${where}, and what it returns is the same memory`),
+    async () => {
+      using cuda = Cuda.open();
+      const device = cuda.device(0);
+      using home = device.createStream();
+      using stream = device.createStream();
+      const python = Python.open({
+        home: typeof foundTvm === "string" ? "" : foundTvm.executable,
+        ...(isNamed ? { stream } : {}),
+      });
+      python.run(asking + "import tvm_ffi; echo = tvm_ffi.get_global_func('testing.echo')");
+      using buffer = device.memory.allocate(4 * count, { stream: home });
+      const view = StridedMemoryView.fromBuffer(buffer, { shape: [count], dtype: "int32" });
+      slow(device, home);
+      device.synchronize();
+      buffer.fill(0, { stream: home });
+      slow(device, home);
+      buffer.fill(5, { stream: home, width: 4 }); // late
+      {
+        const works = isNamed ? stream : device.defaultStream;
+        assertEquals(BigInt(python.evaluate("current")(view)), isNamed ? stream.handle : 1n);
+        using returned = python.evaluate("echo").$call(view);
+        // Where the consumer works: it must come after the late fill, which nothing else orders.
+        using host = new HostMemoryResource().allocate(4 * count);
+        buffer.copyTo(host, { stream: works });
+        works.synchronize();
+        assertEquals([...new Set(new Int32Array(host.bytes().buffer))], [5]);
+        using back = StridedMemoryView.from(returned, { stream: home });
+        assertEquals([back.ptr, back.shape, back.device], [view.ptr, [count], device]);
+        stream.close();
+        assertEquals(python.evaluate("current")(view), 1, "a closed stream is not named any more");
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      python.run("import gc; gc.collect()");
+      assertEquals(liveExports(), 0);
+    },
+  );
+}
+
 test(
-  ...needs(missingTvm, "tvm-ffi gets an array of ours in order, and what it returns is the same memory"),
+  ...needs(missing, "the table's allocator makes memory of a device, which is freed when it was let go of"),
   async () => {
     using cuda = Cuda.open();
     const device = cuda.device(0);
-    using home = device.createStream();
-    const python = Python.open({ home: typeof foundTvm === "string" ? "" : foundTvm.executable, stream: home });
-    python.run("import torch, tvm_ffi; echo = tvm_ffi.get_global_func('testing.echo')");
-    using buffer = device.memory.allocate(4 * count, { stream: home });
-    const view = StridedMemoryView.fromBuffer(buffer, { shape: [count], dtype: "int32" });
-    slow(device, home);
-    device.synchronize();
-    buffer.fill(0, { stream: home });
-    slow(device, home);
-    buffer.fill(5, { stream: home, width: 4 }); // late
-    {
-      using returned = python.evaluate("echo").$call(view);
-      using back = StridedMemoryView.from(returned, { stream: home });
-      assertEquals([back.ptr, back.shape, back.device], [view.ptr, [count], device]);
-      // On the default stream, where the consumer works: it must come after the late fill.
-      using host = new HostMemoryResource().allocate(4 * count);
-      const { defaultStream } = device;
-      buffer.copyTo(host, { stream: defaultStream });
-      defaultStream.synchronize();
-      assertEquals([...new Set(new Int32Array(host.bytes().buffer))], [5]);
+    using stream = device.createStream();
+    const python = Python.open({ home: typeof found === "string" ? "" : found.executable, stream });
+    python.run(asking);
+    using buffer = device.memory.allocate(4, { stream });
+    const known = StridedMemoryView.fromBuffer(buffer, { shape: [1], dtype: "int32" });
+    const before = device.memoryInfo().free;
+    for (let i = 0; i < 8; i++) {
+      using made = python.evaluate("allocated").$call(known, 2 ** 28); // 1 GiB each
+      using view = StridedMemoryView.from(made, { stream });
+      assertEquals([view.shape, view.dtype.name, view.device, view.stream], [[2 ** 28], "int32", device, stream]);
+      view.buffer.fill(i, { stream, width: 4 });
+      assertEquals(Array.from(await view.sliced(2 ** 28 - 1).toTypedArray(), Number), [i]);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    python.run("import gc; gc.collect()");
     assertEquals(liveExports(), 0);
+    assert(before - device.memoryInfo().free < 2 ** 31, "eight pieces of 1 GiB are not all kept");
   },
 );

@@ -326,6 +326,59 @@ def add_slowly(array):
   },
 );
 
+test(
+  ...perTorch("a copy that torch asks for has what is enqueued here before it, and nothing of what comes after"),
+  async () => {
+    const python = open();
+    python.run(`
+import torch
+class Asking:
+    "Hands an array over with options of its own."
+    def __init__(self, array, options): self.array, self.options = array, options
+    def __dlpack_device__(self): return self.options.get("dl_device", self.array.__dlpack_device__())
+    def __dlpack__(self, **options): return self.array.__dlpack__(**{**options, **self.options})
+def copied(array, options): return torch.from_dlpack(Asking(array, options))
+def seen(tensor): return [str(tensor.device), sorted(set(tensor.flatten().tolist()))]
+`);
+    const [copied, seen] = [python.evaluate("copied"), python.evaluate("seen")];
+    using cuda = Cuda.open();
+    const device = cuda.device(0);
+    const slow = delay(device);
+    using stream = device.createStream();
+    slow(stream);
+    copied.$call(new Float32Array(1), {}).$close(); // torch starts up
+    device.synchronize();
+    const shape = [2 ** 10, 2 ** 10];
+    using buffer = new DeviceMemoryResource(device).allocate(4 * 2 ** 20, { stream });
+    const whole = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "int32" });
+    const spread = whole.view({ layout: new StridedLayout([2, 2 ** 20], [0, 1], 4) }); // each element twice
+    for (const view of [whole, whole.sliced(slice(null, null, 2), slice(1, 5)), whole.permuted([1, 0]), spread]) {
+      for (const onHost of [false, true]) {
+        buffer.fill(0, { stream });
+        slow(stream);
+        buffer.fill(5, { stream, width: 4 }); // late, on our stream
+        using tensor: PyObject = copied.$call(
+          view,
+          onHost ? new Map([["dl_device", python.evaluate("(1, 0)")]]) : { copy: true },
+        );
+        buffer.fill(7, { stream, width: 4 }); // after the copy, which torch may not have read yet
+        using found = seen.$call(tensor);
+        assertEquals(found.$value(), [onHost ? "cpu" : "cuda:0", [5]]);
+        using ones: PyObject = tensor["zero_"].$call();
+        stream.synchronize();
+        assertEquals([...new Set(Array.from(await whole.toTypedArray(), Number))], [7], "the copy is torch's alone");
+        ones.$close();
+        assertEquals([...tensor["shape"]], [...view.shape]);
+      }
+    }
+    const numpy = python.evaluate("lambda array: __import__('numpy').from_dlpack(array, device='cpu').copy()");
+    buffer.fill(3, { stream, width: 4 });
+    using host: StridedMemoryView = numpy(whole);
+    assertEquals([host.device, new Set(Array.from(await host.toTypedArray(), Number))], [null, new Set([3])]);
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
 test(...perTorch("torch's work comes before ours on what it has handed over"), async () => {
   const python = open();
   python.run(`

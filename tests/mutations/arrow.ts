@@ -130,6 +130,13 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["    held.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
   ]),
+  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/default_home_test.ts"], [
+    [
+      "options.stream === undefined ? device.defaultStream : options.stream",
+      "options.stream ?? null",
+      "Whoever has the array next comes before what was enqueued on it.",
+    ],
+  ]),
   ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_test.ts", programs], [
     [
       "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",

@@ -89,6 +89,16 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ["  if (count > maxPairs) {\n", "  if (false) {\n", "As many pairs are read as a broken schema says."],
   ]),
   ...inFile("src/exchange/arrow_view.ts", [views], [
+    [
+      "hasNulls(child) && hasNullsIn(child, first, length)",
+      "hasNulls(child)",
+      "Nulls of other lists are held against one.",
+    ],
+    [
+      "if (array.isNull(i)) return true;",
+      "if (array.isNull(i - first)) return true;",
+      "Nulls of other lists are asked.",
+    ],
     ["  if (hasNulls(array)) throw nullsInView(array);\n", "", "Nulls are taken for values."],
     [
       "importArrow(source, options, viewOfArrow)",
@@ -102,6 +112,16 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/exchange/arrow_request.ts", [releases], [
+    [
+      "type.children.map((one) => asNamed(one, theirs))",
+      "type.children.map(child)",
+      "Columns are given each other's names.",
+    ],
+    [
+      "const other = areNamed ? wanted.find(({ name }) => name === child.name) : wanted[i];",
+      "const other = wanted[i];",
+      "Columns that are requested in another order are refused.",
+    ],
     [
       "  if (ours === undefined || theirs === undefined) return field;\n",
       "  return field;\n",

@@ -188,7 +188,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["home, tensor ?? undefined, loan", "home, undefined, loan", "An import does not say what it comes from."],
     [
-      "device === null ? null : stream ?? null",
+      "device === null ? null : stream === undefined ? device.defaultStream : stream",
       "null",
       "Foreign memory is freed while our work still uses it.",
     ],
@@ -283,6 +283,13 @@ export const exchangeMutations: readonly Mutation[] = [
       "The end of very many packed elements is rounded off.",
     ],
   ]),
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/default_home_test.ts"], [
+    [
+      "producer ?? device.defaultStream",
+      "producer",
+      "Whoever has the array next comes before what was enqueued on it.",
+    ],
+  ]),
   ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts", host, programs], [
     [
       "  if (home !== null && producer !== null) orderStreams(producer, home);\n",
@@ -306,7 +313,11 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
     ["home, source, producer", "home, undefined, producer", "Foreign memory is collected while a view uses it."],
-    ["{ owner: source, device }", "{ device }", "Foreign memory is collected while a view uses it."],
+    [
+      "{ owner: source, device, stream: null }",
+      "{ device, stream: null }",
+      "Foreign memory is collected while a view uses it.",
+    ],
   ]),
   ...inFile("src/view/strided_memory_view.ts", [host, "tests/exchange/array_interface_test.ts", programs], [
     [

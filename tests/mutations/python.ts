@@ -93,6 +93,47 @@ export const pythonMutations: readonly Mutation[] = [
       "A consumer takes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
+  ...inFile("src/exchange/python/prelude_copy.ts", ["tests/exchange/python_copy_test.ts"], [
+    [
+      "        try: yield\n        finally: driver.exchange_mode(ctypes.byref(mode))\n",
+      "        yield\n",
+      "After a copy the thread may spoil captures.",
+    ],
+    [
+      "            if not self.address: driver.release(number)\n",
+      "            pass\n",
+      "A context is kept for no memory.",
+    ],
+    ["        finally: driver.release(self.number)\n", "        finally: pass\n", "A context is kept for ever."],
+    [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
+    [
+      "            if step <= reach: return True\n",
+      "",
+      "What is written to one element of a copy is written to others.",
+    ],
+    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
+    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
+    [
+      "    transfer(context, made.address, staged.address, layout.size, home, True)",
+      "    transfer(context, made.address, staged.address, layout.size, home)",
+      "Bytes are freed that the driver still copies.",
+    ],
+    [
+      "    if memory and is_on_device and stream != -1 and consumer != home: order(array.context, home, consumer)\n",
+      "",
+      "A consumer reads a copy before it is made.",
+    ],
+    [
+      "counters.keep((struct, axes, memory))",
+      "counters.keep((struct, memory))",
+      "A copy's shape is freed under its consumer.",
+    ],
+    [
+      "COPIED | layout.padded",
+      "COPIED",
+      "A consumer takes elements of four bits that have a byte each for packed ones.",
+    ],
+  ]),
   ...inFile("src/exchange/python/prelude_table.ts", ["tests/exchange/python_offer_test.ts"], [
     [
       "        if own: deleter(own)(self.tensor)\n",
@@ -104,16 +145,52 @@ export const pythonMutations: readonly Mutation[] = [
       "        if False:\n",
       "Memory of a device that nobody here knows is taken.",
     ],
-    ["    if kind != 1: raise", "    if False: raise", "Memory of the host is given out for a device's."],
+    [
+      "    if kind != 1 and not is_on_device: raise",
+      "    if False: raise",
+      "Memory of the host is given out for a device's.",
+    ],
     ["    if min(extents, default=0) < 0: raise", "    if False: raise", "Arrays of negative size are allocated."],
+  ]),
+  ...inFile("src/exchange/python/prelude_table.ts", ["tests/exchange/python_work_stream_test.ts"], [
+    [
+      "        array.order(ordered)\n",
+      "        array.order(1)\n",
+      "A consumer is ordered on a stream that it does not use.",
+    ],
+    [
+      "        return None if kind == 1 else work_stream(number)\n",
+      "        return None if kind == 1 else 1\n",
+      "What a consumer has made is read before it is.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/work_stream.ts", ["tests/exchange/python_work_stream_test.ts"], [
+    [
+      "  orderBack(consumerStream(device, before), named);\n",
+      "",
+      "What was made on the stream before is read before it is.",
+    ],
+    [
+      "      if (!isCapturing(device.driver)) orderBack(stream, device.defaultStream);\n",
+      "",
+      "What was made on a closed stream is read before it is.",
+    ],
+    ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A stream is named that is gone."],
+    [" && isLasting(stream)", "", "A stream is named that somebody else may destroy."],
+    [
+      "      if (handles[ordinal] !== handle) return; // another one was named since\n",
+      "",
+      "Closing a stream ends the naming of another.",
+    ],
+    ["  if (isReal(stream.device)) change", "  change", "A stream is named that the driver has never heard of."],
   ]),
   ...inFile("src/exchange/python/exchange_table.ts", arrays, [
     ["  if (maskedAs.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
   ]),
   ...inFile("src/exchange/python/interpreter.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
     [
-      "      this.#depth--;\n      PyGILState_Release(state);\n",
-      "      this.#depth--;\n",
+      "        this.#depth--;\n        PyGILState_Release(state);\n",
+      "        this.#depth--;\n",
       "Python's threads wait for ever.",
     ],
     [
@@ -172,6 +249,22 @@ export const pythonMutations: readonly Mutation[] = [
       "text(dtype.arrowFormat)",
       "Elements with gaps between them go out as if they had none.",
     ],
+  ]),
+  ...inFile("src/exchange/python/arrays.ts", arrays, [
+    [
+      "  if (device === null) orderHost(view.buffer); // whoever reads it there has no stream\n",
+      "",
+      "Python reads page-locked memory before it is written.",
+    ],
+    [
+      "handle(device === null ? undefined : homeOf(stream, device)),",
+      "handle(stream?.handle),",
+      "Page-locked memory cannot be handed to Arrow.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_order_test.ts"], [
+    ["  take(); // which begins it\n", "", "What Python orders first is not told to the checker."],
+    ["      checks.get(context)?.ordered(context, home, consumer);\n", "", "A checker is not told what Python orders."],
   ]),
   ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
     [

@@ -223,8 +223,8 @@ def writable(array): return None
     name: "cuda.core",
     modules: ["cuda.core"],
     known: [
-      { place: "cpu", convention: "DLPack", dtypes: numbers, parts: all, gives: [] },
-      { place: "gpu", convention: "DLPack", dtypes: numbers, parts: all, gives: [] },
+      { place: "cpu", convention: "DLPack", dtypes: numbers, parts: all, gives: all },
+      { place: "gpu", convention: "DLPack", dtypes: numbers, parts: all, gives: strided },
       { place: "gpu", convention: "CUDA array interface", dtypes: numbers, parts: all, gives: [] },
     ],
     code: `
@@ -235,18 +235,32 @@ if place == "gpu": cuda.core.Device(0).set_current() # without it no bytes, whic
 ways = {"DLPack": "from_dlpack", "CUDA array interface": "from_cuda_array_interface"}
 def take(array, convention):
     return getattr(StridedMemoryView, ways[convention])(array, stream_ptr=-1)
-def make(data, dtype, shape, convention): raise TypeError("a StridedMemoryView of cuda.core only takes arrays")
-def address(array): return array.ptr
-def kind(array): return str(array.dtype)
+def make(data, dtype, shape, convention):
+    "Its views are of arrays of others, which are what is taken apart here."
+    if convention != "DLPack": raise TypeError("a StridedMemoryView of cuda.core speaks DLPack alone")
+    array = values(data, dtype, shape)
+    if place == "gpu":
+        import cupy
+        array = cupy.asarray(array)
+    seen(array) # fails where it does not know the type
+    return array
+def seen(array):
+    return array if isinstance(array, StridedMemoryView) else StridedMemoryView.from_any_interface(array, stream_ptr=-1)
+def only(array, convention):
+    ours = type(array).__module__.split(".")[0] not in ("numpy", "cupy")
+    return speakers[convention](array if ours else seen(array))
+def address(array): return seen(array).ptr
+def kind(array): return str(seen(array).dtype)
 def shape(array): return tuple(array.shape)
 def elements(array):
     if place == "gpu": return None
+    array = seen(array)
     if 0 in array.shape: return b""
     kind = numpy.dtype(array.dtype)
     strides = tuple(stride * kind.itemsize for stride in array.strides) if array.strides else None
     said = {"version": 3, "data": (array.ptr, True), "shape": tuple(array.shape), "typestr": kind.str, "strides": strides}
     return numpy.asarray(type("Described", (), {"__array_interface__": said})()).tobytes()
-def writable(array): return not array.readonly
+def writable(array): return not seen(array).readonly
 `,
   },
   {

@@ -3,8 +3,10 @@
  *
  * @module
  */
-import { checkOf } from "../../cuda/checking.ts";
+import { checkOf, type DriverCheck } from "../../cuda/checking.ts";
+import { CU_STREAM_LEGACY } from "../../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../../cuda/device.ts";
+import type { CudaStream } from "../../cuda/stream.ts";
 import { libcuda } from "../../cuda/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
 import { libc } from "../../ffi/libc.ts";
@@ -15,6 +17,7 @@ import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
+import { orderHost } from "../order.ts";
 import { PythonError } from "./error.ts";
 import { offerTable, takeByTable } from "./exchange_table.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -36,7 +39,8 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.share(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
-  const tensor = view.toDlpack({ stream: null }).take(); // Python orders its consumers when they come
+  if (device === null) orderHost(view.buffer); // whoever reads it there has no stream
+  const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {
     return python.callHelper("Array", [
@@ -52,7 +56,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
       python.share(view.readonly ? yes : no),
       numbers(dlpackDevice(view)),
       handle(device?.context),
-      handle(stream === null ? undefined : stream.handle || 1n),
+      handle(device === null ? undefined : homeOf(stream, device)),
     ]);
   } catch (error) {
     callDeleter(tensor, true);
@@ -69,22 +73,71 @@ const cudaFunctions = [
   "cuStreamWaitEvent",
 ];
 
+/** What a copy in memory of a device needs. */
+const memoryFunctions = [
+  "cuMemAlloc_v2",
+  "cuMemFree_v2",
+  "cuMemcpyAsync",
+  "cuStreamSynchronize",
+  "cuThreadExchangeStreamCaptureMode",
+  "cuDevicePrimaryCtxRetain",
+  "cuDevicePrimaryCtxRelease_v2",
+];
+
 const cudaBound = new WeakSet<Interpreter>();
 
 /**
- * Lets Python order its streams after ours: by the driver itself, because no JavaScript can run when Python asks.
+ * Lets Python order its streams after ours, and copy: by the driver itself, because no JavaScript can run when Python asks.
  *
  * @throws {ExchangeError} for a simulated device
  */
 export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const { functions, handle } = openLibrary(libcuda);
-  if ((checkOf(device.driver)?.inner ?? device.driver) !== functions) {
+  const check = checkOf(device.driver);
+  if ((check?.inner ?? device.driver) !== functions) {
     throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
   }
+  if (check !== null) tellOrders(python, device.context, check);
   if (cudaBound.has(python)) return;
-  const addresses = cudaFunctions.map((name) => python.integer(libc().loading.dlsym(handle, cString(name))));
-  python.drop(python.callHelper("bind_cuda", addresses));
+  const at = (name: string) => python.integer(libc().loading.dlsym(handle, cString(name)));
+  python.drop(python.callHelper("bind_cuda", cudaFunctions.map(at)));
+  python.drop(python.callHelper("bind_memory", memoryFunctions.map(at)));
   cudaBound.add(python);
+}
+
+/** Who checks what is done in a context that Python orders streams of, by its handle. */
+const checks = new Map<bigint, Pick<DriverCheck, "ordered">>();
+
+/**
+ * Lets a checker know what Python orders: the calls go to the driver by its address, past the checker, and what comes after
+ * them would look like a race.
+ */
+export function tellOrders(python: Interpreter, context: bigint, check: Pick<DriverCheck, "ordered">): void {
+  checks.set(context, check);
+  if (python.beforeUnlock !== null) return;
+  const take = () => {
+    const list = python.callHelper("take_ordered", []);
+    try {
+      return copyOut(python, list, {}) as (number | bigint)[][]; // tuples of integers
+    } finally {
+      python.drop(list);
+    }
+  };
+  take(); // which begins it
+  python.beforeUnlock = () => {
+    for (const order of take()) {
+      const [context = 0n, home = 0n, consumer = 0n] = order.map(BigInt);
+      checks.get(context)?.ordered(context, home, consumer);
+    }
+  };
+}
+
+/** The handle of the stream that consumers on a device are to wait for. One of another device is waited for now. */
+function homeOf(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
+  if (stream === null) return undefined;
+  if (stream.device === device) return stream.handle || CU_STREAM_LEGACY;
+  device.defaultStream.wait(stream); // Python knows one context for each array
+  return CU_STREAM_LEGACY;
 }
 
 /** Whether an object is an array: it speaks one of the protocols. */

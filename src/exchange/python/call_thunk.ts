@@ -124,22 +124,48 @@ const failure = 0x12800000;
 
 /**
  * The code of `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`: on a CUDA device (type 2) work goes to the
- * legacy default stream, whose handle is 1; elsewhere there are no streams.
+ * stream whose handle stands in the device's word, or to the legacy default stream, whose handle is 1, if it has none;
+ * elsewhere there are no streams.
+ *
+ * @param words address of the handles, at a multiple of 8, where each is read as a whole
+ * @param count how many devices have one, at most 127
  */
 export const currentStreamCode: {
-  readonly x86_64: Uint8Array<ArrayBuffer>;
-  readonly aarch64: Uint8Array<ArrayBuffer>;
+  readonly [arch in "x86_64" | "aarch64"]: (words: bigint, count: number) => Uint8Array<ArrayBuffer>;
 } = {
-  x86_64: new Uint8Array([
-    ...[0x31, 0xc0], // xor eax, eax
-    ...[0x83, 0xff, 0x02], // cmp edi, 2
-    ...[0x0f, 0x94, 0xc0], // sete al
-    ...[0x48, 0x89, 0x02], // mov [rdx], rax
-    ...[0x31, 0xc0], // xor eax, eax
-    0xc3, // ret
-  ]),
-  aarch64: new Uint8Array(
-    // cmp w0, #2; cset x3, eq; str x3, [x2]; mov w0, #0; ret
-    Uint32Array.of(0x7100081f, 0x9a9f17e3, 0xf9000043, 0x52800000, 0xd65f03c0).buffer,
-  ),
+  x86_64: (words, count) =>
+    new Uint8Array([
+      ...[0x31, 0xc0], // xor eax, eax
+      ...[0x83, 0xff, 0x02], // cmp edi, 2
+      ...[0x75, 0x17], // jne store
+      ...[0xb0, 0x01], // mov al, 1
+      ...[0x83, 0xfe, count], // cmp esi, count
+      ...[0x73, 0x10], // jae store: as if unsigned, so for negative ones too
+      ...[0x48, 0xb9, ...new Uint8Array(BigUint64Array.of(words).buffer)], // movabs rcx, words
+      ...[0x89, 0xf0], // mov eax, esi
+      ...[0x48, 0x8b, 0x04, 0xc1], // mov rax, [rcx + 8 * rax]
+      ...[0x48, 0x89, 0x02], // store: mov [rdx], rax
+      ...[0x31, 0xc0], // xor eax, eax
+      0xc3, // ret
+    ]),
+  aarch64: (words, count) => {
+    const code = [
+      0xd2800003, // mov x3, #0
+      0x7100081f, // cmp w0, #2
+      0x54000001 | 6 << 5, // b.ne store
+      0xd2800023, // mov x3, #1
+      0x7100003f | count << 10, // cmp w1, #count
+      0x54000002 | 3 << 5, // b.hs store
+      0x58000004 | 6 << 5, // ldr x4, words
+      0xf8615883, // ldr x3, [x4, w1, uxtw #3]
+      0xf9000043, // store: str x3, [x2]
+      0x52800000, // mov w0, #0
+      0xd65f03c0, // ret
+      0xd503201f, // nop: the literal lies at a multiple of 8 bytes
+    ];
+    return new Uint8Array([
+      ...new Uint8Array(Uint32Array.from(code).buffer),
+      ...new Uint8Array(BigUint64Array.of(words).buffer),
+    ]);
+  },
 };

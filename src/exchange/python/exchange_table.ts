@@ -27,6 +27,7 @@ import { consumerStream, orderStreams } from "../order.ts";
 import { aarch64Call, currentStreamCode, x8664Call } from "./call_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { tablePrelude } from "./prelude_table.ts";
+import { mostDevices, workStreamsAddress } from "./work_stream.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
 
@@ -57,7 +58,9 @@ export function offerTable(python: Interpreter): void {
       Py_DecRef: at("Py_DecRef"),
       callable: python.helper(callable),
     });
-  const [give, take, stream] = executable([call("hand_out"), call("take_in"), currentStreamCode[arch]]) ?? [];
+  const words = workStreamsAddress();
+  const current = currentStreamCode[arch](words, mostDevices);
+  const [give, take, stream] = executable([call("hand_out"), call("take_in"), current]) ?? [];
   if (give === undefined || take === undefined || stream === undefined) return;
   const text = (value: string | null) => value === null ? python.share(python.singletons.none) : python.text(value);
   const types = DType.all().map(({ name, dlpack: { code, bits, padded }, typestr, arrowFormat }) =>
@@ -70,8 +73,8 @@ export function offerTable(python: Interpreter): void {
       text(arrowFormat),
     ])
   );
-  const addresses = [give, take, stream].map((address) => python.integer(address));
-  python.drop(python.callHelper("offer_table", [python.tuple(types), ...addresses]));
+  const numbers = [give, take, stream, words, BigInt(mostDevices)].map((number) => python.integer(number));
+  python.drop(python.callHelper("offer_table", [python.tuple(types), ...numbers]));
   ours = give;
 }
 

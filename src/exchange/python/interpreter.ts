@@ -18,6 +18,8 @@ type Helper =
   | "describe"
   | "bind"
   | "bind_cuda"
+  | "bind_memory"
+  | "take_ordered"
   | "look"
   | "Array"
   | "Arrow"
@@ -49,6 +51,8 @@ export class Interpreter {
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether arrays of ours have been lent to Python. */
   hasLent = false;
+  /** What is to be done before the lock is given up. */
+  beforeUnlock: (() => void) | null = null;
   readonly #arena = new NativeArena();
   readonly #size: Out<"i64"> = this.#arena.out("i64");
   readonly #int: Out<"i32"> = this.#arena.out("i32");
@@ -94,8 +98,12 @@ export class Interpreter {
       if (this.#dropped.length > 0) this.release(...this.#dropped.splice(0));
       return work();
     } finally {
-      this.#depth--;
-      PyGILState_Release(state);
+      try {
+        this.beforeUnlock?.();
+      } finally {
+        this.#depth--;
+        PyGILState_Release(state);
+      }
     }
   }
 

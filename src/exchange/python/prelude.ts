@@ -10,11 +10,12 @@
  */
 
 import { arrowPrelude } from "./prelude_arrow.ts";
+import { copyPrelude } from "./prelude_copy.ts";
 import { marksPrelude } from "./prelude_marks.ts";
 
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
-import ctypes, sys, threading, traceback
+import contextlib, ctypes, sys, threading, traceback
 
 def describe(error):
     kind = type(error)
@@ -34,9 +35,11 @@ def bind(handle, deleter_of_ours, legacy, schema, array):
     code.update({VERSIONED: deleter_of_ours, LEGACY: legacy, ArrowSchema: schema, ArrowArray: array})
     api = ctypes.PyDLL("libpython", handle=handle)
     new_capsule = function(api, "PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    global capsule_name, capsule_pointer
+    global capsule_name, capsule_pointer, to_contiguous
     capsule_name = function(api, "PyCapsule_GetName", ctypes.c_char_p, ctypes.py_object)
     capsule_pointer = function(api, "PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    to_contiguous = function(api, "PyBuffer_ToContiguous", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p,
+        ctypes.c_ssize_t, ctypes.c_char)
 
 cuda = None
 
@@ -47,26 +50,43 @@ def bind_cuda(*addresses):
     types = [(pointer,), (pointer,), (pointer, unsigned), (pointer,), (pointer, pointer), (pointer, pointer, unsigned)]
     cuda = [ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(at) for at, arguments in zip(addresses, types)]
 
-def check(code):
-    if code != 0: raise RuntimeError("the CUDA driver returned error %d while it ordered two streams" % code)
+def check(code, doing="ordered two streams"):
+    if code == 0: return
+    kind = MemoryError if code == 2 else RuntimeError
+    raise kind("the CUDA driver returned error %d while it %s" % (code, doing))
+
+@contextlib.contextmanager
+def current(context):
+    "Makes a context current, and then the one that was."
+    push, pop, *_ = cuda
+    check(push(context))
+    try: yield
+    finally: pop(ctypes.byref(ctypes.c_void_p()))
 
 def order(context, home, consumer):
     "Makes the consumer's stream wait for what is enqueued on the home stream."
-    push, pop, create, destroy, record, wait = cuda
+    _, _, create, destroy, record, wait = cuda
     event = ctypes.c_void_p()
-    check(push(context))
-    try:
+    with current(context):
         check(create(ctypes.byref(event), 2)) # without timing
         try:
             check(record(event, home))
             check(wait(consumer, event, 0))
         finally:
             destroy(event)
-    finally:
-        pop(ctypes.byref(event))
+    if ordered is not None: ordered.append((context, home, consumer))
+
+ordered = None # what was ordered since somebody asked, if anybody does
+
+def take_ordered():
+    "What was ordered since this was last called, and begins to write it down."
+    global ordered
+    taken, ordered = ordered, []
+    return taken or []
 
 VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTensor
-PADDED = 4 # the bit in the flags of a versioned struct for elements of less than a byte that have one each
+# Bits in the flags of a versioned struct: it is the consumer's alone; elements of less than a byte have one each.
+COPIED, PADDED = 2, 4
 deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 code = {} # addresses of the machine code that releases structs of a kind
 contexts = {} # of the devices on which arrays of ours have been, by number
@@ -101,13 +121,14 @@ def look_once():
 lock = threading.RLock()
 ${marksPrelude}
 ${arrowPrelude}
+${copyPrelude}
 class Array(SpeaksArrow):
     "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
-    __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home", "__weakref__"
+    __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "made_on", "__weakref__"
 
     def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
         self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
-        self.context, self.home = context, home
+        self.context, self.made_on = context, home
         if context is not None: contexts[device[1]] = context
         self.interface = {
             "shape": shape, "strides": strides, "typestr": typestr, "data": (address, readonly), "version": 3,
@@ -115,6 +136,11 @@ class Array(SpeaksArrow):
 
     def __del__(self):
         release(self.tensor)
+
+    @property
+    def home(self):
+        "The stream that consumers wait for, if they shall."
+        return self.made_on
 
     def arrow_schema(self):
         return field_of(self) if self.arrow is None else self.arrow.arrow_schema()
@@ -126,21 +152,33 @@ class Array(SpeaksArrow):
         return self.device
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        if dl_device is not None and tuple(dl_device) != self.device:
-            raise BufferError("cannot hand over memory of device %r as memory of %r" % (self.device, dl_device))
-        if copy: raise BufferError("cannot hand over a copy: copy the array yourself")
+        device = self.device if dl_device is None else tuple(dl_device)
+        self.check_request(device, copy, stream)
         versioned = max_version is not None and max_version[0] >= 1
-        if not versioned and self.interface["data"][1]:
+        is_copy = copy or device != self.device
+        if not versioned and not is_copy and self.interface["data"][1]:
             raise BufferError("cannot hand over a read-only array to a consumer of DLPack below 1.0, which cannot be told")
         if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:
             raise BufferError("cannot hand over %s to a consumer of DLPack below 1.0, which cannot be told that each element "
                 "has a byte of its own" % self.name)
-        self.order(stream)
-        address = self.copied(versioned)
+        if is_copy: address = copied_tensor(self, versioned, device, stream)
+        else:
+            self.order(stream)
+            address = self.copied(versioned)
         capsule = new_capsule(address, b"dltensor_versioned" if versioned else b"dltensor", None)
         look()
         with lock: offered.append(capsule)
         return capsule
+
+    def check_request(self, device, copy, stream):
+        if device != self.device and device != (1, 0):
+            raise BufferError("cannot hand over memory of device %r as memory of %r: only where it is, or as a copy on the "
+                "host, (1, 0)" % (self.device, device))
+        if device != self.device and copy is False:
+            raise BufferError("cannot hand over memory of device %r on the host without a copy" % (self.device,))
+        if self.device[0] == 1 and stream is not None and stream != -1:
+            raise BufferError("cannot order host memory on a stream")
+        if stream == 0: raise BufferError("stream 0 is ambiguous: pass 1 for the legacy default stream")
 
     def copied(self, versioned):
         "Address of a struct over the same memory, which keeps this array until its deleter is called."
@@ -154,11 +192,9 @@ class Array(SpeaksArrow):
         return address
 
     def order(self, stream):
-        if self.device[0] == 1:
-            if stream is not None and stream != -1: raise BufferError("cannot order host memory on a stream")
-        elif stream == 0: raise BufferError("stream 0 is ambiguous: pass 1 for the legacy default stream")
-        elif stream != -1 and self.home is not None and (stream or 1) != self.home:
-            order(self.context, self.home, stream or 1)
+        home, consumer = self.home, stream or 1
+        if self.device[0] != 1 and stream != -1 and home is not None and consumer != home:
+            order(self.context, home, consumer)
 
     @property
     def __array_interface__(self):

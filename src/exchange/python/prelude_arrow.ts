@@ -103,8 +103,12 @@ def compare(ours, wanted):
     if family(formats[0]) != family(formats[1]) or ours.n_children != wanted.n_children:
         raise BufferError("cannot hand over an Arrow array of format %s as the requested %s: values of the one are none of "
             "the other" % tuple(formats))
-    for one, other in zip(*((pointer * ours.n_children).from_address(each.children or 8) for each in (ours, wanted))):
-        compare(ArrowSchema.from_address(one), ArrowSchema.from_address(other))
+    mine, theirs = ([ArrowSchema.from_address(child) for child in (pointer * ours.n_children).from_address(each.children or 8)]
+        for each in (ours, wanted))
+    named = {child.name and ctypes.string_at(child.name): child for child in theirs}
+    names = [child.name and ctypes.string_at(child.name) for child in mine]
+    if formats[0] == "+s" and all(name in named for name in names): theirs = [named[name] for name in names]
+    for one, other in zip(mine, theirs): compare(one, other)
 
 def check_request(requested, make):
     "Of a schema that is requested. What the consumer can convert is left to it: the data goes out as it is."

@@ -10,12 +10,15 @@ import type { Interpreter } from "./interpreter.ts";
 import { type PyObject, wrap } from "./object.ts";
 import { openInterpreter, type PythonOptions } from "./start.ts";
 import { fromPython } from "./values.ts";
+import { nameWorkStream } from "./work_stream.ts";
 
 /** Options of {@linkcode Python.open}. */
 export interface OpenPythonOptions extends PythonOptions {
   /**
    * The stream on which device arrays that come from Python will be used. Default: that of the first view of device
-   * memory among the arguments of the call that they come from.
+   * memory among the arguments of the call that they come from. It is also the one that libraries find in DLPack's table of
+   * C functions on arrays of its device, and work on: until it is closed, or Python is opened with another one. Without
+   * one they work on the legacy default stream.
    */
   readonly stream?: CudaStream;
 }
@@ -58,7 +61,11 @@ export class Python {
    */
   static open(options: OpenPythonOptions = {}): Python {
     const { stream } = options;
-    return new Python(openInterpreter(options), stream === undefined ? {} : { stream });
+    const python = openInterpreter(options);
+    if (stream === undefined) return new Python(python, {});
+    const locked = (work: () => void) => python.locked(work);
+    locked(() => nameWorkStream(stream, locked));
+    return new Python(python, { stream });
   }
 
   /** Path of libpython. */

@@ -8,6 +8,7 @@ import { NativeArena } from "../../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../../ffi/errors.ts";
 import { libc } from "../../ffi/libc.ts";
 import { type NativeLibrary, openLibrary } from "../../ffi/library.ts";
+import { ffiPort } from "../../ffi/port.ts";
 import { cString, readCString } from "../../ffi/text.ts";
 import type { Functions } from "../../ffi/types.ts";
 import { findInterpreters, type Installation } from "./find.ts";
@@ -108,6 +109,12 @@ function find({ library, home }: PythonOptions): Found {
   if (problem !== undefined) throw problem;
   if (home !== undefined) {
     throw new FfiError(`Cannot open Python in ${home}: expected a folder with bin/python3, or an interpreter`);
+  }
+  const chosen = ffiPort().env("CAUSEWAY_PYTHON") ?? "";
+  if (chosen !== "" && library === undefined) {
+    throw new FfiError(
+      `Cannot open the Python of CAUSEWAY_PYTHON, ${chosen}: expected an interpreter. Correct or unset it`,
+    );
   }
   return { opened: openLibrary(description), installation: null };
 }
