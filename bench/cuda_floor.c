@@ -28,7 +28,7 @@ static void check(int code, const char *call) {
 
 #define CALL(name, types, ...) check(((int(*) types)symbol(#name))(__VA_ARGS__), #name)
 
-static handle stream, other, event, pool, function;
+static handle stream, idle, other, event, pool, function;
 static uint64_t block;
 static void *parameters[4];
 
@@ -36,7 +36,9 @@ static int (*record)(handle, handle), (*wait_event)(handle, handle, unsigned), (
 static int (*release)(uint64_t, handle), (*attribute)(void *, int, uint64_t), (*synchronize)(void);
 static int (*launch)(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
 
-static int record_wait(void) { return record(event, stream) | wait_event(other, event, 0); }
+static int record_wait(void) { return record(event, idle) | wait_event(other, event, 0); }
+
+static int record_wait_after_allocation(void) { return record(event, stream) | wait_event(other, event, 0); }
 
 static int allocate_free(void) {
   uint64_t made;
@@ -53,6 +55,7 @@ static int launch_four(void) { return launch(function, 1, 1, 1, 32, 1, 1, 0, str
 
 static const struct { const char *name; int (*run)(void); } operations[] = {
   { "record + wait", record_wait },
+  { "record + wait, after an allocation", record_wait_after_allocation },
   { "allocate + free", allocate_free },
   { "pointer attributes", pointer_attribute },
   { "launch, four arguments", launch_four },
@@ -90,6 +93,7 @@ int main(void) {
   CALL(cuDevicePrimaryCtxRetain, (handle *, int), &context, 0);
   CALL(cuCtxSetCurrent, (handle), context);
   CALL(cuStreamCreate, (handle *, unsigned), &stream, 1);
+  CALL(cuStreamCreate, (handle *, unsigned), &idle, 1);
   CALL(cuStreamCreate, (handle *, unsigned), &other, 1);
   CALL(cuEventCreate, (handle *, unsigned), &event, 2);
   CALL(cuDeviceGetDefaultMemPool, (handle *, int), &pool, 0);
@@ -104,6 +108,8 @@ int main(void) {
   record = symbol("cuEventRecord"), wait_event = symbol("cuStreamWaitEvent"), allocate = symbol("cuMemAllocFromPoolAsync");
   release = symbol("cuMemFreeAsync"), attribute = symbol("cuPointerGetAttribute"), synchronize = symbol("cuCtxSynchronize");
   launch = symbol("cuLaunchKernel");
+
+  check(allocate_free(), "an allocation on the stream that has allocated");
 
   puts("\"C\"");
   fflush(stdout);

@@ -18,7 +18,7 @@ BATCH, SAMPLES, WARM = 200, 20, 3
 
 device = Device(0)
 device.set_current()
-stream, other = device.create_stream(), device.create_stream()
+stream, idle, other = device.create_stream(), device.create_stream(), device.create_stream()
 event = stream.record()
 pool = DeviceMemoryResource(device)
 buffer = pool.allocate(1 << 20, stream=stream)
@@ -28,16 +28,27 @@ arch = "".join(map(str, device.compute_capability))
 kernel = Program(SOURCE, "c++", ProgramOptions(arch=f"sm_{arch}")).compile("cubin").get_kernel("scale")
 config = LaunchConfig(grid=1, block=32)
 handles = driver.CUstream(int(stream.handle)), driver.CUstream(int(other.handle)), driver.CUevent(int(event.handle))
+idle_handle = driver.CUstream(int(idle.handle))
 address, count, factor = int(buffer.handle), np.int32(7), np.float32(2)
 from_handle = cuda.core.Buffer.from_handle
 
 
 def record_wait():
+    idle.record(event)
+    other.wait(event)
+
+
+def record_wait_after_allocation():
     stream.record(event)
     other.wait(event)
 
 
 def bindings_record_wait():
+    driver.cuEventRecord(handles[2], idle_handle)
+    driver.cuStreamWaitEvent(handles[1], handles[2], 0)
+
+
+def bindings_record_wait_after_allocation():
     driver.cuEventRecord(handles[2], handles[0])
     driver.cuStreamWaitEvent(handles[1], handles[2], 0)
 
@@ -84,10 +95,12 @@ def measure(run):
 
 operations = {
     ("cuda.core", "record + wait"): record_wait,
+    ("cuda.core", "record + wait, after an allocation"): record_wait_after_allocation,
     ("cuda.core", "allocate + free"): allocate_free,
     ("cuda.core", "pointer attributes"): pointer_attributes,
     ("cuda.core", "launch, four arguments"): launch_four,
     ("cuda.bindings", "record + wait"): bindings_record_wait,
+    ("cuda.bindings", "record + wait, after an allocation"): bindings_record_wait_after_allocation,
     ("cuda.bindings", "allocate + free"): bindings_allocate_free,
     ("cuda.bindings", "pointer attributes"): bindings_pointer_attributes,
 }

@@ -6,9 +6,11 @@
  * cuda.core's time; an export and its release at most 1 us; a lease at most 1.5 times the two event pairs that it issues.
  *
  * ```sh
- * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/exchange.ts
- * CAUSEWAY_PYTHON=venv/bin/python bun bench/exchange.ts
+ * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 deno run -A bench/exchange.ts
+ * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 bun bench/exchange.ts
  * ```
+ *
+ * `taskset` keeps both to the same processors, which differ on some hosts.
  *
  * The peer needs cuda-core, cuda-bindings and numpy, and takes torch's arrays if there is torch. Without a GPU the driver is
  * one that does nothing, so that what is ours can be measured anywhere; what depends on a driver is not judged then.
@@ -82,11 +84,12 @@ const ordered = { stream: other };
 const { event: events, stream: streams, context: contexts } = cuda.driver;
 const { context } = device;
 const mark = device.createEvent();
-const [first, second, event] = [home.handle, other.handle, mark.handle];
+const [first, second, event] = [home.argument, other.argument, mark.argument];
+const markHandle = mark.handle;
 
 /** What a release must do: the home stream waits for all work of the context. */
 function waitForContext(): void {
-  contexts.cuCtxRecordEvent?.(context, event);
+  contexts.cuCtxRecordEvent?.(context, markHandle);
   streams.cuStreamWaitEvent(first, event, 0);
 }
 

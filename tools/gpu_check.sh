@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks Causeway on a machine with GPUs, where no package registry needs to be reachable: doctor, the demo on the small
 # and on a large array, and the tests under tests/gpu. Writes a report for bench/results/. CUDA_VISIBLE_DEVICES says how many
-# of the GPUs are used.
+# of the GPUs are used, CAUSEWAY_COMMIT what is checked, where there is no repository to ask.
 # Usage: tools/gpu_check.sh /path/to/deno|/path/to/bun OUT_DIR
 set -u
 runtime=$1 out=$2
@@ -22,7 +22,9 @@ status=0
 section() { printf '\n## %s\n\n```\n' "$1" >>"$report"; shift; "$@" >>"$report" 2>&1 || { echo "(exit code $?)" >>"$report"; status=1; }; printf '```\n' >>"$report"; }
 version="$name $("$runtime" --version | head -n 1 | sed "s/^deno //")"
 gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader -i "${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}")
-printf '# Causeway with %s on %s GPUs\n\n%s, %s; properties x%s\n' "$version" "$(wc -l <<<"$gpus")" "$(date -u +%F)" "$(head -n 1 <<<"$gpus")" "${CAUSEWAY_RUNS:-1}" >"$report"
+driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)
+commit=${CAUSEWAY_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}
+printf '# Causeway with %s on %s GPUs\n\n%s, %s, driver %s; commit %s; properties x%s\n' "$version" "$(wc -l <<<"$gpus")" "$(date -u +%F)" "$(head -n 1 <<<"$gpus")" "$driver" "$commit" "${CAUSEWAY_RUNS:-1}" >"$report"
 section doctor "${run[@]}" src/cli/main.ts doctor
 section demo "${run[@]}" src/cli/main.ts demo
 large=$(mktemp -d)/large.npy
