@@ -121,6 +121,8 @@ export const libc = {
     sigfillset: { args: ["ptr"], returns: "i32" },
   },
   stdio: {
+    // FILE *fopen(const char *pathname, const char *mode);
+    fopen: { args: ["buffer", "buffer"], returns: "ptr" },
     // FILE *open_memstream(char **ptr, size_t *sizeloc);
     open_memstream: { args: ["ptr", "ptr"], returns: "ptr" },
     // int fclose(FILE *stream);

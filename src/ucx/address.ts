@@ -2,31 +2,38 @@
  * Worker addresses as they travel between processes.
  *
  * UCX walks an address without knowing its length, and aborts the process where one is damaged. So Causeway appends what
- * it takes to notice that: a mark and a CRC-32. UCX itself never reads so far, so another program's UCX can use the whole
- * as it is.
+ * it takes to notice that, a mark and a CRC-32, and before them which process the worker lives in. UCX itself never reads
+ * so far, so another program's UCX can use the whole as it is.
  *
  * @module
  */
+import { identityBytes } from "./process.ts";
 
 const mark = 0x4341_5553; // "CAUS"
-const trailerBytes = 8;
+/** Bytes that follow UCX's own: the identity of the process, the mark and the check. */
+export const trailerBytes: number = identityBytes + 8;
 
 /** A copy of an address of UCX, with the trailer that {@linkcode isIntact} looks for. */
-export function withTrailer(address: Uint8Array): Uint8Array<ArrayBuffer> {
+export function withTrailer(address: Uint8Array, process: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(new ArrayBuffer(address.length + trailerBytes));
   whole.set(address);
-  const trailer = new DataView(whole.buffer, address.length);
+  whole.set(process, address.length);
+  const trailer = new DataView(whole.buffer, whole.length - 8);
   trailer.setUint32(0, mark);
-  trailer.setUint32(4, crc32(address));
+  trailer.setUint32(4, crc32(whole.subarray(0, -8)));
   return whole;
 }
 
 /** Whether these bytes are an address with its trailer, all of it and unchanged. */
 export function isIntact(address: Uint8Array): boolean {
-  const length = address.length - trailerBytes;
-  if (length <= 0) return false;
-  const trailer = new DataView(address.buffer, address.byteOffset + length, trailerBytes);
-  return trailer.getUint32(0) === mark && trailer.getUint32(4) === crc32(address.subarray(0, length));
+  if (address.length <= trailerBytes) return false;
+  const trailer = new DataView(address.buffer, address.byteOffset + address.length - 8, 8);
+  return trailer.getUint32(0) === mark && trailer.getUint32(4) === crc32(address.subarray(0, -8));
+}
+
+/** The identity of the process that the worker of an intact address lives in. */
+export function processOf(address: Uint8Array): Uint8Array {
+  return address.subarray(-trailerBytes, -8);
 }
 
 /** The CRC-32 of Ethernet and zip (IEEE 802.3, reflected). Addresses are short: no table is worth its memory. */

@@ -8,6 +8,7 @@ import {
   UCP_REQUEST_PARAM_FIELD,
   type ucp_request_param_t,
   UCS_MEMORY_TYPE,
+  ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import type { StructView } from "../ffi/struct.ts";
 import { UcxError } from "./error.ts";
@@ -15,6 +16,7 @@ import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./memory.ts";
 import { printed } from "./printed.ts";
 import type { Progress } from "./progress.ts";
+import { advice } from "./request.ts";
 import { checkTag } from "./tag.ts";
 
 /** Options of {@linkcode UcxEndpoint.send}. */
@@ -39,6 +41,11 @@ export interface EndpointHome {
   forget(handle: bigint): void;
 }
 
+function gone(call: string): UcxError {
+  const status = ucs_status_t.UCS_ERR_CONNECTION_RESET;
+  return new UcxError(call, status, advice(status));
+}
+
 /** A connection to another worker. */
 export class UcxEndpoint {
   /** Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. */
@@ -50,6 +57,8 @@ export class UcxEndpoint {
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
   #failure: UcxError | undefined;
+  /** Whether the other process ended without UCX noticing. */
+  #isLost = false;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
 
@@ -92,6 +101,7 @@ export class UcxEndpoint {
       immediate: () => {},
       result: () => {},
       signal: options.signal,
+      reason: () => this.#isLost ? gone("ucp_tag_send_nbx") : undefined,
     });
   }
 
@@ -112,6 +122,14 @@ export class UcxEndpoint {
   fail(error: UcxError): void {
     this.#failure ??= error;
     this.#settleClosed(error);
+  }
+
+  /** Ends what UCX does not end: the other process has gone. Called by the worker. */
+  async lose(): Promise<void> {
+    if (this.#failure !== undefined || this.#handle === 0n) return;
+    this.#isLost = true;
+    this.fail(gone("ucp_worker_progress"));
+    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /**

@@ -28,6 +28,8 @@ export interface Begun<T> {
   readonly result: (request: bigint) => T;
   /** Cancels the operation. */
   readonly signal?: AbortSignal | undefined;
+  /** Why the operation had to end, if it is known better than UCX's status says. */
+  readonly reason?: () => UcxError | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export class Progress {
   }
 
   /** Follows what a function of type `ucs_status_ptr_t` has begun. */
-  follow<T>(pointer: bigint, { call, release, immediate, result, signal }: Begun<T>): Promise<T> {
+  follow<T>(pointer: bigint, { call, release, immediate, result, signal, reason }: Begun<T>): Promise<T> {
     const answer = readStatusPointer(pointer);
     if (answer.kind !== "pending") release();
     if (answer.kind === "failed") return Promise.reject(new UcxError(call, answer.status, advice(answer.status)));
@@ -65,7 +67,7 @@ export class Progress {
       finish: (status) => {
         release();
         if (status === ucs_status_t.UCS_OK) resolve(result(request));
-        else reject(operation.cancelled ?? new UcxError(call, status, advice(status)));
+        else reject(operation.cancelled ?? reason?.() ?? new UcxError(call, status, advice(status)));
       },
     };
     this.#operations.add(operation);

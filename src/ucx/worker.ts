@@ -20,12 +20,14 @@ import {
 import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort, type NativeCallback } from "../ffi/port.ts";
 import type { StructView } from "../ffi/struct.ts";
-import { isIntact, withTrailer } from "./address.ts";
+import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Receivable, receiveMemory } from "./memory.ts";
 import { writeParams } from "./params.ts";
+import { PeerWatch } from "./peer_watch.ts";
+import { ownIdentity } from "./process.ts";
 import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
 import { checkTag, everyBit } from "./tag.ts";
@@ -75,6 +77,7 @@ export class UcxWorker {
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
+  readonly #peers = new PeerWatch();
   #handle: bigint;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
@@ -98,8 +101,8 @@ export class UcxWorker {
   }
 
   /**
-   * What another worker needs to connect to this one: UCX's address and a check of its integrity, which UCX itself
-   * ignores. It can be sent by any means, and holds no secret.
+   * What another worker needs to connect to this one: UCX's address, which process of which machine it is, and a check
+   * of its integrity; UCX itself reads only the first. It can be sent by any means, and holds no secret.
    */
   get address(): Uint8Array<ArrayBuffer> {
     if (this.#address === undefined) {
@@ -108,7 +111,7 @@ export class UcxWorker {
       const at = this.#arena.out("ptr");
       const length = this.#arena.out("size");
       checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
-      this.#address = withTrailer(new Uint8Array(ffiPort().memory(at.value, length.value)));
+      this.#address = withTrailer(new Uint8Array(ffiPort().memory(at.value, length.value)), ownIdentity());
       worker.ucp_worker_release_address(handle, at.value);
       this.#progress.watch(); // from now on others may connect, and need this worker to answer
     }
@@ -126,7 +129,8 @@ export class UcxWorker {
   async connect(to: Uint8Array, options: ConnectOptions = {}): Promise<UcxEndpoint> {
     const handle = this.#open("connect");
     if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
-    if (!options.unchecked && !isIntact(to)) {
+    const isOurs = isIntact(to);
+    if (!options.unchecked && !isOurs) {
       throw new TypeError(
         `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
@@ -151,12 +155,14 @@ export class UcxWorker {
       progress: this.#progress,
       parameters: this.#parameters,
       forget: (gone) => {
+        this.#peers.forget(endpoint);
         // UCX may have given the same handle to a newer endpoint meanwhile.
         if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
       },
     }, made.value);
     this.#endpoints.set(made.value, endpoint);
     this.#progress.watch();
+    if (isOurs) this.#peers.watch(endpoint, processOf(to));
     return endpoint;
   }
 
@@ -209,6 +215,7 @@ export class UcxWorker {
     if (this.#handle === 0n) return;
     for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
     this.#progress.stop(new TypeError("The worker was closed"));
+    this.#peers.close();
     this.#home.ucp.worker.ucp_worker_destroy(this.#handle);
     this.#handle = 0n;
     this.#onError.close();

@@ -8,6 +8,7 @@ import { setImmediate } from "node:timers/promises";
 import { ucp_request_param_t } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { withTrailer } from "../../src/ucx/address.ts";
+import { ownIdentity } from "../../src/ucx/process.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Progress } from "../../src/ucx/progress.ts";
@@ -132,7 +133,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   let count = 0;
   const forget = () => void count++;
   const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, forget });
-  return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3])), forgotten: () => count };
+  return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
 
 test("a failure is reported by the endpoint that has the handle now", async () => {

@@ -5,6 +5,7 @@
  * - `exchange`: sends its messages, receives those of the first process, says so, and ends when its input does
  * - `leave`: sends its messages, closes everything and ends
  * - `idle`: does nothing until it is killed
+ * - `deaf`: never answers anything, not even that it can be reached, until it is killed
  * - `listen`: says `ready`, receives messages with tag 7 and says their lengths, until it is killed
  */
 import process from "node:process";
@@ -20,6 +21,8 @@ const count = 60;
 const ucx = Ucx.open();
 const worker = ucx.createWorker();
 console.log(worker.address.toHex());
+// The thread that would answer sleeps: for what becomes of a process that works hard and is killed.
+if (mode === "deaf") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30_000);
 const input = createInterface({ input: process.stdin });
 const ended = new Promise<void>((resolve) => input.once("close", resolve));
 if (mode !== "exchange") ended.then(() => process.exit(1)); // the first process is gone: do not outlive it

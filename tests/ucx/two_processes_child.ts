@@ -143,6 +143,30 @@ const scenarios: Record<string, () => Promise<unknown>> = {
     return "sends rejected";
   },
 
+  /** So are those to a peer that is killed before it has ever answered, after which UCX does not look by itself. */
+  async unanswered() {
+    const { child, endpoint, ended } = await startPeer("deaf");
+    const small = endpoint.send(new Uint8Array(8), { tag: 1n }).then(() => "taken in", (error) => error);
+    const large = Array.from({ length: 4 }, () => within(endpoint.send(new Uint8Array(2 << 20), { tag: 1n })));
+    const outcomes = Promise.allSettled(large);
+    await turns(20);
+    child.kill("SIGKILL");
+    await ended;
+    const statuses = new Set<string>();
+    for (const outcome of await outcomes) {
+      assert(outcome.status === "rejected", "a send to a peer that never answered neither succeeds nor waits for ever");
+      assertInstanceOf(outcome.reason, UcxError);
+      statuses.add(outcome.reason.statusName);
+    }
+    statuses.add((await assertGone(endpoint)).statusName);
+    assertEquals(statuses.size, 1, `sends and endpoint say the same: ${[...statuses]}`);
+    assert(statuses.has("UCS_ERR_CONNECTION_RESET") || statuses.has("UCS_ERR_ENDPOINT_TIMEOUT"), `${[...statuses]}`);
+    const first = await within(small);
+    assert(first === "taken in" || first instanceof UcxError, `${first}`);
+    assertEquals(await within(endpoint.close()), undefined);
+    return "sends rejected";
+  },
+
   /** A graceful close that waits for a peer which then dies ends too. */
   async closing() {
     const peer = await startPeer("idle");

@@ -41,4 +41,8 @@ for (const { tls, name } of [...transports, { tls: "self,sm,tcp", name: "UCX_TLS
   test(`a killed peer ends the sends to it within 5 s, and nothing else: ${name}`, patiently, async () => {
     assertEquals(await run("pending", tls), "sends rejected");
   });
+
+  test(`a peer that is killed before it has answered ends the sends to it, too: ${name}`, patiently, async () => {
+    assertEquals(await run("unanswered", tls), "sends rejected");
+  });
 }

@@ -3,7 +3,7 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { crc32 } from "../../src/ucx/address.ts";
+import { crc32, trailerBytes } from "../../src/ucx/address.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
@@ -83,7 +83,7 @@ test("the address of a worker that is not Causeway's is UCX's part of ours, and 
   using ucx = Ucx.open({ config: { TLS: "tcp" } });
   await using worker = ucx.createWorker();
   await using other = ucx.createWorker();
-  const raw = other.address.subarray(0, -8);
+  const raw = other.address.subarray(0, -trailerBytes);
   await assertRejects(() => worker.connect(raw), TypeError, "Pass { unchecked: true }");
   await assertRejects(() => worker.connect(new Uint8Array(0), { unchecked: true }), TypeError, "got no bytes");
   const endpoint = await worker.connect(raw, { unchecked: true });

@@ -1,0 +1,85 @@
+/**
+ * Which process a worker lives in, so that its end is noticed where UCX does not look: over shared memory UCX looks after
+ * a peer only once the peer has answered. Sends to one that is killed before would wait for ever (seen with UCX 1.13.1).
+ *
+ * Linux's `/proc` is read by libc, which needs no permission but that for FFI.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { cString, readString } from "../ffi/text.ts";
+
+/** Bytes of an identity: the boot's id, the start and the number of the process. */
+export const identityBytes = 16 + 8 + 4;
+
+/** The state and the start of a process: fields 3 and 22 of `/proc/PID/stat`, which proc_pid_stat(5) lists. */
+interface Stat {
+  readonly pid: number;
+  readonly state: string;
+  /** In clock ticks since the boot, so that a number that was given again is told from the process that had it. */
+  readonly start: bigint;
+}
+
+/** What tells this process from all others, of this machine and of others. Zeros where there is no `/proc`. */
+export function ownIdentity(): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(new ArrayBuffer(identityBytes));
+  const stat = readStat("self");
+  const boot = readFile("/proc/sys/kernel/random/boot_id")?.trim().replaceAll("-", "");
+  if (stat === null || boot?.length !== 32) return bytes;
+  bytes.set(Uint8Array.fromHex(boot));
+  const fields = new DataView(bytes.buffer, 16);
+  fields.setBigUint64(0, stat.start);
+  fields.setUint32(8, stat.pid);
+  return bytes;
+}
+
+/** Another process of this machine, as long as it can be seen from here. */
+export class PeerProcess {
+  readonly #pid: number;
+  readonly #start: bigint;
+
+  private constructor(pid: number, start: bigint) {
+    this.#pid = pid;
+    this.#start = start;
+  }
+
+  /**
+   * The process with this identity: null for this one, and for one that cannot be seen, because it runs elsewhere, in
+   * another namespace, hidden, or not any more.
+   */
+  static find(identity: Uint8Array): PeerProcess | null {
+    const own = ownIdentity();
+    const isSame = (from: number, to: number) => identity.subarray(from, to).every((byte, i) => byte === own[from + i]);
+    if (!isSame(0, 16) || isSame(16, identityBytes)) return null;
+    const fields = new DataView(identity.buffer, identity.byteOffset + 16);
+    const process = new PeerProcess(fields.getUint32(8), fields.getBigUint64(0));
+    return process.isGone() ? null : process;
+  }
+
+  /** Whether it has ended. One that nobody has asked for its exit code yet has. */
+  isGone(): boolean {
+    const stat = readStat(`${this.#pid}`);
+    return stat === null || stat.start !== this.#start || "ZXx".includes(stat.state);
+  }
+}
+
+function readStat(process: string): Stat | null {
+  const text = readFile(`/proc/${process}/stat`);
+  // The second field is the program's name in brackets, which may hold brackets and spaces itself.
+  const [, pid, state, rest] = /^(\d+) \(.*\) (\S) (.*)/s.exec(text ?? "") ?? [];
+  const start = rest?.split(" ")[18];
+  return state === undefined || start === undefined ? null : { pid: Number(pid), state, start: BigInt(start) };
+}
+
+/** The text of a small file, or null if it cannot be read. */
+function readFile(path: string): string | null {
+  const { fopen, fread, fclose } = libc().stdio;
+  const file = fopen(cString(path), cString("re"));
+  if (file === 0n) return null;
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(4096);
+  const length = fread(address, 1n, BigInt(bytes.length), file);
+  fclose(file);
+  return readString(address, Number(length));
+}

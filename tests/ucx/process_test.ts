@@ -1,0 +1,92 @@
+/**
+ * Processes that workers live in: seen while they live, told apart from others, and gone when they are.
+ */
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { ownIdentity, PeerProcess } from "../../src/ucx/process.ts";
+import { patiently } from "../support/child.ts";
+
+/** The identity that another process of this machine would give itself. */
+function identityOf(pid: number): Uint8Array {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const start = text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
+  const bytes = ownIdentity();
+  const fields = new DataView(bytes.buffer, 16);
+  fields.setBigUint64(0, BigInt(start ?? ""));
+  fields.setUint32(8, pid);
+  return bytes;
+}
+
+async function started(command: string, ...args: string[]): Promise<ChildProcess & { readonly pid: number }> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  await once(child, "spawn");
+  assert(child.pid !== undefined);
+  return Object.assign(child, { pid: child.pid });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  await ended;
+}
+
+test("this process is the one that libc and the runtime name, and is not looked after by itself", () => {
+  assertEquals(ownIdentity(), identityOf(process.pid));
+  assertEquals(PeerProcess.find(ownIdentity()), null);
+});
+
+test("another process is seen until it ends, and not found after that", patiently, async () => {
+  const child = await started("sleep", "100");
+  const identity = identityOf(child.pid);
+  const found = PeerProcess.find(identity);
+  assert(found !== null && !found.isGone());
+  await end(child);
+  assert(found.isGone());
+  assertEquals(PeerProcess.find(identity), null);
+});
+
+test("a process of another machine, another start or another number is not this one", patiently, async () => {
+  const child = await started("sleep", "100");
+  const identity = identityOf(child.pid);
+  for (let at = 0; at < identity.length; at++) {
+    const other = identity.slice();
+    other[at] = (other[at] ?? 0) ^ 1;
+    const found = PeerProcess.find(other);
+    // By accident there may be a process with the other number; it did not start at the same time.
+    assertEquals(found, null, `byte ${at}`);
+  }
+  assertNotEquals(PeerProcess.find(identity), null);
+  assertEquals(PeerProcess.find(new Uint8Array(identity.length)), null);
+  await end(child);
+});
+
+test("a process that has ended is gone although nobody has asked for its exit code", patiently, async () => {
+  // The inner shell's parent becomes a program that never asks.
+  const parent = await started("sh", "-c", "sh -c 'echo $$; exec sleep 0.3' & exec sleep 100");
+  assert(parent.stdout !== null);
+  const [line] = await once(createInterface({ input: parent.stdout }), "line");
+  const zombie = PeerProcess.find(identityOf(Number(line)));
+  assert(zombie !== null);
+  while (!/\) Z /.test(readFileSync(`/proc/${line}/stat`, "utf8"))) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert(zombie.isGone());
+  await end(parent);
+});
+
+test("a program's name says nothing about its state", patiently, async () => {
+  const folder = mkdtempSync(`${tmpdir()}/causeway-`);
+  const program = `${folder}/a) Z 1 (b) Z`;
+  copyFileSync("/usr/bin/sleep", program);
+  const child = await started(program, "100");
+  assert(readFileSync(`/proc/${child.pid}/stat`, "utf8").includes("(a) Z 1 (b) Z) "));
+  assertEquals(PeerProcess.find(identityOf(child.pid))?.isGone(), false);
+  await end(child);
+  rmSync(folder, { recursive: true });
+});
