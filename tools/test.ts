@@ -21,11 +21,17 @@ if (values.runs !== undefined && !(Number(values.runs) > 0)) {
 const bun = findBun();
 const scratch = mkdtempSync(join(tmpdir(), "causeway-test-"));
 
+/** A test that failed, and why: what it threw, which may be all that a process has printed. */
+interface Failure {
+  readonly name: string;
+  readonly why?: string;
+}
+
 /** How one runtime did. */
 interface Outcome {
   readonly runtime: string;
   readonly passed: number;
-  readonly failed: readonly string[];
+  readonly failed: readonly Failure[];
   readonly skipped: readonly string[];
 }
 
@@ -49,24 +55,21 @@ function run(command: string, args: readonly string[]): Promise<number> {
 /** Reads the results that a runtime wrote down in JUnit's format. */
 function read(runtime: string, report: string, exitCode: number): Outcome {
   const passed: string[] = [];
-  const failed: string[] = [];
+  const failed: Failure[] = [];
   const skipped: string[] = [];
   if (!existsSync(report)) {
-    return { runtime, passed: 0, failed: [`the runtime itself: exit code ${exitCode}`], skipped };
+    return { runtime, passed: 0, failed: [{ name: `the runtime itself: exit code ${exitCode}` }], skipped };
   }
   const cases = /<testcase name="(?<name>[^"]*)"[^>]*?(?:\/>|>(?<body>.*?)<\/testcase>)/gs;
   for (const { groups } of readFileSync(report, "utf8").matchAll(cases)) {
     const { name = "", body = "" } = groups ?? {};
-    const list = body.includes("<failure") || body.includes("<error")
-      ? failed
-      : body.includes("<skipped")
-      ? skipped
-      : passed;
-    list.push(unescape(name));
+    const failure = /<(?:failure|error)[^>]*>(?<why>[^<]*)/.exec(body);
+    if (failure !== null) failed.push({ name: unescape(name), why: unescape(failure.groups?.["why"] ?? "") });
+    else (body.includes("<skipped") ? skipped : passed).push(unescape(name));
   }
   // A module that does not load, or a runtime that dies, fails no test by name.
-  if (exitCode !== 0 && failed.length === 0) failed.push(`the runtime itself: exit code ${exitCode}`);
-  if (exitCode === 0 && passed.length === 0) failed.push("no test ran");
+  if (exitCode !== 0 && failed.length === 0) failed.push({ name: `the runtime itself: exit code ${exitCode}` });
+  if (exitCode === 0 && passed.length === 0) failed.push({ name: "no test ran" });
   return { runtime, passed: passed.length, failed, skipped };
 }
 
@@ -76,6 +79,14 @@ function unescape(text: string): string {
     if (entity.startsWith("#")) return String.fromCodePoint(Number(entity.slice(1)));
     return characters[entity] ?? whole;
   });
+}
+
+/** The first and the last lines of a text, indented: it says first what went wrong, and a process says so last. */
+function shortened(text: string): string {
+  const lines = text.trim().split("\n").map((line) => `    ${line.slice(0, 200)}`);
+  const left = lines.length - 24;
+  if (left > 0) lines.splice(12, left, `    (${left} lines)`);
+  return lines.join("\n");
 }
 
 /** How many tests were skipped for want of what, which stands at the end of their names. */
@@ -105,7 +116,7 @@ try {
 console.log();
 for (const { runtime, passed, failed, skipped } of outcomes) {
   console.log(`${runtime}: ${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
-  for (const name of failed) console.log(`  failed: ${name}`);
+  for (const { name, why } of failed) console.log(`  failed: ${name}${why ? `\n${shortened(why)}` : ""}`);
   for (const [reason, count] of reasons(skipped)) console.log(`  ${count} skipped: ${reason}`);
 }
 const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
