@@ -8,7 +8,7 @@ import { patiently, runScriptForJson } from "./support/child.ts";
 import { needs } from "./support/needs.ts";
 import { scaled } from "./support/property.ts";
 import { findPython } from "./support/python.ts";
-import type { Growth } from "./resources_growth.ts";
+import { type Growth, leak } from "./resources_growth.ts";
 
 const script = new URL("./resources_child.ts", import.meta.url);
 
@@ -37,14 +37,6 @@ const resources: Readonly<Record<string, number>> = {
   "refused UCX context": 10_000,
 };
 
-/**
- * What a cycle may lose in bytes. The smallest thing that malloc can lose takes 32, every time, so half of that in the
- * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by a
- * hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not: pages stay
- * until an allocator gives them back, so its best window counts.
- */
-const limits = { native: 16, script: 32, resident: 128 } as const;
-
 /** The same, of what needs Python with NumPy. */
 const pythonResources: Readonly<Record<string, number>> = {
   "value through Python": 25_000,
@@ -62,20 +54,7 @@ for (const [name, cycles] of Object.entries({ ...resources, ...pythonResources }
   test(title, { skip, ...patiently }, async () => {
     const args = [name, `${Math.max(10_000, scaled(cycles))}`];
     const growth = await runScriptForJson(script, { args, timeout: 300_000 }) as Growth; // as the script prints it
-    const { native, script: values, resident, descriptors } = growth;
-    const found = `bytes per cycle in each window: ${JSON.stringify(growth)}`;
-    assert(lasting(native) < limits.native, `C memory is lost; ${found}`);
-    assert(lasting(values) < limits.script, `JavaScript keeps something; ${found}`);
-    assert((resident[0] ?? NaN) < limits.resident, `the process grows; ${found}`);
-    assert(median(descriptors) <= 0, `files stay open; ${found}`);
+    const lost = leak(growth);
+    assert(lost === null, `${lost}; bytes per cycle in each window: ${JSON.stringify(growth)}`);
   });
-}
-
-/** What grows both in the middle window and over all of them. */
-function lasting(sorted: readonly number[]): number {
-  return Math.min(median(sorted), sorted.reduce((sum, one) => sum + one, 0) / sorted.length);
-}
-
-function median(sorted: readonly number[]): number {
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }
