@@ -109,7 +109,7 @@ export type { Shareable, SharedResource } from "./src/memory/channel_message.ts"
 export { MemoryChannel, type ReceiveValueOptions } from "./src/memory/memory_channel.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./src/memory/memory_pool.ts";
 export { type DeviceLike, PeerAccessSet } from "./src/memory/peer_access.ts";
-export { type AllocateOptions, MemoryResource } from "./src/memory/memory_resource.ts";
+export { type AllocateOptions, checkSize, MemoryResource } from "./src/memory/memory_resource.ts";
 
 // view/ and exchange/: arrays, and handing them over
 export { type FromBufferOptions, StridedMemoryView, type ViewCopyOptions } from "./src/view/strided_memory_view.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import type { CudaDevice } from "./device.ts";
-import type { CudaStream } from "./stream.ts";
+import { CudaStream } from "./stream.ts";
 
 /** Something that belongs to a device. */
 export interface Belonging {
@@ -35,7 +35,11 @@ export function checkSameDevice(thing: Belonging, device: CudaDevice, doing: str
   throw new TypeError(`${doing} of device ${thing.device.ordinal}: expected one of device ${device.ordinal}`);
 }
 
-/** Throws if a stream is closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
+/** Throws if a stream is none, closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
 export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
-  if (stream.handle >= 0n) checkSameCuda(stream, device, doing); // a stream that is gone has no handle to give
+  if (!(stream instanceof CudaStream)) {
+    throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
+  }
+  if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
+  checkSameCuda(stream, device, doing);
 }

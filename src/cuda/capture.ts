@@ -160,8 +160,9 @@ export class StreamCapture {
     this.#ended = true;
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    const { device, handle } = this.stream;
-    const code = this.stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
+    const stream = this.stream.held;
+    const { device, handle } = stream;
+    const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
     allOf([...this.#streams.values()].map((stream) => () => stream.release()));
     return [code, out.value];
   }

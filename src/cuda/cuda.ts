@@ -26,6 +26,8 @@ export interface CudaProbe {
   readonly searched: string[];
 }
 
+const lastAddress = (1n << 64n) - 1n;
+
 /**
  * CUDA, opened: a driver and its devices.
  *
@@ -86,7 +88,8 @@ export class Cuda {
    * console.log(cuda.devices.length); // 2
    * ```
    *
-   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0
+   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, or a seed that is none
+   * @throws {TypeError} for a schedule that there is not
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
@@ -136,9 +139,11 @@ export class Cuda {
    * ```
    *
    * @throws {TypeError} if the Cuda is closed
+   * @throws {RangeError} if the address has more than 64 bits
    */
   pointerAttributes(ptr: bigint): PointerAttributes {
-    if (this.#closed) throw new TypeError("Cannot use a closed Cuda");
+    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");
+    if (ptr < 0n || ptr > lastAddress) throw new RangeError(`Cannot ask about address ${ptr}: expected 64 bits`);
     this.#pointers ??= new PointerQuery(this.driver, this.devices);
     return this.#pointers.ask(ptr);
   }

@@ -35,36 +35,39 @@ export class CudaEvent {
    * @throws {TypeError} if the event is closed
    */
   get handle(): bigint {
-    this.checkOpen();
-    return this.#handle;
+    return this.#open("use");
   }
 
   /**
    * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`).
    *
+   * @param doing what the call is about to do with the event, for the error: `record`
    * @throws {TypeError} if the event is closed
    */
-  get argument(): bigint | number {
-    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
+  argumentTo(doing: string): bigint | number {
+    if (this.#closed) this.#open(doing);
     return this.#argument;
   }
 
-  /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
-  #there(): bigint {
-    const { handle, device } = this;
-    if (device.isGone) throw new TypeError(`Cannot use a CudaEvent of device ${device.ordinal}: its Cuda is closed`);
-    return handle;
+  #open(doing: string): bigint {
+    if (this.#closed) throw new TypeError(`Cannot ${doing} a closed CudaEvent`);
+    return this.#handle;
   }
 
-  /** Throws if the event is closed. */
-  checkOpen(): void {
-    if (this.#closed) throw new TypeError("Cannot use a closed CudaEvent");
+  /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
+  #there(doing: string): bigint {
+    const handle = this.#open(doing);
+    const { device } = this;
+    if (device.isGone) {
+      throw new TypeError(`Cannot ${doing} a CudaEvent of device ${device.ordinal}: its Cuda is closed`);
+    }
+    return handle;
   }
 
   /** Blocks until the work before the event is done. */
   synchronize(): void {
     const { driver } = this.device;
-    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there()));
+    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));
   }
 
   /**
@@ -82,14 +85,14 @@ export class CudaEvent {
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;
-    const code = driver.event.cuEventQuery(this.#there());
+    const code = driver.event.cuEventQuery(this.#there("ask"));
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
     return code === CUresult.CUDA_SUCCESS;
   }
 
   /** Milliseconds between two events made with `timing: true`, both done. */
   millisecondsSince(start: CudaEvent): number {
-    const [from, to] = [start.#there(), this.#there()];
+    const [from, to] = [start.#there("measure time from"), this.#there("measure time to")];
     checkSameDevice(start, this.device, "Cannot measure time since an event");
     using arena = new NativeArena();
     const out = arena.out("f32");
@@ -113,7 +116,7 @@ export class CudaEvent {
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(handleBytes);
     const { driver } = this.device;
-    const { handle } = this;
+    const handle = this.#open("export");
     const code = this.device.within(() => driver.ipc.cuIpcGetEventHandle(address, handle));
     checkCuda(driver, "cuIpcGetEventHandle", code);
     return writeHandle("event", this.device, bytes);

@@ -55,7 +55,7 @@ export class GraphUse {
     if (this.#streams.has(stream)) return;
     for (const other of this.#streams) {
       // While anything is captured no stream may be asked.
-      if (!other.isClosed || isCapturing(this.#device.driver) || isBusy(other)) continue;
+      if (!other.isClosed || isCapturing(this.#device.driver) || isBusy(other.held)) continue;
       this.#streams.delete(other); // a closed stream whose work is done has nothing left to say
       other.release();
     }
@@ -65,7 +65,7 @@ export class GraphUse {
 
   /** What has a home stream is given back there, behind the launches; the rest when these are over. */
   #release(): void {
-    const busy = [...this.#streams].filter(isBusy);
+    const busy = [...this.#streams].map((stream) => stream.held).filter(isBusy);
     const later: (() => void)[] = [];
     const now: (() => void)[] = [];
     for (const { home: at, release } of this.#used) {

@@ -31,14 +31,16 @@ export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
 const readAtOnce = 64 * 1024;
 
 /** What recording does if the first attempt has failed: apart, because small functions become part of their callers. */
-function recordWithin({ device, argument: stream }: CudaStream, { argument: event }: CudaEvent, first: number): void {
+function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
+  const event = marked.argumentTo("record");
   const again = () => driver.event.cuEventRecord(event, stream);
   checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);
 }
 
-function waitWithin({ device, argument: stream }: CudaStream, { argument: event }: CudaEvent, first: number): void {
+function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
   const { driver } = device;
+  const event = awaited.argumentTo("wait for");
   const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
   checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);
 }
@@ -87,22 +89,39 @@ export class CudaStream {
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
-  /** Whether the holders have let it go, to be asked in one step. */
-  #isGone = false;
+  /** Whether it is closed or gone, to be asked in one step. */
+  #isShut = false;
+  /** What those who hold the stream go on with when it is closed. */
+  #heir: CudaStream | null = null;
+  /** Whether it is an heir itself, which is nobody's to close. */
+  readonly #isHeir: boolean;
   #watcher: StreamWatcher | null = null;
   #beforeClose: (() => void) | null = null;
 
-  private constructor(device: CudaDevice, handle: bigint, owned: boolean, isNonBlocking: boolean, owner: unknown) {
+  private constructor(
+    device: CudaDevice,
+    handle: bigint,
+    owned: boolean,
+    isNonBlocking: boolean,
+    owner: unknown,
+    holders: Holders | null = null,
+  ) {
     this.device = device;
     this.#handle = handle;
     this.#argument = ffiPort().handle(handle);
     this.isKnownNonBlocking = isNonBlocking;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.#isOwned = owned;
+    this.#isHeir = holders !== null;
     this.owner = owner;
+    if (holders !== null) {
+      this.#holders = holders;
+      return;
+    }
     const releaseDevice = owned ? device.hold() : null;
     this.#holders = new Holders(() => {
-      this.#isGone = true;
+      this.#isShut = true;
+      if (this.#heir !== null) this.#heir.#isShut = true;
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
@@ -131,22 +150,42 @@ export class CudaStream {
   /**
    * `CUstream`, the same as `cudaStream_t`.
    *
-   * @throws {TypeError} if the stream is closed and gone
+   * @throws {TypeError} if the stream is closed
    */
   get handle(): bigint {
-    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");
-    return this.#handle;
+    return this.#open("use");
   }
 
   /**
    * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`,
    * `cuStreamWaitEvent`).
    *
-   * @throws {TypeError} if the stream is closed and gone
+   * @throws {TypeError} if the stream is closed
    */
   get argument(): bigint | number {
-    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");
+    if (this.#isShut) this.#open("use");
     return this.#argument;
+  }
+
+  /** The handle, for what a call is about to do with the stream: `record an event in`. */
+  #open(doing: string): bigint {
+    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);
+    return this.#handle;
+  }
+
+  /**
+   * The stream as those see it who hold it: open until the last of them lets it go, whoever has closed it. Buffers go on
+   * with it, whose home it is. What nobody holds is as closed as it seems.
+   */
+  get held(): CudaStream {
+    return this.#isShut ? this.#inherited() : this;
+  }
+
+  #inherited(): CudaStream {
+    if (this.#isHeir || this.#holders.isDestroyed) return this;
+    const { device, owner, isKnownNonBlocking } = this;
+    this.#heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, this.#holders);
+    return this.#heir;
   }
 
   /**
@@ -174,12 +213,15 @@ export class CudaStream {
 
   /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
   record(given?: CudaEvent): CudaEvent {
+    if (this.#isShut) this.#open("record an event in");
     if (given !== undefined) {
-      if (given.device !== this.device) this.#checkOpen(given, checkSameDevice, "Cannot record an event");
+      if (given.device !== this.device) {
+        given.argumentTo("record"); // what is closed is said to be: where it is from does not matter then
+        checkSameDevice(given, this.device, "Cannot record an event");
+      }
       this.#mark(given);
       return given;
     }
-    void this.handle; // before anything is made: a closed stream has none
     const event = this.device.createEvent();
     try {
       this.#mark(event);
@@ -192,8 +234,9 @@ export class CudaStream {
 
   /** Makes all later work of this stream wait for an event, or for everything enqueued so far in another stream. */
   wait(other: CudaEvent | CudaStream): void {
+    if (this.#isShut) this.#open("wait for anything in");
     if (other instanceof CudaStream) {
-      if (other.handle === this.handle && other.device === this.device) return;
+      if (other.#open("wait for") === this.#handle && other.device === this.device) return;
       checkSameCuda(other, this.device, "Cannot wait for a stream");
       const event = other.device.takeEvent();
       try {
@@ -204,21 +247,17 @@ export class CudaStream {
       }
       return;
     }
-    if (other.device !== this.device) this.#checkOpen(other, checkSameCuda, "Cannot wait for an event");
+    if (other.device !== this.device) {
+      other.argumentTo("wait for");
+      checkSameCuda(other, this.device, "Cannot wait for an event");
+    }
     this.#waitFor(other);
-  }
-
-  /** What is closed is said to be: where it is from does not matter then. */
-  #checkOpen(event: CudaEvent, check: typeof checkSameCuda, doing: string): void {
-    void this.handle;
-    event.checkOpen();
-    check(event, this.device, doing);
   }
 
   /** Records an event of the stream's device, without asking whether it is one. */
   #mark(event: CudaEvent): void {
     const { event: events } = this.device.driver;
-    const code = this.#isDefault ? contextWanted : events.cuEventRecord(event.argument, this.argument);
+    const code = this.#isDefault ? contextWanted : events.cuEventRecord(event.argumentTo("record"), this.#argument);
     if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);
     noteRecord(event, this);
   }
@@ -226,7 +265,9 @@ export class CudaStream {
   /** Makes the stream wait for an event of the same Cuda, without asking whether it is one. */
   #waitFor(event: CudaEvent): void {
     const { stream: streams } = this.device.driver;
-    const code = this.#isDefault ? contextWanted : streams.cuStreamWaitEvent(this.argument, event.argument, 0);
+    const code = this.#isDefault
+      ? contextWanted
+      : streams.cuStreamWaitEvent(this.#argument, event.argumentTo("wait for"), 0);
     if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);
     noteWait(this, event);
   }
@@ -237,6 +278,7 @@ export class CudaStream {
    * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
    */
   tellOrder(bytes: number): void {
+    this.#open("copy on");
     if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
     const event = this.device.takeEvent();
     try {
@@ -287,7 +329,7 @@ export class CudaStream {
     using arena = new NativeArena();
     const out = arena.out("i32");
     const { driver } = this.device;
-    const { handle } = this;
+    const handle = this.#open("ask");
     const ask = () => driver.capture.cuStreamIsCapturing(handle, out.$address);
     checkCuda(driver, "cuStreamIsCapturing", this.enqueue(ask));
     return out.value !== CU_STREAM_CAPTURE_STATUS.NONE;
@@ -296,7 +338,7 @@ export class CudaStream {
   /** Blocks until everything enqueued so far is done. */
   synchronize(): void {
     const { driver } = this.device;
-    const { handle } = this;
+    const handle = this.#open("synchronize");
     checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
     this.#watcher?.passed();
   }
@@ -323,6 +365,7 @@ export class CudaStream {
 
   /** Asks an event that stands where the stream's next work would. */
   #atNext<T>(ask: (event: CudaEvent) => T): T {
+    this.#open("wait for");
     const event = this.device.takeEvent();
     try {
       this.#mark(event);
@@ -341,7 +384,7 @@ export class CudaStream {
   async completed(): Promise<void> {
     const { device } = this;
     const { driver } = device;
-    const { handle } = this;
+    const handle = this.#open("wait for");
     if (this.isCapturing) {
       throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
@@ -371,7 +414,7 @@ export class CudaStream {
   }
 
   #query(): number {
-    const { handle } = this;
+    const handle = this.#open("ask");
     return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
   }
 
@@ -387,7 +430,7 @@ export class CudaStream {
     using arena = new NativeArena();
     const out = arena.out("i32");
     const { driver } = this.device;
-    const { handle } = this;
+    const handle = this.#open("ask");
     const code = this.enqueue(() => driver.stream.cuStreamGetPriority(handle, out.$address));
     checkCuda(driver, "cuStreamGetPriority", code);
     return out.value;
@@ -398,7 +441,7 @@ export class CudaStream {
     using arena = new NativeArena();
     const out = arena.out("u32");
     const { driver } = this.device;
-    const { handle } = this;
+    const handle = this.#open("ask");
     const code = this.enqueue(() => driver.stream.cuStreamGetFlags(handle, out.$address));
     checkCuda(driver, "cuStreamGetFlags", code);
     return (out.value & CU_STREAM.NON_BLOCKING) !== 0;
@@ -413,14 +456,9 @@ export class CudaStream {
     return true;
   }
 
-  /** Throws if `close` has been called: work may still be enqueued for those who hold the stream, but nobody else may begin. */
-  checkOpen(): void {
-    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");
-  }
-
   /** Whether `close` has been called. */
   get isClosed(): boolean {
-    return this.#holders.isClosed;
+    return this.#isShut;
   }
 
   /**
@@ -430,9 +468,20 @@ export class CudaStream {
    * @throws {TypeError} if the stream is closed, or its Cuda
    */
   retain(): void {
-    this.checkOpen();
+    this.#open("hold");
     if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
     this.#holders.retain();
+  }
+
+  /** As `retain`, also after the `Cuda` was closed: for who still has work to finish, while somebody else holds the stream. */
+  keep(): () => void {
+    this.#open("hold");
+    const releaseDevice = this.device.keep();
+    const release = this.#holders.hold();
+    return () => {
+      release();
+      releaseDevice();
+    };
   }
 
   /** Ends one {@linkcode CudaStream.retain}. */
@@ -442,14 +491,16 @@ export class CudaStream {
   }
 
   /**
-   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. A foreign
-   * stream is left alone. Closing twice is harmless.
+   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot be
+   * used any more: what buffers go on with is their `stream`. A foreign stream is left alone. Closing twice is harmless.
    */
   close(): void {
+    if (this.#isShut || this.#isHeir) return;
     const act = this.#beforeClose;
     this.#beforeClose = null;
     act?.();
     this.#watcher?.leaving();
+    this.#isShut = true;
     this.#holders.close();
     if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
   }

@@ -250,7 +250,7 @@ interface Shared {
 function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
   if (stream !== null) shared.streams.add(stream);
   if (--shared.users > 0 || shared.moved === 0n) return;
-  for (const one of shared.streams) orderGiveBack(one);
+  for (const one of shared.streams) orderGiveBack(one.held);
   releaseArray(shared.moved);
   libc().loading.free(shared.moved);
 }

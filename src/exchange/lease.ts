@@ -50,7 +50,7 @@ export class Lease {
     const { stream } = this;
     const home = this.view.buffer.stream;
     try {
-      if (home !== null) orderBack(stream, home);
+      if (home !== null) orderBack(stream.held, home);
     } finally {
       unpin();
       stream.release();

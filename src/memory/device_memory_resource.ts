@@ -134,7 +134,6 @@ export class DeviceMemoryResource extends MemoryResource {
     const stream = options.stream ?? device.defaultStream;
     checkStream(stream, device, "Cannot allocate on a stream");
     reclaim();
-    stream.checkOpen(); // it may be closed and still there, but must not become the home of anything
     refuseCapture(stream, bytes);
     pool.retain();
     let ptr = 0n;

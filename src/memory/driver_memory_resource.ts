@@ -10,6 +10,7 @@ import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
+import { describeHostMemory } from "./host_memory_use.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "./reclaim.ts";
@@ -55,6 +56,11 @@ function isOutOfMemory(error: unknown): error is CudaError {
   return error instanceof CudaError && error.code === CUresult.CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+function describeDeviceMemory(device: CudaDevice): string {
+  const { free, total } = device.memoryInfo();
+  return `device ${device.ordinal} uses ${total - free} and has ${free} of ${total} free`;
+}
+
 /** Memory that the driver allocates at once: what its three kinds have in common. */
 export abstract class DriverMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
@@ -73,7 +79,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
   /**
    * Allocates memory. It may be used at once; it is freed when the home stream, if one is given, has passed its last use.
    *
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what the device uses and has free
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what is used and free: of the device, or for
+   *   pinned memory of the host
    */
   override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
     checkSize(bytes);
@@ -116,11 +123,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
 
   #outOfMemory({ call, code, codeName }: CudaError, bytes: number): CudaError {
     const { kind } = this.#calls;
-    const { ordinal } = this.device;
-    const { free, total } = this.device.memoryInfo();
-    const left = `device ${ordinal} uses ${total - free} and has ${free} of ${total} free`;
-    const explanation = `${bytes} bytes of ${kind} memory were asked for${kind === "pinned" ? "" : `; ${left}`}`;
-    return new CudaError(call, code, codeName, explanation);
+    const left = kind === "pinned" ? describeHostMemory() : describeDeviceMemory(this.device);
+    return new CudaError(call, code, codeName, `${bytes} bytes of ${kind} memory were asked for; ${left}`);
   }
 }
 

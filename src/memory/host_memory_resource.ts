@@ -7,6 +7,7 @@ import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
 import { roundUp } from "../ffi/struct.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
+import { describeHostMemory } from "./host_memory_use.ts";
 import { reclaim } from "./reclaim.ts";
 import { checkSize, MemoryResource } from "./memory_resource.ts";
 
@@ -51,7 +52,7 @@ export class HostMemoryResource extends MemoryResource {
   /**
    * Allocates host memory.
    *
-   * @throws {FfiError} if there is not enough
+   * @throws {FfiError} if there is not enough, with what was asked for, and what the host uses and has free
    */
   override allocate(bytes: number): MemoryBuffer {
     checkSize(bytes);
@@ -68,6 +69,10 @@ function free(ptr: bigint): void {
 function align(bytes: number, alignment: number): bigint {
   const rounded = roundUp(bytes, alignment); // aligned_alloc wants a multiple
   const ptr = libc().loading.aligned_alloc(BigInt(alignment), BigInt(rounded));
-  if (ptr === 0n) throw new FfiError(`Cannot allocate ${bytes} bytes of host memory: aligned_alloc returned NULL`);
+  if (ptr === 0n) {
+    throw new FfiError(
+      `Cannot allocate ${bytes} bytes of host memory: aligned_alloc returned NULL; ${describeHostMemory()}`,
+    );
+  }
   return ptr;
 }

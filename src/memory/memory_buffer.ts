@@ -151,7 +151,7 @@ function freeIfUnused(holding: Holding): void {
 function giveBack(holding: Holding): void {
   holding.owner = undefined;
   try {
-    holding.free(holding.ptr, holding.stream, holding.loan);
+    holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan);
     if (holding.stream !== null) holding.retained?.freedOn(holding.stream.device);
   } finally {
     // The memory's device first: its context must not go before the free is over, which the home's can still tell.
@@ -262,7 +262,7 @@ export class MemoryBuffer {
    * @param ptr address of the first byte
    * @param size bytes
    * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null pointer
-   * @throws {TypeError} if the stream is closed or of another Cuda
+   * @throws {TypeError} if the stream is closed or of another Cuda, or the device's Cuda is closed
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
@@ -272,6 +272,9 @@ export class MemoryBuffer {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
     }
     const { owner, device = null, stream } = options;
+    if (device?.isGone) {
+      throw new TypeError(`Cannot make a buffer of memory of device ${device.ordinal}: its Cuda is closed`);
+    }
     const kind = device === null ? "host" : "device";
     const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, forget, undefined, undefined, null);
     if (device !== null && stream !== null) {
@@ -290,9 +293,10 @@ export class MemoryBuffer {
    */
   static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
     const start = ffiPort().addressOf(owner);
-    if (!(byteOffset >= 0 && size >= 0 && byteOffset + size <= owner.byteLength)) {
+    const areIntegers = Number.isInteger(byteOffset) && Number.isInteger(size);
+    if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > owner.byteLength) {
       throw new RangeError(
-        `Cannot make a buffer of ${size} bytes from ${byteOffset} on: there are ${owner.byteLength}`,
+        `Cannot make a buffer of ${size} bytes from ${byteOffset} on: expected integers, of ${owner.byteLength} bytes`,
       );
     }
     const ptr = size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
@@ -305,22 +309,32 @@ export class MemoryBuffer {
    * @throws {TypeError} if the buffer is closed, or its ArrayBuffer was transferred: it has no address to give then
    */
   get ptr(): bigint {
+    return this.#open("use");
+  }
+
+  /** The address, for what a call is about to do with the memory: `copy from`. */
+  #open(doing: string): bigint {
     const { closed, owner, ptr } = this.#holding;
-    if (closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    if (closed) throw this.#closed(doing);
     if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {
       throw new TypeError(
-        `Cannot use ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. Copy the array first`,
+        `Cannot ${doing} ${this.size} bytes of an ArrayBuffer that was transferred: they may be gone. ` +
+          "Copy the array first",
       );
     }
     return ptr;
   }
 
+  #closed(doing: string): TypeError {
+    return new TypeError(`Cannot ${doing} a closed MemoryBuffer of ${this.size} bytes`);
+  }
+
   /**
    * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for what
-   * was taken without an order.
+   * was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
    */
   get stream(): CudaStream | null {
-    return this.#holding.stream ?? this.#borrowedHome;
+    return (this.#holding.stream ?? this.#borrowedHome)?.held ?? null;
   }
 
   /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
@@ -344,9 +358,9 @@ export class MemoryBuffer {
    * @throws {TypeError} if the buffer or the stream is closed
    */
   setHomeStream(stream: CudaStream): void {
-    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    if (this.#holding.closed) throw this.#closed("give a home stream to");
     const { stream: kept } = this.#holding;
-    const before = kept ?? this.#borrowedHome;
+    const before = this.stream;
     if (before === stream) return;
     const device = this.#driven ?? before?.device;
     if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
@@ -374,7 +388,7 @@ export class MemoryBuffer {
    * @throws {TypeError} for device memory, which the host cannot read
    */
   bytes(): Uint8Array<ArrayBuffer> {
-    const { ptr } = this;
+    const ptr = this.#open("read");
     if (!this.isHostAccessible) {
       throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
     }
@@ -403,7 +417,7 @@ export class MemoryBuffer {
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
-    const [to, from] = [this.ptr, source.ptr];
+    const [to, from] = [this.#open("copy into"), source.#open("copy from")];
     if (this.size === 0) return;
     const device = this.#driven ?? source.#driven;
     const { stream } = options;
@@ -446,7 +460,7 @@ export class MemoryBuffer {
     if (this.size % width !== 0) {
       throw new RangeError(`Cannot fill ${this.size} bytes with values of ${width}: expected a multiple`);
     }
-    const { ptr } = this;
+    const ptr = this.#open("fill");
     if (this.size === 0) return;
     if (width > 1 && Number(ptr & 3n) % width !== 0) {
       throw new RangeError(`Cannot fill from address ${ptr} with values of ${width} bytes: expected a multiple`);
@@ -481,7 +495,8 @@ export class MemoryBuffer {
    * @throws {CudaError} if the driver refuses: memory of another library may be of any kind
    */
   exportDescriptor(): BufferDescriptor {
-    const { ptr, size, device } = this;
+    const { size, device } = this;
+    const ptr = this.#open("export");
     if (this.#describe !== undefined) return this.#describe(ptr, size);
     if (this.kind === "device" && device !== null) return describeMemory(device, ptr, size);
     throw new TypeError(`Cannot export ${this.kind} memory to another process: expected device memory`);
@@ -518,7 +533,7 @@ export class MemoryBuffer {
 
   /** Keeps the memory allocated as {@linkcode MemoryBuffer.pin} does, until `release` is called, which must be once. */
   retain(): void {
-    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);
+    if (this.#holding.closed) throw this.#closed("hold");
     this.#holding.pins++;
   }
 

@@ -188,10 +188,12 @@ export class MemoryPool {
   /**
    * `CUmemoryPool`.
    *
-   * @throws {TypeError} if the pool is closed
+   * @throws {TypeError} if the pool is closed, or its Cuda
    */
   get handle(): bigint {
     if (this.#holders.isClosed) throw new TypeError("Cannot use a closed memory pool");
+    const { device } = this;
+    if (device.isGone) throw new TypeError(`Cannot use a pool of device ${device.ordinal}: its Cuda is closed`);
     return this.#handle;
   }
 

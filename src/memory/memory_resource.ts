@@ -28,7 +28,11 @@ export abstract class MemoryResource {
   abstract allocate(bytes: number, options?: AllocateOptions): MemoryBuffer;
 }
 
-/** Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}. */
+/**
+ * Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}.
+ *
+ * @throws {RangeError} if it is no safe integer of at least 0
+ */
 export function checkSize(bytes: number): void {
   if (!Number.isSafeInteger(bytes) || bytes < 0) {
     throw new RangeError(`Cannot allocate ${bytes} bytes: expected a safe integer of at least 0`);

@@ -6,7 +6,8 @@
 import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkStream } from "../cuda/belonging.ts";
-import { checkCuda, checkRelease } from "../cuda/driver.ts";
+import { allOf } from "../cuda/all_of.ts";
+import { checkCuda, checkRelease, isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -133,9 +134,8 @@ export class PoolImports {
         if (piece.buffers === 1) pieces.delete(data);
         closePiece(piece, last);
       } finally {
-        pool.release(last);
+        allOf([() => pool.release(last), () => onRelease?.(last)]);
       }
-      onRelease?.(last);
     };
     return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free, pool });
   }
@@ -155,17 +155,23 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
 /** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
 function closePiece(piece: Imported, home: CudaStream): void {
   piece.buffers--;
-  if (piece.buffers > 0) {
-    piece.closed.push(home.record());
-    return;
-  }
+  if (piece.buffers > 0) return unlessLost(() => piece.closed.push(home.record()));
   for (const event of piece.closed.splice(0)) {
-    home.wait(event);
+    unlessLost(() => home.wait(event));
     event.close();
   }
   const { handle } = home;
   const { driver } = home.device;
   checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+}
+
+/** Orders something; in a lost context there is nothing left to come before. */
+function unlessLost(order: () => void): void {
+  try {
+    order();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
 }
 
 /** A buffer over memory that another process has allocated without a pool. */
@@ -191,8 +197,7 @@ export function importMemory(
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
-        closeMemory(device, base, release);
-        onRelease?.(home ?? device.defaultStream);
+        allOf([() => closeMemory(device, base, release), () => onRelease?.(home ?? device.defaultStream)]);
       });
       if (home !== null) lookAfter(home);
     };
@@ -205,9 +210,11 @@ export function importMemory(
 
 /** Gives back what waits for a stream when the stream has come to it: the owner waits, and need not until we allocate. */
 function lookAfter(stream: CudaStream): void {
-  if (stream.isDone) return reclaim();
-  stream.retain();
-  stream.completed().then(reclaim, reclaim).finally(() => stream.release());
+  unlessLost(() => {
+    if (stream.isDone) return reclaim();
+    const release = stream.keep();
+    stream.completed().then(reclaim, reclaim).finally(release);
+  });
 }
 
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {

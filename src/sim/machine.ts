@@ -24,7 +24,7 @@ import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
 import { refuse } from "./refusal.ts";
-import { Scheduler, type Task } from "./scheduler.ts";
+import { Scheduler, schedules, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./shared_objects.ts";
 
 /** The options with their defaults. */
@@ -106,6 +106,10 @@ export class Machine {
         throw new RangeError(`Cannot simulate ${name}: ${value}: expected an integer of at least 0`);
       }
     }
+    if (!schedules.has(schedule)) {
+      throw new TypeError(`Cannot simulate the schedule ${schedule}: expected ${[...schedules].join(", ")}`);
+    }
+    if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
     this.#patience = schedule === "latest" ? 3 : this.random.below(4);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));

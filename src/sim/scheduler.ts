@@ -14,6 +14,9 @@ import type { Random } from "./random.ts";
  */
 export type Schedule = "random" | "latest" | "round-robin";
 
+/** All of them. */
+export const schedules: ReadonlySet<Schedule> = new Set(["random", "latest", "round-robin"]);
+
 /** A piece of work in the queue. */
 export interface Task {
   /** Rises with every task of a scheduler. */

@@ -2,13 +2,9 @@
  * Which process a worker lives in, so that its end is noticed where UCX does not look: over shared memory UCX looks after
  * a peer only once the peer has answered. Sends to one that is killed before would wait for ever (seen with UCX 1.13.1).
  *
- * Linux's `/proc` is read by libc, which needs no permission but that for FFI.
- *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { cString, readString } from "../ffi/text.ts";
+import { readTextFile } from "../ffi/text_file.ts";
 
 /** Bytes of an identity: the boot's id, the start and the number of the process. */
 export const identityBytes = 16 + 8 + 4;
@@ -25,7 +21,7 @@ interface Stat {
 export function ownIdentity(): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(new ArrayBuffer(identityBytes));
   const stat = readStat("self");
-  const boot = readFile("/proc/sys/kernel/random/boot_id")?.trim().replaceAll("-", "");
+  const boot = readTextFile("/proc/sys/kernel/random/boot_id")?.trim().replaceAll("-", "");
   if (stat === null || boot?.length !== 32) return bytes;
   bytes.set(Uint8Array.fromHex(boot));
   const fields = new DataView(bytes.buffer, 16);
@@ -65,21 +61,9 @@ export class PeerProcess {
 }
 
 function readStat(process: string): Stat | null {
-  const text = readFile(`/proc/${process}/stat`);
+  const text = readTextFile(`/proc/${process}/stat`);
   // The second field is the program's name in brackets, which may hold brackets and spaces itself.
   const [, pid, state, rest] = /^(\d+) \(.*\) (\S) (.*)/s.exec(text ?? "") ?? [];
   const start = rest?.split(" ")[18];
   return state === undefined || start === undefined ? null : { pid: Number(pid), state, start: BigInt(start) };
-}
-
-/** The text of a small file, or null if it cannot be read. */
-function readFile(path: string): string | null {
-  const { fopen, fread, fclose } = libc().stdio;
-  const file = fopen(cString(path), cString("re"));
-  if (file === 0n) return null;
-  using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(4096);
-  const length = fread(address, 1n, BigInt(bytes.length), file);
-  fclose(file);
-  return readString(address, Number(length));
 }

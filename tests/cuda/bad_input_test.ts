@@ -37,6 +37,8 @@ interface Set {
   readonly stream: CudaStream;
   readonly event: CudaEvent;
   readonly memory: DeviceMemoryResource;
+  /** The device's own. */
+  readonly current: MemoryPool;
   readonly pool: MemoryPool;
   readonly buffer: MemoryBuffer;
   readonly managed: MemoryBuffer;
@@ -59,7 +61,22 @@ function setOf(cuda: Cuda, device: CudaDevice): Set {
   const event = device.createEvent({ timing: true });
   stream.record(event);
   stream.synchronize();
-  return { cuda, device, stream, event, memory, pool: memory.pool, buffer, managed, program, kernel, graph, exec };
+  const { pool: current } = device.memory;
+  return {
+    cuda,
+    device,
+    stream,
+    event,
+    memory,
+    current,
+    pool: memory.pool,
+    buffer,
+    managed,
+    program,
+    kernel,
+    graph,
+    exec,
+  };
 }
 
 function close(set: Set): void {
@@ -76,6 +93,8 @@ interface Scene {
   readonly foreign: Set;
   /** All closed. */
   readonly closed: Set;
+  /** A stream that is closed, and there, because this buffer has it as its home. */
+  readonly left: { readonly stream: CudaStream; readonly buffer: MemoryBuffer };
   readonly host: MemoryBuffer;
   readonly pinned: MemoryBuffer;
 }
@@ -182,13 +201,13 @@ const rows: readonly Row[] = [
     "copy from a closed buffer",
     ({ own, closed }) => own.buffer.copyFrom(closed.buffer, { stream: own.stream }),
     TypeError,
-    /closed MemoryBuffer/,
+    /Cannot copy from a closed MemoryBuffer/,
   ],
   [
     "copy to a closed buffer",
     ({ own, closed }) => own.buffer.copyTo(closed.buffer, { stream: own.stream }),
     TypeError,
-    /closed MemoryBuffer/,
+    /Cannot copy into a closed MemoryBuffer/,
   ],
   [
     "copy on a closed stream",
@@ -200,7 +219,7 @@ const rows: readonly Row[] = [
     "fill a closed buffer",
     ({ own, closed }) => closed.buffer.fill(1, { stream: own.stream }),
     TypeError,
-    /closed MemoryBuffer/,
+    /Cannot fill a closed MemoryBuffer/,
   ],
   [
     "fill on a closed stream",
@@ -208,6 +227,104 @@ const rows: readonly Row[] = [
     TypeError,
     /closed CudaStream/,
   ],
+  [
+    "record on a stream that is left",
+    ({ left }) => left.stream.record(),
+    TypeError,
+    /Cannot record an event in a closed/,
+  ],
+  [
+    "record a given event on a stream that is left",
+    ({ own, left }) => left.stream.record(own.event),
+    TypeError,
+    /Cannot record an event in a closed CudaStream/,
+  ],
+  [
+    "wait on a stream that is left",
+    ({ own, left }) => left.stream.wait(own.event),
+    TypeError,
+    /Cannot wait for anything in a closed CudaStream/,
+  ],
+  [
+    "wait for a stream that is left",
+    ({ own, left }) => own.stream.wait(left.stream),
+    TypeError,
+    /Cannot wait for a closed CudaStream/,
+  ],
+  ["the handle of a stream that is left", ({ left }) => left.stream.handle, TypeError, /closed CudaStream/],
+  [
+    "synchronize a stream that is left",
+    ({ left }) => left.stream.synchronize(),
+    TypeError,
+    /Cannot synchronize a closed/,
+  ],
+  ["wait for all of a stream that is left", ({ left }) => left.stream.waitUntilReady(), TypeError, /closed CudaStream/],
+  ["ask a stream that is left", ({ left }) => left.stream.isDone, TypeError, /Cannot ask a closed CudaStream/],
+  [
+    "copy on a stream that is left",
+    ({ left, pinned }) => left.buffer.copyFrom(pinned, { stream: left.stream }),
+    TypeError,
+    /Cannot copy on a stream: expected an open one, got a closed CudaStream/,
+  ],
+  [
+    "fill on a stream that is left",
+    ({ left }) => left.buffer.fill(1, { stream: left.stream }),
+    TypeError,
+    /Cannot fill on a stream: expected an open one, got a closed CudaStream/,
+  ],
+  [
+    "allocate on a stream that is left",
+    ({ own, left }) => own.memory.allocate(8, { stream: left.stream }),
+    TypeError,
+    /Cannot allocate on a stream: expected an open one, got a closed CudaStream/,
+  ],
+  ["a home that is left", ({ own, left }) => own.buffer.setHomeStream(left.stream), TypeError, /closed CudaStream/],
+  [
+    "launch on a stream that is left",
+    ({ own, left }) => own.kernel.launch(left.stream, 1, 1, args),
+    TypeError,
+    /closed CudaStream/,
+  ],
+  [
+    "copy on what is no stream",
+    ({ own, pinned }) => own.buffer.copyFrom(pinned, { stream: {} as CudaStream }),
+    TypeError,
+    /Cannot copy on a stream: expected a CudaStream, got object/,
+  ],
+  [
+    "allocate on null",
+    ({ own }) => new PinnedMemoryResource(own.device).allocate(8, { stream: null as unknown as CudaStream }),
+    TypeError,
+    /Cannot allocate on a stream: expected a CudaStream, got null/,
+  ],
+  [
+    "a buffer of memory of a closed Cuda",
+    ({ closed }) => MemoryBuffer.fromPointer(64n, 8, { device: closed.device }),
+    TypeError,
+    /its Cuda is closed/,
+  ],
+  [
+    "use of the current pool of a closed Cuda",
+    ({ closed }) => closed.current.use,
+    TypeError,
+    /pool of device 0: its Cuda is closed/,
+  ],
+  ["trim the current pool of a closed Cuda", ({ closed }) => closed.current.trim(), TypeError, /its Cuda is closed/],
+  ["attributes of a pointer below 0", ({ own }) => own.cuda.pointerAttributes(-1n), RangeError, /expected 64 bits/],
+  ["attributes beyond memory", ({ own }) => own.cuda.pointerAttributes(1n << 64n), RangeError, /expected 64 bits/],
+  [
+    "a schedule that there is not",
+    () => Cuda.simulate({ schedule: "foo" as "random" }),
+    TypeError,
+    /latest, round-robin/,
+  ],
+  ["a seed that is none", () => Cuda.simulate({ seed: Number.NaN }), RangeError, /seed NaN: expected an integer/],
+  ...[[0, 1.5], [0.5, 1], [-1, 2], [0, 9], [1, 8], [Number.NaN, 1]].map(([at = 0, bytes = 0]): Row => [
+    `a part of an ArrayBuffer: ${bytes} from ${at}`,
+    () => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), at, bytes),
+    RangeError,
+    /expected integers, of 8 bytes/,
+  ]),
   ["bytes of a closed buffer", ({ closed }) => closed.managed.bytes(), TypeError, /closed MemoryBuffer/],
   ["pin a closed buffer", ({ closed }) => closed.buffer.pin(), TypeError, /closed MemoryBuffer/],
   [
@@ -626,6 +743,9 @@ function sceneOf(): { scene: Scene; calls: () => number; done: () => void } {
   const closed = setOf(gone, gone.device(0));
   close(closed);
   gone.close();
+  const stream = cuda.device(0).createStream();
+  const left = { stream, buffer: own.memory.allocate(64, { stream }) };
+  stream.close();
   const host = new HostMemoryResource().allocate(63);
   const pinned = new PinnedMemoryResource(cuda.device(0)).allocate(64);
   const names = Object.values<SymbolTable[string]>(symbols).flatMap((group) => Object.keys(group));
@@ -634,10 +754,10 @@ function sceneOf(): { scene: Scene; calls: () => number; done: () => void } {
     drivers.reduce((sum, one) => sum + names.reduce((all, name) => all + (one?.calls(name) ?? 0), 0), 0);
   const done = () => {
     for (const one of [own, next, foreign]) close(one);
-    for (const one of [host, pinned]) one.close();
+    for (const one of [host, pinned, left.buffer]) one.close();
     for (const one of [cuda, other]) one.close();
   };
-  return { scene: { own, next, foreign, closed, host, pinned }, calls, done };
+  return { scene: { own, next, foreign, closed, left, host, pinned }, calls, done };
 }
 
 test("every bad input is a typed error that says what was expected, before the driver is asked", () => {

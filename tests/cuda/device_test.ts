@@ -97,7 +97,7 @@ test("a device of a closed Cuda makes nothing new, and what somebody still holds
   release();
   const { contexts, streams, events } = simulated.live;
   assertEquals({ contexts, streams, events }, { contexts: 0, streams: 0, events: 0 });
-  assertThrows(() => cuda.pointerAttributes(64n), TypeError, "Cannot use a closed Cuda");
+  assertThrows(() => cuda.pointerAttributes(64n), TypeError, "a closed Cuda");
   for (const one of [device, other]) assertThrows(() => one.context, TypeError, "its Cuda is closed");
   assertEquals(simulated.calls("cuDevicePrimaryCtxRetain"), 2);
 });

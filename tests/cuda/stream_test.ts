@@ -114,13 +114,15 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
   const [theirStream, theirEvent] = [foreign.stream, foreign.device.createEvent()];
   for (const one of [stream, device.defaultStream]) {
     const refused: [message: string, attempt: () => void][] = [
-      ["Cannot use a closed CudaStream", () => gone.record()],
-      ["Cannot use a closed CudaStream", () => gone.record(event)],
-      ["Cannot use a closed CudaStream", () => gone.wait(event)],
-      ["Cannot use a closed CudaStream", () => gone.wait(one)],
-      ["Cannot use a closed CudaStream", () => one.wait(gone)],
-      ["Cannot use a closed CudaEvent", () => one.record(past)],
-      ["Cannot use a closed CudaEvent", () => one.wait(past)],
+      ["Cannot record an event in a closed CudaStream", () => gone.record()],
+      ["Cannot record an event in a closed CudaStream", () => gone.record(event)],
+      ["Cannot wait for anything in a closed CudaStream", () => gone.wait(event)],
+      ["Cannot wait for anything in a closed CudaStream", () => gone.wait(one)],
+      ["Cannot wait for a closed CudaStream", () => one.wait(gone)],
+      ["Cannot record a closed CudaEvent", () => one.record(past)],
+      ["Cannot record a closed CudaEvent", () => cuda.device(1).defaultStream.record(past)],
+      ["Cannot wait for a closed CudaEvent", () => one.wait(past)],
+      ["Cannot wait for a closed CudaEvent", () => cuda.device(1).defaultStream.wait(past)],
       ["Cannot record an event of device 1: expected one of device 0", () => one.record(there)],
       ["Cannot record an event of another Cuda", () => one.record(theirEvent)],
       ["Cannot wait for an event of another Cuda", () => one.wait(theirEvent)],
@@ -259,15 +261,26 @@ test("streams and events are destroyed once: our own when nobody holds them, tho
   event.close();
   event.close();
   assertEquals(simulated.calls("cuEventDestroy_v2"), 1);
+  const { handle } = stream;
+  assert(stream.held === stream);
   stream.retain();
   stream.close();
   stream.close();
-  assertThrows(() => stream.retain(), TypeError, "Cannot use a closed CudaStream");
-  assertEquals([simulated.live.streams, stream.handle !== 0n], [2, true]);
-  stream.release();
-  assertEquals(simulated.live.streams, 1);
+  assertThrows(() => stream.retain(), TypeError, "Cannot hold a closed CudaStream");
   assertThrows(() => stream.handle, TypeError, "Cannot use a closed CudaStream");
-  assertThrows(() => other.wait(stream), TypeError, "Cannot use a closed CudaStream");
+  const { held } = stream;
+  assert(held !== stream && held === stream.held && held === held.held);
+  held.close(); // it is not the caller's to close
+  assertEquals([simulated.live.streams, held.handle, held.isClosed, stream.isClosed], [2, handle, false, true]);
+  const end = held.record();
+  other.wait(end);
+  end.close();
+  assertThrows(() => other.wait(stream), TypeError, "Cannot wait for a closed CudaStream");
+  stream.release();
+  assertEquals([simulated.live.streams, held.isClosed], [1, true]);
+  for (const gone of [stream, held, stream.held]) {
+    assertThrows(() => gone.handle, TypeError, "Cannot use a closed CudaStream");
+  }
   const borrowed = CudaStream.fromHandle(device, other.handle, "its owner");
   assertEquals(borrowed.owner, "its owner");
   borrowed.close();

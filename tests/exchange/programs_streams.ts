@@ -41,9 +41,9 @@ export class Streams {
     return known;
   }
 
-  /** A lane's handle. */
+  /** A lane's handle, which the driver knows as long as somebody holds the stream. */
   handle(lane: number): bigint {
-    return this.stream(lane).handle;
+    return this.stream(lane).held.handle;
   }
 
   #make(lane: number): CudaStream {

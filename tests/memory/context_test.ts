@@ -1,7 +1,7 @@
 /** The context in which memory is freed outlives it, whoever has allocated it and on whichever stream it is freed. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
+import { Cuda, type CudaStream, MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 
 test("memory of a resource of one's own keeps its device's context, also with its home on another device", () => {
@@ -15,9 +15,9 @@ test("memory of a resource of one's own keeps its device's context, also with it
   const out = arena.out("ptr");
   device.within(() => device.driver.pool.cuMemAllocFromPoolAsync(out.$address, 64n, pool.handle, home.handle));
   const released: number[] = [];
-  const free = (ptr: bigint) => {
+  const free = (ptr: bigint, stream: CudaStream | null) => {
     released.push(simulated?.calls("cuDevicePrimaryCtxRelease_v2") ?? NaN);
-    device.driver.pool.cuMemFreeAsync(ptr, home.handle);
+    device.driver.pool.cuMemFreeAsync(ptr, stream?.handle ?? 0n);
   };
   const buffer = MemoryBuffer.fromAllocation({ ptr: out.value, size: 64, device, stream: home, free });
   home.close();

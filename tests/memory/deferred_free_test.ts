@@ -204,6 +204,6 @@ test("a mistake in asking is not taken for a context that has failed", () => {
   const { cuda, flagsAt } = setUp();
   const stream = cuda.device(0).createStream();
   stream.close();
-  assertThrows(() => freeAfter(stream, () => {}), TypeError, "Cannot use a closed CudaStream");
+  assertThrows(() => freeAfter(stream, () => {}), TypeError, "Cannot synchronize a closed CudaStream");
   assert(flagsAt !== 0n && CudaError.name === "CudaError");
 });

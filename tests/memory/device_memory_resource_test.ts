@@ -74,7 +74,11 @@ test("sizes that cannot be, closed pools and closed streams are refused before a
     for (const size of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
       assertThrows(() => resource.allocate(size), RangeError, `Cannot allocate ${size} bytes`);
     }
-    assertThrows(() => resource.allocate(64, { stream }), TypeError, "Cannot use a closed CudaStream");
+    assertThrows(
+      () => resource.allocate(64, { stream }),
+      TypeError,
+      "Cannot allocate on a stream: expected an open one, got a closed CudaStream",
+    );
   }
   const [own] = resources;
   assert(own instanceof DeviceMemoryResource);

@@ -1,5 +1,5 @@
 /** Pinned, managed and synchronous memory: where hints go, and who can use what. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import {
@@ -88,6 +88,9 @@ test("what cannot be had is an error, and keeps no device", () => {
       `${call} failed with CUDA_ERROR_OUT_OF_MEMORY (2): 64`,
     );
   }
+  simulated?.failNth("cuMemHostAlloc", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  const pinned = assertThrows(() => new PinnedMemoryResource(device).allocate(64), CudaError);
+  assertMatch(pinned.message, /: 64 bytes of pinned memory were asked for; the host uses \d+ and has \d+ of \d+ free/);
   const used = new SynchronousMemoryResource(device).allocate(2 ** 22);
   const { free, total } = device.memoryInfo();
   assertThrows(

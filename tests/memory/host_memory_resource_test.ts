@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import { totalmem } from "node:os";
 import { test } from "node:test";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
@@ -56,7 +57,10 @@ test("a size or an alignment that cannot be is refused", () => {
 });
 
 test("a size that no machine has is an error and no crash", () => {
-  assertThrows(() => new HostMemoryResource().allocate(2 ** 52), FfiError, `Cannot allocate ${2 ** 52} bytes`);
+  const error = assertThrows(() => new HostMemoryResource().allocate(2 ** 52), FfiError, `Cannot allocate ${2 ** 52}`);
+  const [, used, free, total] = /the host uses (\d+) and has (\d+) of (\d+) free$/.exec(error.message) ?? [];
+  assertEquals(Number(used) + Number(free), Number(total));
+  assert(Math.abs(Number(total) - totalmem()) < 2 ** 20, `${total} bytes in all, and the runtime says ${totalmem()}`);
 });
 
 test("memory that was given back is used again", () => {

@@ -91,7 +91,7 @@ function assertUse({ buffer, closed, expected, size }: Modelled): void {
     () => buffer.copyFrom(other),
     () => buffer.copyTo(other),
   ];
-  for (const one of use) assertThrows(one, TypeError, `Cannot use a closed MemoryBuffer of ${size} bytes`);
+  for (const one of use) assertThrows(one, TypeError, ` a closed MemoryBuffer of ${size} bytes`);
 }
 
 /** What must be true at any time. */
@@ -253,7 +253,7 @@ test("an address or a size that cannot be is refused", () => {
   for (
     const [offset, size] of [[0, 9], [8, 1], [-1, 4], [4, -1], [NaN, 1], [0, NaN], [Infinity, 0], [2 ** 53, 1]] as const
   ) {
-    assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "there are 8");
+    assertThrows(() => MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), offset, size), RangeError, "of 8 bytes");
   }
   assertEquals(MemoryBuffer.fromArrayBuffer(new ArrayBuffer(8), 8, 0).ptr, 0n);
 });

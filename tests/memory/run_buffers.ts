@@ -253,7 +253,7 @@ class Run {
   #closeBuffers(): void {
     for (const [id, buffer] of this.#buffers) {
       const stream = buffer.stream;
-      this.#expect(id, buffer, stream === null ? null : this.#streams.indexOf(stream));
+      this.#expect(id, buffer, stream === null ? null : this.#laneOf(stream));
       buffer.close();
     }
     this.#buffers.clear();
@@ -273,13 +273,17 @@ class Run {
     else this.#quietly(() => buffer.close());
   }
 
+  #laneOf(home: CudaStream): number {
+    return this.#streams.findIndex(({ held }) => held === home);
+  }
+
   /** Notes which free must come, and lets the home stream say when it has passed all that was enqueued so far. */
   #expect(id: number, buffer: MemoryBuffer, lane: number | null, isHome = true): void {
     const resource = this.#made[id]?.resource;
     if (resource === undefined || resource === "host") return; // freed by libc
     const mark = this.#marksUsed++;
     this.#due.set(buffer.ptr, { lane, isPooled: ["current", "own", "custom"].includes(resource), mark });
-    const home = isHome ? lane : buffer.stream === null ? null : this.#streams.indexOf(buffer.stream);
+    const home = isHome ? lane : buffer.stream === null ? null : this.#laneOf(buffer.stream);
     if (home === null) {
       this.#marks[mark] = 1;
       return;

@@ -20,6 +20,7 @@ import {
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { fileWith, openFiles } from "../ffi/files.ts";
+import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 
 const size = 200_000; // more than one page of the simulator's, and no multiple of any
@@ -313,6 +314,45 @@ test("memory is not imported to a stream of another Cuda, and closing it in a lo
     there.device(0).synchronize();
     drainFrees();
   }
+});
+
+test("imported memory that is closed in a lost context, in whatever order, tells its owner and leaves nothing", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  let isLost = false;
+  const failing = <T extends unknown[]>(call: (...args: T) => number) => (...args: T) =>
+    isLost ? CUresult.CUDA_ERROR_ILLEGAL_ADDRESS : call(...args);
+  intercept(there.driver, "event", ({ cuEventRecord, cuEventQuery }) => ({
+    cuEventRecord: failing(cuEventRecord),
+    cuEventQuery: failing(cuEventQuery),
+  }));
+  intercept(there.driver, "stream", ({ cuStreamWaitEvent, cuStreamQuery, cuStreamSynchronize }) => ({
+    cuStreamWaitEvent: failing(cuStreamWaitEvent),
+    cuStreamQuery: failing(cuStreamQuery),
+    cuStreamSynchronize: failing(cuStreamSynchronize),
+  }));
+  for (
+    const [owner, reader] of [
+      [pool, imported],
+      [new SynchronousMemoryResource(here.device(0)), new SynchronousMemoryResource(there.device(0))],
+    ] as const
+  ) {
+    using lent = owner.allocate(64);
+    const descriptor = sent(lent.exportDescriptor());
+    const device = there.device(0);
+    const [one, other] = [device.createStream(), device.createStream()];
+    let told = 0;
+    const onRelease = () => void told++;
+    const buffers = [one, other, one].map((stream) => reader.importBuffer(descriptor, { stream, onRelease }));
+    isLost = true;
+    for (const buffer of buffers) buffer.close();
+    drainFrees();
+    isLost = false;
+    assertEquals([told, live(there).allocations], [3, 0]);
+    for (const stream of [one, other]) stream.close();
+  }
+  imported.close();
 });
 
 test("memory of no bytes is shared like any other", () => {

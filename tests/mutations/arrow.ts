@@ -93,7 +93,7 @@ export const arrowMutations: readonly Mutation[] = [
   ], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
-      "  for (const one of shared.streams) orderGiveBack(one);\n",
+      "  for (const one of shared.streams) orderGiveBack(one.held);\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],

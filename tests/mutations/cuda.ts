@@ -110,7 +110,7 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "Closing what is gone is an error.",
     ],
-    ["    if (device.isGone) throw", "    if (false) throw", "The driver is asked for an event that is gone."],
+    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
   ]),
   ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts", programs], [
     [
@@ -182,7 +182,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/cuda/cuda.ts", ["tests/cuda/device_test.ts"], [
     [
-      '    if (this.#closed) throw new TypeError("Cannot use a closed Cuda");\n',
+      '    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");\n',
       "",
       "A closed Cuda answers about addresses by memory that it has freed.",
     ],
@@ -211,7 +211,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
 
     [
-      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there()));\n',
+      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));\n',
       "",
       "The host does not wait.",
     ],
@@ -240,31 +240,43 @@ export const cudaMutations: readonly Mutation[] = [
     ["device.within(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
 
     [
-      '    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");\n    return this.#handle;',
-      "    return this.#handle;",
+      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
+      "",
       "A destroyed handle is given to the driver.",
     ],
+    ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
+    ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
+    ['    this.#open("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
+    ['T {\n    this.#open("wait for");\n', "T {\n", "A closed stream is recorded in when it is waited for."],
     [
-      '    if (this.#isGone) throw new TypeError("Cannot use a closed CudaStream");\n    return this.#argument;',
-      "    return this.#argument;",
-      "A destroyed handle is given to the driver that records or waits.",
+      "    this.#isShut = true;\n    this.#holders",
+      "    this.#holders",
+      "A stream is used after its user has closed it.",
     ],
-    ["      this.#isGone = true;\n", "", "A destroyed handle is given to the driver."],
     [
-      "this.#checkOpen(given, checkSameDevice,",
-      "this.#checkOpen(given, checkSameCuda,",
+      "      if (this.#heir !== null) this.#heir.#isShut = true;\n",
+      "",
+      "A destroyed handle is given to the driver by what a buffer had for its home.",
+    ],
+    ["return this.#isShut ? this.#inherited() : this;", "return this;", "A buffer loses its home when that is closed."],
+    [
+      "    if (this.#isShut || this.#isHeir) return;\n",
+      "    if (this.#isShut) return;\n",
+      "Who closes the home of a buffer takes it from all others.",
+    ],
+    [
+      'checkSameDevice(given, this.device, "Cannot record an event");',
+      'checkSameCuda(given, this.device, "Cannot record an event");',
       "An event of another device is recorded, as far as the driver is concerned.",
     ],
+    ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
+    ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
     [
-      '      if (given.device !== this.device) this.#checkOpen(given, checkSameDevice, "Cannot record an event");\n',
-      "",
-      "An event of another Cuda is recorded.",
+      '        given.argumentTo("record"); // what',
+      "        // what",
+      "Of a closed event it is said only that it is of another device.",
     ],
-    [
-      '    if (other.device !== this.device) this.#checkOpen(other, checkSameCuda, "Cannot wait for an event");\n',
-      "",
-      "An event of another Cuda is waited for.",
-    ],
+    ['      other.argumentTo("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
     [
       'checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);',
       'checkCuda(driver, "cuEventRecord", device.within(again));',
@@ -282,8 +294,8 @@ export const cudaMutations: readonly Mutation[] = [
       "A driver that wants a current context refuses every call.",
     ],
     [
-      "other.handle === this.handle && other.device === this.device",
-      "other.handle === this.handle",
+      "=== this.#handle && other.device === this.device",
+      "=== this.#handle",
       "The default streams of two devices are taken for one.",
     ],
     [
@@ -292,13 +304,13 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream does not wait for another.",
     ],
     [
-      "this.#isDefault ? contextWanted : streams.cuStreamWaitEvent(this.argument, event.argument, 0);",
-      "0;",
+      '      : streams.cuStreamWaitEvent(this.#argument, event.argumentTo("wait for"), 0);',
+      "      : 0;",
       "A stream does not wait for an event.",
     ],
     [
-      "this.#isDefault ? contextWanted : streams.cuStreamWaitEvent",
-      "streams.cuStreamWaitEvent",
+      "    const code = this.#isDefault\n      ? contextWanted\n      : streams",
+      "    const code = streams",
       "What a default stream waits for, that of another device does.",
     ],
     [
@@ -307,7 +319,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A default stream cannot wait.",
     ],
     [
-      "this.#isDefault ? contextWanted : events.cuEventRecord(event.argument, this.argument);",
+      'this.#isDefault ? contextWanted : events.cuEventRecord(event.argumentTo("record"), this.#argument);',
       "0;",
       "An event marks nothing.",
     ],
@@ -357,8 +369,8 @@ export const cudaMutations: readonly Mutation[] = [
       "Work that is not done looks done.",
     ],
     [
-      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed CudaStream");\n',
-      "",
+      '    this.#open("hold");\n    if (!this.#isOwned)',
+      "    if (!this.#isOwned)",
       "A closed stream becomes the home of a buffer.",
     ],
     [
@@ -372,7 +384,7 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
 
-    ["?.leaving();\n    this.#holders.close();\n", "?.leaving();\n", "Streams pile up."],
+    ["    this.#isShut = true;\n    this.#holders.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
   ...inFile("src/cuda/program.ts", ["tests/sim/kernels_test.ts", "tests/cuda/kernel_test.ts", behaviours], [
     ["    this.#holders.close();\n", "", "Code piles up."],

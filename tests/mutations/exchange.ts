@@ -357,7 +357,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    this.#unpin = undefined;\n", "", "A loan is ended again and again."],
     [
-      "      if (home !== null) orderBack(stream, home);\n",
+      "      if (home !== null) orderBack(stream.held, home);\n",
       "",
       "The owner writes, or frees, what the borrower still reads.",
     ],

@@ -265,7 +265,7 @@ export const memoryMutations: readonly Mutation[] = [
       "The end of an export frees a buffer that is open.",
     ],
     ["  holding.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
-    ["    holding.free(holding.ptr, holding.stream, holding.loan);\n", "", "Memory is never freed."],
+    ["    holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan);\n", "", "Memory is never freed."],
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
 
     ["    forgotten.watch(this, holding);\n", "", "A buffer that is only dropped is never freed."],
@@ -282,13 +282,13 @@ export const memoryMutations: readonly Mutation[] = [
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
     ["ptr + BigInt(size) > memoryEnd", "false", "Bytes beyond the end of memory are believed."],
     [
-      "    if (closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
+      "    if (closed) throw this.#closed(doing);\n",
       "",
       "The address of freed memory is given out.",
     ],
     [
-      "  setHomeStream(stream: CudaStream): void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
-      "  setHomeStream(stream: CudaStream): void {\n",
+      '    if (this.#holding.closed) throw this.#closed("give a home stream to");\n',
+      "",
       "A freed buffer holds a stream for ever.",
     ],
     [
@@ -324,8 +324,8 @@ export const memoryMutations: readonly Mutation[] = [
     ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
     ["    if (source.size !== this.size) {\n", "    if (false) {\n", "A copy runs beyond the end of a buffer."],
     [
-      "    const [to, from] = [this.ptr, source.ptr];\n    if (this.size === 0) return;\n",
-      "    const [to, from] = [this.ptr, source.ptr];\n",
+      "    if (this.size === 0) return;\n    const device = this.#driven ?? source.#driven;\n",
+      "    const device = this.#driven ?? source.#driven;\n",
       "A copy of nothing is an error of the driver.",
     ],
     [
@@ -340,8 +340,8 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    if (this.size % width !== 0) {\n", "    if (false) {\n", "The last bytes are not filled."],
     [
-      "    const { ptr } = this;\n    if (this.size === 0) return;\n    if (width",
-      "    const { ptr } = this;\n    if (width",
+      "    if (this.size === 0) return;\n    if (width",
+      "    if (width",
       "A fill of nothing is an error of the driver.",
     ],
     [
@@ -356,11 +356,22 @@ export const memoryMutations: readonly Mutation[] = [
       "A fill without a stream is a misleading error.",
     ],
     [
-      "  retain(): void {\n    if (this.#holding.closed) throw new TypeError(`Cannot use a closed MemoryBuffer of ${this.size} bytes`);\n",
-      "  retain(): void {\n",
+      '    if (this.#holding.closed) throw this.#closed("hold");\n',
+      "",
       "Freed memory is exported.",
     ],
-    ["byteOffset + size <= owner.byteLength", "true", "Memory behind an ArrayBuffer is read."],
+    ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
+    ["!areIntegers || ", "", "Half a byte of an ArrayBuffer is believed in."],
+    [
+      "holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan)",
+      "holding.free(holding.ptr, holding.stream, holding.loan)",
+      "What is freed on a stream that was closed before is not freed.",
+    ],
+    [
+      "(this.#holding.stream ?? this.#borrowedHome)?.held ?? null",
+      "this.#holding.stream ?? this.#borrowedHome",
+      "A buffer cannot be used once its home was closed.",
+    ],
     [
       "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
       "    if (false) {\n",

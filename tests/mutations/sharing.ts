@@ -16,8 +16,12 @@ export const sharingMutations: readonly Mutation[] = [
     ["    piece.buffers++;\n", "", "A piece that two buffers share is unmapped with the first."],
     ["        if (piece.buffers === 1) pieces.delete(data);\n", "", "A piece that was unmapped is given out again."],
     ["  piece.buffers--;\n", "", "A piece is never unmapped."],
-    ["    piece.closed.push(home.record());\n", "", "A piece is unmapped while another stream still uses it."],
-    ["    home.wait(event);\n", "", "A piece is unmapped while another stream still uses it."],
+    [
+      "  if (piece.buffers > 0) return unlessLost(() => piece.closed.push(home.record()));\n",
+      "  if (piece.buffers > 0) return;\n",
+      "A piece is unmapped while another stream still uses it.",
+    ],
+    ["    unlessLost(() => home.wait(event));\n", "", "A piece is unmapped while another stream still uses it."],
     ["    event.close();\n", "", "Events pile up."],
     [
       '  checkStream(stream, device, "Cannot import memory to a stream");\n',
@@ -34,15 +38,20 @@ export const sharingMutations: readonly Mutation[] = [
       'checkCuda(driver, "cuIpcCloseMemHandle"',
       "Closing hides what has lost the context.",
     ],
-    ["        pool.release(last);\n", "", "An imported pool is never given back."],
+    ["() => pool.release(last), ", "", "An imported pool is never given back."],
+    [
+      "    if (!isSticky(error)) throw error;\n",
+      "    throw error;\n",
+      "Closing hides what has lost the context, and leaks.",
+    ],
     ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
     [
-      "      onRelease?.(last);\n    };\n    return importedBuffer({ ptr: piece.ptr",
-      "    };\n    return importedBuffer({ ptr: piece.ptr",
+      ", () => onRelease?.(last)]",
+      "]",
       "The owner is never told, and keeps its memory for ever.",
     ],
 
-    ["        closeMemory(device, base, release);\n", "", "Memory of another process is never closed."],
+    ["() => closeMemory(device, base, release), ", "", "Memory of another process is never closed."],
     [
       "      freeAfter(home, () => {\n",
       "      freeAfter(null, () => {\n",

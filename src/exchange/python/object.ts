@@ -205,8 +205,7 @@ function orderOf(args: readonly unknown[], options: ImportOptions): ImportOption
   if (options.stream !== undefined) return options;
   const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
   if (!(view instanceof StridedMemoryView) || view.device === null) return options;
-  // A closed stream lives as long as buffers have it as their home, and takes no new ones.
-  return view.stream === null || view.stream.isClosed ? { device: view.device } : { stream: view.stream };
+  return view.stream === null ? { device: view.device } : { stream: view.stream };
 }
 
 function rawCall({ python, object }: Handle, args: readonly unknown[]): bigint {
