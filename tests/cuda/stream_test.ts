@@ -107,6 +107,9 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
   }));
   const gone = device.createStream();
   gone.close();
+  const left = device.createStream({ nonBlocking: false });
+  left.retain(); // as a buffer does
+  left.close();
   const past = device.createEvent();
   past.close();
   const there = cuda.device(1).createEvent();
@@ -119,10 +122,12 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
       ["Cannot wait for anything in a closed CudaStream", () => gone.wait(event)],
       ["Cannot wait for anything in a closed CudaStream", () => gone.wait(one)],
       ["Cannot wait for a closed CudaStream", () => one.wait(gone)],
+      ["Cannot wait for a closed CudaStream", () => left.waitUntilReady()],
+      ["Cannot copy on a closed CudaStream", () => left.tellOrder(8)],
       ["Cannot record a closed CudaEvent", () => one.record(past)],
       ["Cannot record a closed CudaEvent", () => cuda.device(1).defaultStream.record(past)],
       ["Cannot wait for a closed CudaEvent", () => one.wait(past)],
-      ["Cannot wait for a closed CudaEvent", () => cuda.device(1).defaultStream.wait(past)],
+      ["Cannot wait for a closed CudaEvent", () => foreign.stream.wait(past)],
       ["Cannot record an event of device 1: expected one of device 0", () => one.record(there)],
       ["Cannot record an event of another Cuda", () => one.record(theirEvent)],
       ["Cannot wait for an event of another Cuda", () => one.wait(theirEvent)],
