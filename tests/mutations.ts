@@ -19,6 +19,7 @@ import type { Mutation } from "./mutations/mutation.ts";
 import { pythonMutations } from "./mutations/python.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
+import { ucxMutations } from "./mutations/ucx.ts";
 
 /** All of them, room by room. */
 export const mutations: readonly Mutation[] = [
@@ -34,4 +35,5 @@ export const mutations: readonly Mutation[] = [
   ...pythonMutations,
   ...layoutMutations,
   ...checkerMutations,
+  ...ucxMutations,
 ];

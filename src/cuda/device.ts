@@ -9,6 +9,7 @@ import {
   CU_STREAM,
   CU_STREAM_LEGACY,
   CU_STREAM_PER_THREAD,
+  CUresult,
 } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
@@ -20,6 +21,7 @@ import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
 import { CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
 import { type CompileOptions, Program } from "./program.ts";
+import { checkReached } from "./reach.ts";
 import { readHandle, type SharedHandle } from "./shared_handle.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -377,7 +379,8 @@ export class CudaDevice {
     if (direction === "HtoD") stream.tellOrder(bytes);
     const { copy } = this.driver;
     const call = copyCalls[direction];
-    this.within(() => this.#check(call, copy[call](destination, source, BigInt(bytes), stream.handle)));
+    const code = this.within(() => copy[call](destination, source, BigInt(bytes), stream.handle));
+    if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination, source]);
   }
 
   /**
@@ -404,7 +407,8 @@ export class CudaDevice {
   fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
     const { fill } = this.driver;
     const call = fillCalls[width];
-    this.#check(call, stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle)));
+    const code = stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle));
+    if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination]);
   }
 
   /** Bytes of device memory that are free, and all of them. */

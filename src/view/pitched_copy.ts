@@ -6,6 +6,7 @@
 import { CU_MEMORYTYPE, CUDA_MEMCPY3D_PEER } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda } from "../cuda/driver.ts";
+import { checkReached } from "../cuda/reach.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import type { Pitched } from "./copy_plan.ts";
@@ -48,7 +49,7 @@ export function copyPitched(
   const { copyPitched: calls } = driver;
   if (peers === null) {
     const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
-    return checkCuda(driver, "cuMemcpy3DAsync_v2", device.within(enqueue));
+    return checkReached(stream, "cuMemcpy3DAsync_v2", device.within(enqueue), [source.at, destination.at]);
   }
   struct.srcContext = peers.from.context;
   struct.dstContext = peers.to.context;

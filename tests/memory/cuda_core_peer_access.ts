@@ -13,6 +13,8 @@ import {
   HostMemoryResource,
   MemoryBuffer,
   PeerAccessSet,
+  slice,
+  StridedMemoryView,
 } from "../../mod.ts";
 import type { Behaviour } from "../gpu/root.ts";
 import { intercept } from "../support/intercept.ts";
@@ -70,6 +72,52 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
       assertEquals(reach(cuda, resource), true);
       resource.peerAccessibleBy = [];
       assertEquals(reach(cuda, resource), "CUDA_ERROR_INVALID_VALUE");
+    },
+  },
+  {
+    name: "what a stream's device cannot reach is named, with both ways out, and nothing is done",
+    devices: 2,
+    run(root) {
+      using cuda = root.open();
+      const [near, far] = [cuda.device(0), cuda.device(1)];
+      using resource = new DeviceMemoryResource(far, {});
+      using stream = near.createStream();
+      using home = far.createStream();
+      using buffer = resource.allocate(256, { stream: home });
+      buffer.fill(1, { stream: home });
+      home.synchronize();
+      using host = new HostMemoryResource().allocate(256);
+      host.bytes().fill(2);
+      const view = StridedMemoryView.fromBuffer(buffer, { shape: [16, 16], dtype: "uint8" }).sliced(
+        slice(0, 9),
+        slice(3, 8),
+      );
+      const attempts = [
+        () => buffer.copyTo(host, { stream }),
+        () => buffer.copyFrom(host, { stream }),
+        () => buffer.fill(3, { stream }),
+        () => view.copyTo(StridedMemoryView.fromTypedArray(new Uint8Array(45), { shape: [9, 5] }), { stream }),
+      ];
+      for (const attempt of attempts) {
+        const error = assertThrows(
+          attempt,
+          CudaError,
+          "device 0, whose stream this is, has no access to memory of device 1",
+        );
+        assertEquals([error.codeName, error.message.endsWith("peerAccessibleBy.add(0)")], [
+          "CUDA_ERROR_INVALID_VALUE",
+          true,
+        ]);
+      }
+      near.synchronize();
+      assertEquals(new Set(host.bytes()), new Set([2]));
+      resource.peerAccessibleBy.add(0);
+      stream.wait(home);
+      for (const attempt of attempts) attempt();
+      home.wait(stream);
+      buffer.copyTo(host, { stream: home });
+      home.synchronize();
+      assertEquals(new Set(host.bytes()), new Set([3]));
     },
   },
   {

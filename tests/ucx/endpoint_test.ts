@@ -100,6 +100,38 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
   await stuck;
 });
 
+test("a lost endpoint ends its sends and its close, and says why; one that UCX has ended or that is closed is left alone", async () => {
+  const { ucp, endpoint, forgotten } = open();
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has gone"); // request 1
+  const aborted = new AbortController();
+  const abort = assertRejects(() => endpoint.send(new Uint8Array(1), { signal: aborted.signal }), TypeError, "mine"); // 2
+  aborted.abort(new TypeError("mine"));
+  const closing = endpoint.close(); // waits for both
+  const lost = endpoint.lose(); // request 3
+  void endpoint.lose();
+  await settle();
+  assertEquals(ucp.log.splice(0), ["ucp_tag_send_nbx", "ucp_tag_send_nbx", "ucp_request_cancel", forced]);
+  for (const request of [1, 2]) ucp.finish(request, cancelled);
+  ucp.finish(3);
+  const error = await send;
+  assertEquals([error.call, error.statusName], ["ucp_tag_send_nbx", "UCS_ERR_CONNECTION_RESET"]);
+  await Promise.all([abort, lost, closing, endpoint.close({ force: true })]);
+  assertEquals(forgotten, [7n]);
+  const reason = await endpoint.closed;
+  assertInstanceOf(reason, UcxError);
+  assertEquals([reason.call, reason.statusName], ["ucp_worker_progress", "UCS_ERR_CONNECTION_RESET"]);
+
+  const failed = open();
+  failed.endpoint.fail(new UcxError("ucp_worker_progress", reset));
+  await failed.endpoint.lose();
+  assertEquals(failed.ucp.log, []);
+  const closed = open();
+  closed.ucp.answers.push(0n, 0n);
+  await closed.endpoint.close();
+  await closed.endpoint.lose();
+  await assertRejects(() => closed.endpoint.send(new Uint8Array(1)), TypeError, "the endpoint is closed");
+});
+
 test("a flush that fails is why the endpoint is closed, and it closes by force", async () => {
   const { ucp, endpoint } = open();
   const closing = endpoint.close();

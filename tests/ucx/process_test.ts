@@ -11,17 +11,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process.ts";
 import { patiently } from "../support/child.ts";
-
-/** The identity that another process of this machine would give itself. */
-function identityOf(pid: number): Uint8Array {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const start = text.slice(text.lastIndexOf(")") + 2).split(" ")[19];
-  const bytes = ownIdentity();
-  const fields = new DataView(bytes.buffer, 16);
-  fields.setBigUint64(0, BigInt(start ?? ""));
-  fields.setUint32(8, pid);
-  return bytes;
-}
+import { identityOf } from "./identity.ts";
 
 async function started(command: string, ...args: string[]): Promise<ChildProcess & { readonly pid: number }> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,0 +1,53 @@
+/**
+ * Mutations of `ucx/`: see `tests/mutations.ts`.
+ *
+ * @module
+ */
+import { inFile, type Mutation } from "./mutation.ts";
+
+/** The mutations of these files. */
+export const ucxMutations: readonly Mutation[] = [
+  ...inFile("src/ucx/process.ts", ["tests/ucx/process_test.ts"], [
+    [
+      "if (!isSame(0, 16) || isSame(16, identityBytes)) return null;",
+      "",
+      "A process of another machine is looked after.",
+    ],
+    [" || isSame(16, identityBytes)", "", "A worker looks after its own process."],
+    [
+      "return process.isGone() ? null : process;",
+      "return process;",
+      "What cannot be seen from here is taken for gone.",
+    ],
+    ["return stat === null || ", "return stat !== null && ", "A process that has ended is taken for alive."],
+    ["stat.start !== this.#start || ", "", "Whoever gets the number of a process is taken for it."],
+    [' || "ZXx".includes(stat.state)', "", "A process that nobody asks for its exit code is alive for ever."],
+    ["\\(.*\\)", "\\(.*?\\)", "A program's name is read as the state of its process."],
+  ]),
+  ...inFile("src/ucx/peer_watch.ts", ["tests/ucx/peer_watch_test.ts"], [
+    [
+      "    if (process === null) return;\n",
+      "    if (process === null) throw 0;\n",
+      "Who cannot be seen cannot be connected to.",
+    ],
+    ["interval).unref();", "interval);", "A worker keeps its process alive."],
+    ["    if (this.#peers.size === 0) this.close();\n", "", "A closed endpoint keeps somebody looking for ever."],
+    ["      if (!peer.process.isGone()) continue;\n", "", "The living are reported dead."],
+    ["      if (peer.missed) ", "      ", "UCX is not given the time to say what it knows."],
+    ["      else peer.missed = true;\n", "", "The dead are never reported."],
+  ]),
+  ...inFile("src/ucx/endpoint.ts", ["tests/ucx/endpoint_test.ts", "tests/ucx/two_processes_test.ts"], [
+    [
+      "    if (this.#failure !== undefined || this.#handle === 0n) return;\n    this.#isLost",
+      "    this.#isLost",
+      "An endpoint that has failed or is closed is given back twice.",
+    ],
+    ["    this.#isLost = true;\n", "", "A send to the dead is said to be cancelled."],
+    ['    this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
+    [
+      "    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n  }\n\n  /**\n   * Closes",
+      "  }\n\n  /**\n   * Closes",
+      "Sends to the dead wait for ever.",
+    ],
+  ]),
+];
