@@ -64,11 +64,6 @@ const copyCalls = {
 /** What fills, by the bytes of a value. */
 const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async" } as const;
 
-/** A stream object that nobody has closed: to close one of a default stream, which nobody can destroy, ends the object alone. */
-function stillOpen(stream: CudaStream | undefined): CudaStream | undefined {
-  return stream?.isClosed === false ? stream : undefined;
-}
-
 /**
  * A GPU.
  *
@@ -202,7 +197,7 @@ export class CudaDevice {
 
   /** The legacy default stream, which waits for and holds up every blocking stream of the context. */
   get defaultStream(): CudaStream {
-    this.#defaultStream = stillOpen(this.#defaultStream) ?? CudaStream.fromHandle(this, CU_STREAM_LEGACY);
+    this.#defaultStream ??= CudaStream.ofDevice(this, CU_STREAM_LEGACY);
     return this.#defaultStream;
   }
 
@@ -211,7 +206,7 @@ export class CudaDevice {
    * what `cudaStreamPerThread` means in the CUDA runtime.
    */
   get perThreadStream(): CudaStream {
-    this.#perThreadStream = stillOpen(this.#perThreadStream) ?? CudaStream.fromHandle(this, CU_STREAM_PER_THREAD);
+    this.#perThreadStream ??= CudaStream.ofDevice(this, CU_STREAM_PER_THREAD);
     return this.#perThreadStream;
   }
 

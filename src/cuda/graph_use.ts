@@ -9,7 +9,7 @@ import { allOf } from "./all_of.ts";
 import { afterCaptures, isCapturing } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { isSticky } from "./driver.ts";
-import type { CudaStream } from "./stream.ts";
+import { type CudaStream, isLeft } from "./stream.ts";
 
 /** Something that captured work uses. */
 export interface Used {
@@ -55,7 +55,7 @@ export class GraphUse {
     if (this.#streams.has(stream)) return;
     for (const other of this.#streams) {
       // While anything is captured no stream may be asked.
-      if (!other.isClosed || isCapturing(this.#device.driver) || isBusy(other.held)) continue;
+      if (!isLeft(other) || isCapturing(this.#device.driver) || isBusy(other.held)) continue;
       this.#streams.delete(other); // a closed stream whose work is done has nothing left to say
       other.release();
     }

@@ -62,6 +62,9 @@ export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
 /** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
 export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
 
+/** Whether the user of a stream has closed it, who may be another than that of this object. */
+export let isLeft: (stream: CudaStream) => boolean;
+
 /** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
 export let isLasting: (stream: CudaStream) => boolean;
 
@@ -73,6 +76,7 @@ export class CudaStream {
   static {
     beforeClose = (stream, act) => void (stream.#beforeClose = act);
     watcherOf = (stream) => stream.#watcher;
+    isLeft = (stream) => stream.#holders.isClosed;
     watch = (stream, watcher) => void (stream.#watcher = watcher);
     isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
   }
@@ -93,8 +97,8 @@ export class CudaStream {
   #isShut = false;
   /** What those who hold the stream go on with when it is closed. */
   #heir: CudaStream | null = null;
-  /** Whether it is an heir itself, which is nobody's to close. */
-  readonly #isHeir: boolean;
+  /** Whether it is nobody's to close: an heir, or a default stream of a device. */
+  readonly #isLent: boolean;
   #watcher: StreamWatcher | null = null;
   #beforeClose: (() => void) | null = null;
 
@@ -105,6 +109,7 @@ export class CudaStream {
     isNonBlocking: boolean,
     owner: unknown,
     holders: Holders | null = null,
+    isLent = false,
   ) {
     this.device = device;
     this.#handle = handle;
@@ -112,7 +117,7 @@ export class CudaStream {
     this.isKnownNonBlocking = isNonBlocking;
     this.#isDefault = handle <= CU_STREAM_PER_THREAD;
     this.#isOwned = owned;
-    this.#isHeir = holders !== null;
+    this.#isLent = isLent;
     this.owner = owner;
     if (holders !== null) {
       this.#holders = holders;
@@ -140,6 +145,11 @@ export class CudaStream {
     }
     checkOf(device.driver)?.adopted(handle);
     return new CudaStream(device, handle, false, false, owner);
+  }
+
+  /** A default stream of a device, which nobody can destroy or close. Used by {@linkcode CudaDevice.defaultStream}. */
+  static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
+    return new CudaStream(device, handle, false, false, undefined, null, true);
   }
 
   /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
@@ -182,9 +192,9 @@ export class CudaStream {
   }
 
   #inherited(): CudaStream {
-    if (this.#isHeir || this.#holders.isDestroyed) return this;
+    if (this.#isLent || this.#holders.isDestroyed) return this;
     const { device, owner, isKnownNonBlocking } = this;
-    this.#heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, this.#holders);
+    this.#heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, this.#holders, true);
     return this.#heir;
   }
 
@@ -382,9 +392,18 @@ export class CudaStream {
    * @throws {CudaError} if the work has failed
    */
   async completed(): Promise<void> {
+    const release = this.keep("wait for"); // it may be closed meanwhile
+    try {
+      await this.#end();
+    } finally {
+      release();
+    }
+  }
+
+  async #end(): Promise<void> {
     const { device } = this;
     const { driver } = device;
-    const handle = this.#open("wait for");
+    const handle = this.#handle;
     if (this.isCapturing) {
       throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
@@ -413,8 +432,9 @@ export class CudaStream {
     else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
   }
 
+  /** For who has looked whether the stream is there, or keeps it. */
   #query(): number {
-    const handle = this.#open("ask");
+    const handle = this.#handle;
     return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
   }
 
@@ -449,6 +469,7 @@ export class CudaStream {
 
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
+    this.#open("ask");
     const code = this.#query();
     if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
     checkCuda(this.device.driver, "cuStreamQuery", code);
@@ -473,9 +494,12 @@ export class CudaStream {
     this.#holders.retain();
   }
 
-  /** As `retain`, also after the `Cuda` was closed: for who still has work to finish, while somebody else holds the stream. */
-  keep(): () => void {
-    this.#open("hold");
+  /**
+   * Keeps the stream until the returned function is called, as `retain` does, also after the `Cuda` was closed: for who still
+   * has work to finish.
+   */
+  keep(doing = "hold"): () => void {
+    this.#open(doing);
     const releaseDevice = this.device.keep();
     const release = this.#holders.hold();
     return () => {
@@ -492,10 +516,11 @@ export class CudaStream {
 
   /**
    * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot be
-   * used any more: what buffers go on with is their `stream`. A foreign stream is left alone. Closing twice is harmless.
+   * used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own object of a
+   * default stream stays open. Closing twice is harmless.
    */
   close(): void {
-    if (this.#isShut || this.#isHeir) return;
+    if (this.#isShut || this.#isLent) return;
     const act = this.#beforeClose;
     this.#beforeClose = null;
     act?.();

@@ -10,6 +10,7 @@ import { exportArrow } from "./arrow_export.ts";
 import { importArrow } from "./arrow_import.ts";
 import { checkParts } from "./arrow_parts.ts";
 import { type ArrowValue, bitOf, hostBytes, makeReader, type Reader } from "./arrow_reader.ts";
+import { orderHost } from "./order.ts";
 import { type ArrowField, type ArrowType, childrenOf } from "./arrow_type.ts";
 import { hasValidity } from "./arrow_buffers.ts";
 import { validityView, valuesView } from "./arrow_view.ts";
@@ -185,7 +186,8 @@ export class ArrowArray implements Iterable<ArrowValue> {
    */
   get(index: number): ArrowValue {
     if (this.isNull(index)) return null;
-    this.#reader ??= makeReader(this);
+    if (this.#reader === undefined) this.#reader = makeReader(this);
+    else this.#prepare();
     return this.#reader(this.offset + index);
   }
 
@@ -273,6 +275,15 @@ export class ArrowArray implements Iterable<ArrowValue> {
   #check(index: number): void {
     if (Number.isInteger(index) && index >= 0 && index < this.length) return;
     throw new RangeError(`Cannot read element ${index} of ${this.length}`);
+  }
+
+  /** What a reader that is made already does not look at again: whether the buffers are there, and all written. */
+  #prepare(): void {
+    for (const view of this.buffers) {
+      if (view === null) continue;
+      void view.buffer.ptr; // says so if it is closed
+      if (view.buffer.kind !== "host") orderHost(view.buffer);
+    }
   }
 
   #countNulls(): number {

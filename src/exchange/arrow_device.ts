@@ -140,15 +140,16 @@ export class ArrowDeviceArray {
   /**
    * Gives both structs to a consumer, which must release each once.
    *
-   * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which is an ArrowArray too
+   * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which begins with an ArrowArray: the same address twice,
+   *   for consumers of either
    * @throws {ExchangeError} if they were given away before
    */
-  take(): { readonly schema: bigint; readonly array: bigint } {
+  take(): { readonly schema: bigint; readonly array: bigint; readonly deviceArray: bigint } {
     this.#checkTaken();
     this.#held.closed = true;
     this.#held.holders = null; // the collector may keep this for long
     const { schema, array } = this.#holders;
-    return { schema: schema.address, array: array.address };
+    return { schema: schema.address, array: array.address, deviceArray: array.address };
   }
 
   /**

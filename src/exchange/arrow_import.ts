@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { allOf } from "../cuda/all_of.ts";
 import {
   ARROW_DEVICE,
   ArrowArray as ArrowArrayStruct,
@@ -211,7 +212,7 @@ function moveOut(address: bigint): bigint {
 /** An array that was taken over: released when the last of its buffers is free. */
 class Import {
   readonly #buffers: MemoryBuffer[] = [];
-  readonly #shared: Shared = { moved: 0n, users: 0, streams: new Set() };
+  readonly #shared: Shared = { moved: 0n, users: 0, streams: new Map() };
 
   constructor() {
     this.buffer({ ptr: 0n, size: 0, isHost: true }, host); // so that an array without buffers is held like the others
@@ -243,16 +244,23 @@ class Import {
 interface Shared {
   moved: bigint;
   users: number;
-  readonly streams: Set<CudaStream>;
+  /** Those that the buffers were used on, and what ends their being kept. */
+  readonly streams: Map<CudaStream, () => void>;
 }
 
 /** What ends the use of a buffer of an import. */
 function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
-  if (stream !== null) shared.streams.add(stream);
-  if (--shared.users > 0 || shared.moved === 0n) return;
-  for (const one of shared.streams) orderGiveBack(one.held);
-  releaseArray(shared.moved);
-  libc().loading.free(shared.moved);
+  const { streams, moved } = shared;
+  // Kept, because the next buffer may be closed long after the stream's last user has gone.
+  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.keep());
+  if (--shared.users > 0) return;
+  const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => orderGiveBack(one.held));
+  const give = () => {
+    if (moved === 0n) return;
+    releaseArray(moved);
+    libc().loading.free(moved);
+  };
+  allOf([...orders, give, ...streams.values()]);
 }
 
 function build(raw: RawArray, location: Location, held: Import, onClose?: () => void): ArrowArray {

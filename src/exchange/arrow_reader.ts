@@ -10,6 +10,7 @@ import type { ArrowArray } from "./arrow_array.ts";
 import { type ArrowType, childrenOf } from "./arrow_type.ts";
 import { formatOf } from "./arrow_format.ts";
 import { ExchangeError } from "./error.ts";
+import { orderHost } from "./order.ts";
 
 /** A value of an element. See {@linkcode ArrowArray.get}. */
 export type ArrowValue =
@@ -25,10 +26,15 @@ export type ArrowValue =
 /** Reads the element at a position of the buffers: the array's offset is part of it. The element is not null. */
 export type Reader = (at: number) => ArrowValue;
 
-/** The bytes of a buffer. @throws {TypeError} for device memory, and after the buffer was closed */
+/**
+ * The bytes of a buffer, when everything is done that its home stream holds: page-locked and managed memory has one.
+ *
+ * @throws {TypeError} for device memory, and after the buffer was closed
+ */
 export function hostBytes(view: StridedMemoryView): DataView<ArrayBuffer> {
   if (view.nbytes === 0) return empty;
   const bytes = view.buffer.bytes();
+  orderHost(view.buffer);
   return new DataView(bytes.buffer, bytes.byteOffset + view.offset + view.layout.sliceOffset, view.nbytes);
 }
 

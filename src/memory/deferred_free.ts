@@ -148,7 +148,7 @@ export function keepLooking(): void {
  */
 export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
   if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();
-  const passed = mark(stream);
+  const passed = markEnd(stream);
   if (passed === null) return free();
   // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
   if (!stream.isKnownNonBlocking && isOver(passed)) return allOf([free, () => passed.close()]);
@@ -158,17 +158,22 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
 }
 
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
-function mark(stream: CudaStream): CudaEvent | null {
+export function markEnd(stream: CudaStream): CudaEvent | null {
   try {
     return stream.record();
   } catch {
-    try {
-      stream.synchronize(); // which says what is wrong, if it is something else
-      if (!stream.isKnownNonBlocking) stream.device.synchronize();
-    } catch (error) {
-      if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
-    }
+    waitForEnd(stream);
     return null;
+  }
+}
+
+/** Makes the host wait for what a stream holds, and for what its next work would come after. */
+export function waitForEnd(stream: CudaStream): void {
+  try {
+    stream.synchronize(); // which says what is wrong, if it is something else
+    if (!stream.isKnownNonBlocking) stream.device.synchronize();
+  } catch (error) {
+    if (!isSticky(error)) throw error; // in a lost context there is nothing left to wait for
   }
 }
 

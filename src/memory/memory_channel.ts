@@ -17,6 +17,7 @@ import {
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";
 import type { Mark, Message, Shareable } from "./channel_message.ts";
+import { waitForEnd } from "./deferred_free.ts";
 import { StreamMarks } from "./stream_marks.ts";
 
 /** Options of {@linkcode MemoryChannel.receive}. */
@@ -150,13 +151,25 @@ export class MemoryChannel {
   }
 
   #giveBack(shares: readonly number[], stream: CudaStream | null): void {
-    if (shares.length > 0 && !this.#ended) { // if the other end is gone, so is the need
+    try {
+      if (shares.length === 0 || this.#ended) return; // if the other end is gone, so is the need
       const marks: Mark[] = [];
-      const mark = stream === null ? null : this.#marks.mark(stream, marks);
+      const mark = stream === null ? null : this.#markEnd(stream, marks);
       this.#unlearned += marks.length;
       this.#answer({ kind: "released", shares, mark, marks });
+    } finally {
+      this.#endIfUnused();
     }
-    this.#endIfUnused();
+  }
+
+  /** Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give. */
+  #markEnd(stream: CudaStream, marks: Mark[]): number | null {
+    try {
+      return this.#marks.mark(stream, marks);
+    } catch {
+      waitForEnd(stream);
+      return null;
+    }
   }
 
   #answer(message: Message): void {

@@ -12,7 +12,8 @@ import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { freeAfter } from "./deferred_free.ts";
+import { unheard } from "../ffi/unheard.ts";
+import { freeAfter, markEnd } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { reclaim } from "./reclaim.ts";
@@ -155,14 +156,28 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
 /** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
 function closePiece(piece: Imported, home: CudaStream): void {
   piece.buffers--;
-  if (piece.buffers > 0) return unlessLost(() => piece.closed.push(home.record()));
-  for (const event of piece.closed.splice(0)) {
-    unlessLost(() => home.wait(event));
-    event.close();
+  if (piece.buffers > 0) {
+    const end = markEnd(home);
+    if (end !== null) piece.closed.push(end);
+    return;
   }
   const { handle } = home;
   const { driver } = home.device;
-  checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+  const free = () => {
+    checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+  };
+  allOf([...piece.closed.splice(0).map((event) => () => comeAfter(home, event)), free]);
+}
+
+/** Makes a stream come after an event, or the host where the driver refuses. */
+function comeAfter(stream: CudaStream, event: CudaEvent): void {
+  try {
+    stream.wait(event);
+  } catch {
+    unlessLost(() => event.synchronize());
+  } finally {
+    event.close();
+  }
 }
 
 /** Orders something; in a lost context there is nothing left to come before. */
@@ -213,7 +228,8 @@ function lookAfter(stream: CudaStream): void {
   unlessLost(() => {
     if (stream.isDone) return reclaim();
     const release = stream.keep();
-    stream.completed().then(reclaim, reclaim).finally(release);
+    const end = stream.completed().then(reclaim, reclaim).finally(release);
+    end.catch((error) => unheard("giving back imported memory", error));
   });
 }
 

@@ -31,12 +31,21 @@ export class StreamMarks {
   mark(stream: CudaStream, fresh: Mark[]): number {
     const known = this.#ours.get(stream);
     const event = known?.event ?? stream.device.createEvent({ interprocess: true });
-    stream.record(event);
-    if (known !== undefined) return known.id;
-    const id = this.#next++;
-    fresh.push({ id, event: event.exportHandle() });
-    this.#ours.set(stream, { id, event });
-    return id;
+    if (known !== undefined) {
+      stream.record(event);
+      return known.id;
+    }
+    try {
+      stream.record(event);
+      const handle = event.exportHandle();
+      const id = this.#next++;
+      fresh.push({ id, event: handle });
+      this.#ours.set(stream, { id, event });
+      return id;
+    } catch (error) {
+      event.close();
+      throw error;
+    }
   }
 
   /** Takes marks back that the other side was not told of after all. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { builtin } from "../ffi/builtin.ts";
-import { PeerProcess } from "./process.ts";
+import type { PeerProcess } from "./process.ts";
 
 /** How often to look, in milliseconds: as often as UCX does, see `settings.ts`. */
 const interval = 1000;
@@ -20,9 +20,8 @@ export class PeerWatch {
   readonly #peers = new Map<Endpoint, { readonly process: PeerProcess; missed: boolean }>();
   #timer: ReturnType<typeof import("node:timers").setInterval> | undefined;
 
-  /** Looks after an endpoint from now on, if the process with this identity can be seen. */
-  watch(endpoint: Endpoint, identity: Uint8Array): void {
-    const process = PeerProcess.find(identity);
+  /** Looks after an endpoint from now on, if the process that it leads to can be seen. */
+  watch(endpoint: Endpoint, process: PeerProcess | null): void {
     if (process === null) return;
     this.#peers.set(endpoint, { process, missed: false });
     this.#timer ??= builtin("node:timers").setInterval(() => this.#look(), interval).unref();

@@ -56,7 +56,9 @@ export class PeerProcess {
   /** Whether it has ended. One that nobody has asked for its exit code yet has. */
   isGone(): boolean {
     const stat = readStat(`${this.#pid}`);
-    return stat === null || stat.start !== this.#start || "ZXx".includes(stat.state);
+    // Where there is no descriptor left to open a file with, nothing is known of anybody.
+    if (stat === null) return readStat("self") !== null;
+    return stat.start !== this.#start || "ZXx".includes(stat.state);
   }
 }
 

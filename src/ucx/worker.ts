@@ -27,7 +27,7 @@ import type { UcpFunctions } from "./library.ts";
 import { type Receivable, receiveMemory } from "./memory.ts";
 import { writeParams } from "./params.ts";
 import { PeerWatch } from "./peer_watch.ts";
-import { ownIdentity } from "./process.ts";
+import { ownIdentity, PeerProcess } from "./process.ts";
 import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
 import { checkTag, everyBit } from "./tag.ts";
@@ -136,6 +136,7 @@ export class UcxWorker {
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
       );
     }
+    const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: it may end any time
     using arena = new NativeArena();
     const address = arena.bytes(to.length);
     address.bytes.set(to);
@@ -162,7 +163,7 @@ export class UcxWorker {
     }, made.value);
     this.#endpoints.set(made.value, endpoint);
     this.#progress.watch();
-    if (isOurs) this.#peers.watch(endpoint, processOf(to));
+    this.#peers.watch(endpoint, process);
     return endpoint;
   }
 

@@ -63,6 +63,18 @@ function canReach(device: CudaDevice, side: CopySide): boolean {
   return isSameDevice(home, device) || (buffer.pool?.isReachedBy(device) ?? false); // also if the pool is closed
 }
 
+/**
+ * The device on which a copy has to be enqueued, instead of the stream's own, because the one side that is a device's memory
+ * is out of that one's reach; or null. Between two devices the driver finds the way by itself.
+ */
+export function outOfReach(source: CopySide, destination: CopySide, { device }: CudaStream): CudaDevice | null {
+  const [from, to] = [homeOf(source), homeOf(destination)];
+  const home = from ?? to;
+  if (home === null || isSameDevice(home, device)) return null; // with two homes the other one is asked below
+  if (from !== null && to !== null && !isSameDevice(from, to)) return null;
+  return canReachBoth(device, source, destination) ? null : home;
+}
+
 /** Whether work on a device can use both sides. */
 export function canReachBoth(device: CudaDevice, source: CopySide, destination: CopySide): boolean {
   return canReach(device, source) && canReach(device, destination);

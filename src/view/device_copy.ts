@@ -13,7 +13,7 @@ import { copyRun, stagingOf } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./copy_plan.ts";
-import { type CopySide, devicesBetween, isHost, on, sizeOf, temporary } from "./copy_side.ts";
+import { type CopySide, devicesBetween, isHost, on, outOfReach, sizeOf, temporary } from "./copy_side.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./planned_copy.ts";
@@ -84,6 +84,8 @@ export function copyThroughDense(
 }
 
 function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
+  const home = outOfReach(source, destination, stream);
+  if (home !== null) return on(home, stream, (own) => copy(source, destination, own, conversion));
   const planned = planFor(source, destination, stream, conversion);
   if (planned !== null) return execute(planned, source, destination, stream);
   const between = devicesBetween(source, destination);

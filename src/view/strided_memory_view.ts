@@ -417,8 +417,9 @@ export class StridedMemoryView {
     const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);
     const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
     if (device === null) {
-      await stream?.ready(); // page-locked memory has a home
-      copyHost(this.#host("read"), target);
+      // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
+      if (stream === null) copyHost(this.#host("read"), target);
+      else await readBack(this, bytes, target.layout, stream, null);
       return copy;
     }
     const order = stream ?? device.defaultStream;

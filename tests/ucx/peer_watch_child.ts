@@ -26,12 +26,13 @@ Object.assign(timers, {
     clearInterval(timer);
   },
 });
+const { PeerProcess } = await import("../../src/ucx/process.ts");
 const { PeerWatch } = await import("../../src/ucx/peer_watch.ts");
 const child = spawn("sleep", ["100"], { stdio: "ignore" });
 const watch = new PeerWatch();
 let lost = 0;
 const endpoint = { lose: () => Promise.resolve(void lost++) };
-watch.watch(endpoint, identityOf(child.pid ?? 0));
+watch.watch(endpoint, PeerProcess.find(identityOf(child.pid ?? 0)));
 switch (mode) {
   case "looks": {
     const ended = once(child, "exit");

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { PeerWatch } from "../../src/ucx/peer_watch.ts";
-import { ownIdentity } from "../../src/ucx/process.ts";
+import { ownIdentity, PeerProcess } from "../../src/ucx/process.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { identityOf } from "./identity.ts";
 
@@ -20,10 +20,10 @@ test("who ends is reported, and nobody else", patiently, async () => {
   assert(one?.pid !== undefined && other?.pid !== undefined);
   const watch = new PeerWatch();
   const [first, second, lastOne, own] = [endpoint(), endpoint(), endpoint(), endpoint()];
-  watch.watch(first, identityOf(one.pid));
-  watch.watch(second, identityOf(other.pid));
-  watch.watch(lastOne, identityOf(one.pid));
-  watch.watch(own, ownIdentity());
+  watch.watch(first, PeerProcess.find(identityOf(one.pid)));
+  watch.watch(second, PeerProcess.find(identityOf(other.pid)));
+  watch.watch(lastOne, PeerProcess.find(identityOf(one.pid)));
+  watch.watch(own, PeerProcess.find(ownIdentity()));
   watch.forget(lastOne);
   await setTimeout(2500); // two looks and more
   assertEquals([first, second, own].map(({ lost }) => lost), [0, 0, 0], "while they live");
