@@ -31,19 +31,16 @@ export class StreamMarks {
   mark(stream: CudaStream, fresh: Mark[]): number {
     const known = this.#ours.get(stream);
     const event = known?.event ?? stream.device.createEvent({ interprocess: true });
-    if (known !== undefined) {
-      stream.record(event);
-      return known.id;
-    }
     try {
       stream.record(event);
+      if (known !== undefined) return known.id;
       const handle = event.exportHandle();
       const id = this.#next++;
       fresh.push({ id, event: handle });
       this.#ours.set(stream, { id, event });
       return id;
     } catch (error) {
-      event.close();
+      if (known === undefined) event.close();
       throw error;
     }
   }

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
   CudaError,
@@ -24,6 +25,7 @@ import {
 import { extract, restore } from "../../src/memory/channel_message.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { contentOf, fileWith, openFiles } from "../ffi/files.ts";
+import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
@@ -256,6 +258,31 @@ test("a channel that is closed while its memory is out ends when the memory is b
   copy.close();
   await until("the end", () => one.isClosed && other.isClosed);
   assertNothingLeft({ here, there, owner, user });
+});
+
+test("memory that is closed where the context is lost, or no mark can be made, goes back to its owner all the same", async () => {
+  for (const code of [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, CUresult.CUDA_ERROR_OUT_OF_MEMORY]) {
+    for (const isClosedFirst of [false, true]) {
+      const all = ends();
+      const { here, there, owner, user } = all;
+      const stream = here.device(0).createStream();
+      const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      const buffer = pool.allocate(64, { stream });
+      await owner.send(buffer);
+      const copy = await user.receive() as MemoryBuffer;
+      for (const closing of [buffer, pool, stream]) closing.close();
+      if (isClosedFirst) user.close();
+      let isFailing = true;
+      const failing = <T extends unknown[]>(call: (...args: T) => number) => (...args: T) =>
+        isFailing ? code : call(...args);
+      intercept(there.driver, "event", ({ cuEventRecord }) => ({ cuEventRecord: failing(cuEventRecord) }));
+      copy.close();
+      isFailing = false;
+      await until("the memory's return", () => live(here).allocations === 0);
+      for (const closing of [owner, user]) closing.close();
+      assertNothingLeft(all);
+    }
+  }
 });
 
 test("a value that cannot be imported is given back, and the channel goes on", async () => {

@@ -3,7 +3,9 @@
  * addresses and objects, and what it is given it is given as a file, or as plain data.
  */
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import process from "node:process";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import {
   type BufferDescriptor,
   Cuda,
@@ -353,6 +355,56 @@ test("imported memory that is closed in a lost context, in whatever order, tells
     for (const stream of [one, other]) stream.close();
   }
   imported.close();
+});
+
+test("imported pieces are given back in order also where the driver has nothing left to mark their end with", () => {
+  for (const call of ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"]) {
+    const here = Cuda.simulate();
+    const reports: string[] = [];
+    const there = Cuda.simulate({ schedule: "latest", check: { onReport: (report) => reports.push(report.message) } });
+    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    using file = pool.exportPool();
+    const imported = DeviceMemoryResource.importPool(there.device(0), file);
+    const device = there.device(0);
+    const streams = [device.createStream(), device.createStream()];
+    const lent = pool.allocate(64);
+    const buffers = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const [used] = streams;
+    if (used !== undefined) buffers[0]?.fill(1, { stream: used });
+    SimulatedDriver.of(there.driver)?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    for (const buffer of buffers) buffer.close();
+    for (const stream of streams) stream.close();
+    imported.close();
+    there.close();
+    drainFrees();
+    assertEquals([call, reports, live(there).allocations, live(there).events], [call, [], 0, 0]);
+    lent.close();
+    pool.close();
+    here.close();
+  }
+});
+
+test("an error while imported memory is given back behind everybody's back is heard of, and ends nothing", async () => {
+  const heard: unknown[] = [];
+  const onError = (error: unknown) => void heard.push(error);
+  process.on("unhandledRejection", onError);
+  try {
+    using both = pair("latest");
+    const { here, there } = both;
+    using lent = new SynchronousMemoryResource(here.device(0)).allocate(64);
+    using stream = there.device(0).createStream();
+    const onRelease = () => {
+      throw new Error("the owner is not there");
+    };
+    const descriptor = sent(lent.exportDescriptor());
+    const copy = new SynchronousMemoryResource(there.device(0)).importBuffer(descriptor, { stream, onRelease });
+    copy.fill(1, { stream });
+    copy.close();
+    for (let i = 0; i < 100 && live(there).allocations > 0; i++) await setTimeout(10);
+    assertEquals([heard, live(there).allocations], [[], 0]);
+  } finally {
+    process.off("unhandledRejection", onError);
+  }
 });
 
 test("memory of no bytes is shared like any other", () => {

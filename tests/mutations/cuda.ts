@@ -260,7 +260,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["return this.#isShut ? this.#inherited() : this;", "return this;", "A buffer loses its home when that is closed."],
     [
-      "    if (this.#isShut || this.#isHeir) return;\n",
+      "    if (this.#isShut || this.#isLent) return;\n",
       "    if (this.#isShut) return;\n",
       "Who closes the home of a buffer takes it from all others.",
     ],

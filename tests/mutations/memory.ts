@@ -140,8 +140,8 @@ export const memoryMutations: readonly Mutation[] = [
   ...inFile("src/view/strided_memory_view.ts", [pageLocked], [
     ["order?.waitUntilReady()", "order?.synchronize()", "The host copies what a default stream has not written yet."],
     [
-      "    await stream?.ready(); // page-locked",
-      "    // page-locked",
+      "      else await readBack(this, bytes, target.layout, stream, null);\n",
+      '      else copyHost(this.#host("read"), target);\n',
       "What comes as a typed array is not written yet.",
     ],
   ]),

@@ -17,12 +17,18 @@ export const sharingMutations: readonly Mutation[] = [
     ["        if (piece.buffers === 1) pieces.delete(data);\n", "", "A piece that was unmapped is given out again."],
     ["  piece.buffers--;\n", "", "A piece is never unmapped."],
     [
-      "  if (piece.buffers > 0) return unlessLost(() => piece.closed.push(home.record()));\n",
-      "  if (piece.buffers > 0) return;\n",
+      "    if (end !== null) piece.closed.push(end);\n",
+      "    end?.close();\n",
       "A piece is unmapped while another stream still uses it.",
     ],
-    ["    unlessLost(() => home.wait(event));\n", "", "A piece is unmapped while another stream still uses it."],
+    ["    stream.wait(event);\n", "", "A piece is unmapped while another stream still uses it."],
     ["    event.close();\n", "", "Events pile up."],
+    ["    unlessLost(() => event.synchronize());\n", "", "A piece that no order can be made for is unmapped at once."],
+    [
+      '    end.catch((error) => unheard("giving back imported memory", error));\n',
+      "",
+      "An owner who cannot be told ends the process.",
+    ],
     [
       '  checkStream(stream, device, "Cannot import memory to a stream");\n',
       "",
@@ -60,7 +66,7 @@ export const sharingMutations: readonly Mutation[] = [
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
   ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
-    ["    stream.record(event);\n", "", "The other process does not wait for our work."],
+    ["      stream.record(event);\n", "", "The other process does not wait for our work."],
     ["    stream.wait(event);\n", "", "We do not wait for the work of the other process."],
     ["    for (const { event } of this.#ours.values()) event.close();\n", "", "Events pile up."],
     ["    for (const event of this.#theirs.values()) event.close();\n", "", "Events of other processes pile up."],

@@ -19,7 +19,12 @@ export const ucxMutations: readonly Mutation[] = [
       "return process;",
       "What cannot be seen from here is taken for gone.",
     ],
-    ["return stat === null || ", "return stat !== null && ", "A process that has ended is taken for alive."],
+    [
+      'if (stat === null) return readStat("self") !== null;',
+      "if (stat === null) return false;",
+      "A process that has ended is taken for alive.",
+    ],
+    ['return readStat("self") !== null;', "return true;", "Where no file can be opened everybody is taken for dead."],
     ["stat.start !== this.#start || ", "", "Whoever gets the number of a process is taken for it."],
     [' || "ZXx".includes(stat.state)', "", "A process that nobody asks for its exit code is alive for ever."],
     ["\\(.*\\)", "\\(.*?\\)", "A program's name is read as the state of its process."],

@@ -10,7 +10,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process.ts";
-import { patiently } from "../support/child.ts";
+import { patiently, runScript } from "../support/child.ts";
 import { identityOf } from "./identity.ts";
 
 async function started(command: string, ...args: string[]): Promise<ChildProcess & { readonly pid: number }> {
@@ -79,4 +79,10 @@ test("a program's name says nothing about its state", patiently, async () => {
   assertEquals(PeerProcess.find(identityOf(child.pid))?.isGone(), false);
   await end(child);
   rmSync(folder, { recursive: true });
+});
+
+test("nobody is taken for gone where no file can be opened", patiently, async () => {
+  // Every endpoint to a living process was closed by force, when the process had run out of descriptors for two seconds.
+  const { code, stdout, stderr } = await runScript(new URL("./no_files_child.ts", import.meta.url));
+  assertEquals([code, stdout.trim()], [0, "false true"], stderr);
 });

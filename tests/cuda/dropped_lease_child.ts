@@ -1,0 +1,26 @@
+/** Drops a lease of memory that its owner closes, and prints what has become of both. */
+import { Cuda, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
+import { collectGarbage } from "../support/collect.ts";
+
+const cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
+const device = cuda.device(0);
+const home = device.createStream();
+const simulated = SimulatedDriver.of(cuda.driver);
+
+function lend(): void {
+  const borrower = device.createStream();
+  const buffer = device.memory.allocate(2 ** 20, { stream: home });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [2 ** 20], dtype: "uint8" });
+  const lease = view.borrow(borrower);
+  lease.view.buffer.fill(1, { stream: borrower });
+  borrower.close(); // the lease keeps it
+  buffer.close();
+}
+
+lend();
+for (let i = 0; i < 50 && simulated?.live.allocations !== 0; i++) await collectGarbage();
+home.synchronize();
+const { allocations, streams } = simulated?.live ?? {};
+const freed = allocations === 0 ? "freed" : `${allocations} left`;
+const reported = cuda.reports.length === 0 ? "nothing reported" : `${cuda.reports[0]}`;
+console.log(`${freed}, ${reported}, ${streams} stream`);

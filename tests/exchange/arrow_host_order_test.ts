@@ -1,0 +1,84 @@
+/**
+ * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. And what comes in by
+ * addresses is what went out, or an error.
+ */
+import { assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  ArrowArray,
+  arrowField,
+  ArrowStream,
+  Cuda,
+  ExchangeError,
+  liveExports,
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  StridedMemoryView,
+} from "../../mod.ts";
+
+test("elements, nulls and offsets are read when they are written, at the first time and at every later one", () => {
+  for (const Resource of [PinnedMemoryResource, ManagedMemoryResource]) {
+    using cuda = Cuda.simulate({ schedule: "latest" });
+    const device = cuda.device(0);
+    for (const nonBlocking of [true, false]) {
+      using stream = device.createStream({ nonBlocking });
+      const made = () => {
+        const buffer = new Resource(device).allocate(16, { stream });
+        buffer.bytes().fill(255);
+        return buffer;
+      };
+      const [elements, bits] = [made(), made()];
+      const view = (buffer: typeof elements) => StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
+      const array = new ArrowArray({ field: arrowField("C"), length: 16, buffers: [view(bits), view(elements)] });
+      elements.fill(7, { stream });
+      assertEquals(array.get(0), 7);
+      elements.fill(8, { stream });
+      assertEquals(array.get(15), 8);
+      bits.fill(0b11111101, { stream });
+      assertEquals([array.isNull(1), array.isNull(0), array.get(9)], [true, false, null]);
+      elements.fill(9, { stream });
+      assertEquals(array.toArray().filter((value) => value === 9).length, 14);
+      bits.fill(1, { stream });
+      assertEquals(array.nullCount, 14);
+      const offsets = new Resource(device).allocate(16, { stream });
+      offsets.bytes().fill(255);
+      offsets.fill(0, { stream, width: 4 });
+      new ArrowArray({ field: arrowField("u"), length: 3, buffers: [null, view(offsets), view(elements)] });
+      for (const buffer of [elements, bits, offsets]) buffer.close();
+      assertThrows(() => array.get(0), TypeError, "a closed MemoryBuffer of 16 bytes");
+    }
+  }
+});
+
+test("structs that were taken out come in as what they are: memory of the device, or after its event", () => {
+  using cuda = Cuda.simulate({ schedule: "latest", check: true });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(16, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "int32" });
+  const array = ArrowArray.from(view.toArrowDevice().take(), { stream });
+  assertEquals([array.device === device, array.buffers[1]?.ptr], [true, buffer.ptr]);
+  array.close();
+  using pinned = new PinnedMemoryResource(device).allocate(16, { stream });
+  pinned.bytes().fill(0);
+  pinned.fill(7, { stream });
+  const bytes = StridedMemoryView.fromBuffer(pinned, { shape: [16], dtype: "uint8" });
+  const back = StridedMemoryView.fromArrowDevice(bytes.toArrowDevice().take(), { device });
+  assertEquals([...back.buffer.bytes()].every((byte) => byte === 7), true);
+  back.close();
+  assertEquals(liveExports(), 0);
+});
+
+test("addresses that no memory has are refused before anything is read", () => {
+  for (const address of [-8n, 1n << 64n, 1n << 70n, -(1n << 80n)]) {
+    const attempts = [
+      () => StridedMemoryView.fromDlpack({ managedTensorVersioned: address }),
+      () => StridedMemoryView.fromDlpack({ managedTensor: address }),
+      () => ArrowArray.from({ schema: address, array: address }),
+      () => ArrowArray.from({ schema: address, deviceArray: address }),
+      () => ArrowStream.from({ stream: address }),
+      () => ArrowStream.from({ deviceStream: address }),
+    ];
+    for (const attempt of attempts) assertThrows(attempt, ExchangeError, "64 bits", `${attempt} with ${address}`);
+  }
+});
