@@ -37,9 +37,14 @@ export function checkSameDevice(thing: Belonging, device: CudaDevice, doing: str
 
 /** Throws if a stream is none, closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
 export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
+  checkOpenStream(stream, doing);
+  checkSameCuda(stream, device, doing);
+}
+
+/** Throws if a stream is none, or closed. See {@linkcode checkSameCuda}. */
+export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (!(stream instanceof CudaStream)) {
     throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
   }
   if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
-  checkSameCuda(stream, device, doing);
 }

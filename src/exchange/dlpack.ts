@@ -23,8 +23,8 @@ export interface ToDlpackOptions {
    * its home stream has passed what it holds.
    */
   readonly stream?: CudaStream | bigint | null;
-  /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. Default 1.3. */
-  readonly maxVersion?: readonly [major: number, minor: number];
+  /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. `null` (the default): 1.3. */
+  readonly maxVersion?: readonly [major: number, minor: number] | null;
   /** `true`: always copy; `false`: never; `null` (the default): only to get to another device. */
   readonly copy?: boolean | null;
   /**

@@ -59,7 +59,9 @@ class Export implements TensorHolder, Listed {
  * @throws {TypeError} if the view's buffer is closed, or `stream` is no stream
  */
 export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
-  const { maxVersion = newest, copy = null } = options;
+  checkOptions(options);
+  const maxVersion = options.maxVersion ?? newest;
+  const copy = options.copy ?? null;
   const versioned = maxVersion[0] >= 1;
   if (!versioned && view.dtype.dlpack.padded) {
     throw new ExchangeError(
@@ -89,6 +91,21 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
 }
 
 const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
+
+/** What consumers of other languages, and programs without types, pass by mistake. */
+function checkOptions({ maxVersion, copy, dlDevice }: ToDlpackOptions): void {
+  const isPair = (value: readonly number[]) =>
+    Array.isArray(value) && value.length === 2 && value.every(Number.isInteger);
+  if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
+    throw new TypeError(`Cannot export for version ${String(maxVersion)} of DLPack: expected [major, minor]`);
+  }
+  if (copy !== undefined && copy !== null && typeof copy !== "boolean") {
+    throw new TypeError(`Cannot export with copy: ${String(copy)}: expected true, false or null`);
+  }
+  if (dlDevice !== undefined && dlDevice !== null && !isPair(dlDevice)) {
+    throw new TypeError(`Cannot export to device ${String(dlDevice)}: expected [type, number], as [1, 0] for the host`);
+  }
+}
 
 /** The flags as numbers: calculating with bigints takes time. */
 const flag = {

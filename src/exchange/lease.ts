@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOpenStream } from "../cuda/belonging.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { ffiPort } from "../ffi/port.ts";
@@ -60,6 +61,7 @@ export class Lease {
   /** Use {@linkcode StridedMemoryView.borrow}. */
   constructor(view: StridedMemoryView, stream: CudaStream) {
     const { buffer } = view;
+    checkOpenStream(stream, "Cannot lend to a stream");
     stream.retain(); // a closed stream is an error before anything is enqueued
     let unpin: (() => void) | undefined;
     try {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOpenStream, checkStream, isSameDevice } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
@@ -117,6 +118,12 @@ export class StridedMemoryView {
   static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
     if (source instanceof StridedMemoryView) {
       const { stream = null } = options;
+      const { device } = options;
+      if (device !== undefined && source.device !== null && !isSameDevice(device, source.device)) {
+        throw new TypeError(
+          `Cannot view memory of device ${source.device.ordinal} as memory of device ${device.ordinal}: copy it there`,
+        );
+      }
       const isAtHome = source.device === null || stream === null || stream === source.stream;
       return isAtHome ? source : protocols().fromDlpack(source, options);
     }
@@ -337,6 +344,7 @@ export class StridedMemoryView {
   copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): void {
     const { from, conversion } = this.#copySource(source, options);
     const device = this.#drivenBy(from);
+    if (options.stream !== undefined) checkOpenStream(options.stream, "Cannot copy on a stream");
     if (device === null) {
       // The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it.
       for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();
@@ -376,6 +384,11 @@ export class StridedMemoryView {
   }
 
   #orderOf(from: StridedMemoryView, device: CudaDevice, { stream }: ViewCopyOptions): CudaStream {
+    if (stream !== undefined) checkStream(stream, device, "Cannot copy on a stream");
+    const other = from.device;
+    if (other !== null && other.driver !== device.driver) {
+      throw new TypeError("Cannot copy a view of another Cuda: copy it to the host first");
+    }
     return stream ?? this.stream ?? from.stream ?? device.defaultStream;
   }
 

@@ -2,7 +2,8 @@
 import { Cuda, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
-const cuda = Cuda.simulate({ check: { leaks: false, onReport: () => {} } });
+// Not checked: what the checker remembers of a call, for its reports, keeps the caller's objects in V8.
+const cuda = Cuda.simulate({ schedule: "latest" });
 const device = cuda.device(0);
 const home = device.createStream();
 const simulated = SimulatedDriver.of(cuda.driver);
@@ -22,5 +23,4 @@ for (let i = 0; i < 50 && simulated?.live.allocations !== 0; i++) await collectG
 home.synchronize();
 const { allocations, streams } = simulated?.live ?? {};
 const freed = allocations === 0 ? "freed" : `${allocations} left`;
-const reported = cuda.reports.length === 0 ? "nothing reported" : `${cuda.reports[0]}`;
-console.log(`${freed}, ${reported}, ${streams} stream`);
+console.log(`${freed}, ${streams} stream`);

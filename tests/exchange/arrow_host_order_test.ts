@@ -82,3 +82,34 @@ test("addresses that no memory has are refused before anything is read", () => {
     for (const attempt of attempts) assertThrows(attempt, ExchangeError, "64 bits", `${attempt} with ${address}`);
   }
 });
+
+test("options that mean nothing are refused by name, and null is what Python's None is", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  using other = Cuda.simulate();
+  const [device, next] = [cuda.device(0), cuda.device(1)];
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(8, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" });
+  view.toDlpack({ maxVersion: null, copy: null, dlDevice: null, stream: null }).close();
+  const wrong = (value: unknown) => value as never;
+  const refused: [message: string, attempt: () => unknown][] = [
+    ["version 1 of DLPack: expected [major, minor]", () => view.toDlpack({ maxVersion: wrong(1) })],
+    ["copy: 1: expected true, false or null", () => view.toDlpack({ copy: wrong(1) })],
+    ["device 5: expected [type, number]", () => view.toDlpack({ dlDevice: wrong(5) })],
+    ["Cannot lend to a stream: expected a CudaStream, got undefined", () => view.borrow(wrong(undefined))],
+    ["Cannot lend to a stream: expected a CudaStream, got bigint", () => view.borrow(wrong(1n))],
+    ["expected a CudaStream, got number", () => view.copyFrom(new Uint8Array(8), { stream: wrong(5) })],
+    ["expected a CudaStream, got number", () => view.explainCopyFrom(new Uint8Array(8), { stream: wrong(5) })],
+    ["of another Cuda", () => view.copyFrom(new Uint8Array(8), { stream: other.device(0).defaultStream })],
+    ["of another Cuda", () => view.explainCopyFrom(new Uint8Array(8), { stream: other.device(0).defaultStream })],
+    ["memory of device 0 as memory of device 1", () => StridedMemoryView.from(view, { device: next })],
+  ];
+  for (const [message, attempt] of refused) assertThrows(attempt, TypeError, message, `${attempt}`);
+  const theirs = other.device(0).memory.allocate(8);
+  const foreign = StridedMemoryView.fromBuffer(theirs, { shape: [8], dtype: "uint8" });
+  for (const attempt of [() => view.copyFrom(foreign), () => view.explainCopyFrom(foreign)]) {
+    assertThrows(attempt, TypeError, "Cannot copy a view of another Cuda");
+  }
+  theirs.close();
+  assertEquals(liveExports(), 0);
+});

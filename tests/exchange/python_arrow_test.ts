@@ -428,6 +428,27 @@ class Deaf:
 
 const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
 
+test(...needs(missing, "what speaks Arrow alone, or better than DLPack, is seen as every other array is"), () => {
+  const python = open();
+  const expressions = {
+    "na.c_array([1, 2, 3], na.int32())": "[1 2 3]",
+    "pa.array([True, False, True])": "[ True False  True]",
+    "pa.array([1, 2], pa.date32())": "[1 2]",
+    "pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))": null,
+    "pa.array([1.5, 2.5])": "[1.5 2.5]",
+  };
+  for (const [expression, printed] of Object.entries(expressions)) {
+    using array: PyObject = python.evaluate(`__import__('numpy') and (lambda pa, na: ${expression})`).$call(
+      python.import("pyarrow"),
+      python.import("nanoarrow"),
+    );
+    using view = StridedMemoryView.from(array);
+    using same = StridedMemoryView.fromArrowDevice(array);
+    assertEquals([view.ptr, view.shape, view.dtype.name], [same.ptr, same.shape, same.dtype.name], expression);
+    if (printed !== null) assertEquals(`${view}`, printed, expression);
+  }
+});
+
 for (const example of examplesOf("docs/python.md", guide, "pyarrow")) {
   test(...withPython(`${example.name}: prints what it says`), () => {
     runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });

@@ -8,6 +8,7 @@ import type { ArraySource } from "../../view/protocols.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import type { ImportOptions } from "../dlpack.ts";
 import { isArray, takeArray } from "./arrays.ts";
+import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { all, copyOut, dict, fromPython } from "./values.ts";
 
@@ -106,7 +107,18 @@ export const pythonArrays: ArraySource = {
     if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
     const { python, object } = handle;
     return python.locked(() => {
-      if (isArray(python, object)) return takeArray(python, object, options);
+      const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) =>
+        python.typeHas(object, name)
+      );
+      if (isArray(python, object)) {
+        try {
+          return takeArray(python, object, options);
+        } catch (error) {
+          // PyArrow refuses by DLPack what it hands over by its own protocol: truth values, dates, lists of fixed size.
+          if (!(error instanceof PythonError) || !speaksArrow) throw error;
+        }
+      }
+      if (speaksArrow) return StridedMemoryView.fromArrowDevice(source, options);
       throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
     });
   },
