@@ -60,7 +60,8 @@ export class StreamCapture {
 
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
   constructor(stream: CudaStream, { mode = "thread-local" }: CaptureOptions) {
-    const { device, handle } = stream;
+    const { device } = stream;
+    const handle = stream.handleTo("capture");
     const code = modes[mode];
     if (code === undefined) {
       throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);

@@ -115,7 +115,7 @@ export class CudaGraphExec {
   #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
     const { device, handle } = this;
     const { driver } = device;
-    const on = stream.handle;
+    const on = stream.handleTo("launch a graph on");
     checkSameCuda(stream, device, "Cannot launch a graph on a stream");
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);

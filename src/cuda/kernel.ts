@@ -94,7 +94,7 @@ export class Kernel {
     const { sharedBytes = 0 } = options;
     const { device, handle } = this;
     checkShared(this.name, sharedBytes);
-    const on = stream.handle;
+    const on = stream.handleTo("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
         `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,

@@ -177,7 +177,15 @@ export class CudaStream {
     return this.#argument;
   }
 
-  /** The handle, for what a call is about to do with the stream: `record an event in`. */
+  /**
+   * The handle, for a call that says in its error what it is about to do with the stream: `launch a kernel on`.
+   *
+   * @throws {TypeError} if the stream is closed
+   */
+  handleTo(doing: string): bigint {
+    return this.#open(doing);
+  }
+
   #open(doing: string): bigint {
     if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);
     return this.#handle;

@@ -92,10 +92,12 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {})
 
 const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
 
+function isPair(value: readonly number[]): boolean {
+  return Array.isArray(value) && value.length === 2 && Number.isInteger(value[0]) && Number.isInteger(value[1]);
+}
+
 /** What consumers of other languages, and programs without types, pass by mistake. */
 function checkOptions({ maxVersion, copy, dlDevice }: ToDlpackOptions): void {
-  const isPair = (value: readonly number[]) =>
-    Array.isArray(value) && value.length === 2 && value.every(Number.isInteger);
   if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
     throw new TypeError(`Cannot export for version ${String(maxVersion)} of DLPack: expected [major, minor]`);
   }
