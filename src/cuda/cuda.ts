@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isAddress } from "../ffi/address.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
@@ -25,8 +26,6 @@ export interface CudaProbe {
   /** Where libcuda was looked for without success; empty if it was found. */
   readonly searched: string[];
 }
-
-const lastAddress = (1n << 64n) - 1n;
 
 /**
  * CUDA, opened: a driver and its devices.
@@ -143,7 +142,7 @@ export class Cuda {
    */
   pointerAttributes(ptr: bigint): PointerAttributes {
     if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");
-    if (ptr < 0n || ptr > lastAddress) throw new RangeError(`Cannot ask about address ${ptr}: expected 64 bits`);
+    if (!isAddress(ptr)) throw new RangeError(`Cannot ask about address ${ptr}: expected 64 bits`);
     this.#pointers ??= new PointerQuery(this.driver, this.devices);
     return this.#pointers.ask(ptr);
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isAddress } from "../ffi/address.ts";
 import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
@@ -44,9 +45,6 @@ function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent
   const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
   checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);
 }
-
-/** Handles are less. */
-const handleEnd = 1n << 64n;
 
 /** Who has something to do at the end of a stream's work, and has not marked it by an event. */
 export interface StreamWatcher {
@@ -140,7 +138,7 @@ export class CudaStream {
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
-    if (handle < 0n || handle >= handleEnd) {
+    if (!isAddress(handle)) {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
     }
     checkOf(device.driver)?.adopted(handle);

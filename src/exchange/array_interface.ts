@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isAddress } from "../ffi/address.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -251,12 +252,10 @@ function readAddress(address: unknown): bigint {
   return ptr;
 }
 
-const memoryEnd = 1n << 64n;
-
 /** A 64-bit address or handle, or null if the value is none. */
 function toAddress(value: unknown): bigint | null {
   if (typeof value === "number" && Number.isSafeInteger(value)) return value < 0 ? null : BigInt(value);
-  return typeof value === "bigint" && value >= 0n && value < memoryEnd ? value : null;
+  return typeof value === "bigint" && isAddress(value) ? value : null;
 }
 
 function unusable(why: string, cause?: unknown): ExchangeError {

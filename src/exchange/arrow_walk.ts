@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isAddress } from "../ffi/address.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/struct.ts";
 import { ExchangeError } from "./error.ts";
@@ -13,8 +14,6 @@ export const maxDepth = 64;
 
 /** How many structs an array may consist of. Real tables have thousands of columns; a corrupt count has more digits. */
 const maxStructs = 2 ** 20;
-
-const lastAddress = (1n << 64n) - 1n;
 
 /** One walk: what has been visited so far. */
 export class Walk {
@@ -43,7 +42,7 @@ export class Walk {
   /** Fails unless an address can be that of a struct or an array of pointers. */
   pointer(address: bigint, name: string): void {
     if (address === 0n) throw this.refusal(`has NULL as its ${name}`);
-    if (address < 0n || address > lastAddress) {
+    if (!isAddress(address)) {
       throw this.refusal(`has ${address} as its ${name}: expected an address of 64 bits`);
     }
     if (address % 8n !== 0n) throw this.refusal(`has ${address} as its ${name}: expected a multiple of 8`);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isAddress } from "../ffi/address.ts";
 import {
   DLDeviceType,
   DLPACK_FLAG_BITMASK,
@@ -137,13 +138,11 @@ function take(
 
 function checkAddress(address: bigint): void {
   if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
-  if (address < 0n || address > lastAddress) {
+  if (!isAddress(address)) {
     throw new ExchangeError(`Cannot import a DLPack tensor: its address is ${address}, expected one of 64 bits`);
   }
   if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
-
-const lastAddress = (1n << 64n) - 1n;
 
 /** A struct that was taken over, and how it is given back. */
 interface Loan {

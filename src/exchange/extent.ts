@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { addressEnd } from "../ffi/address.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "./error.ts";
 
@@ -18,10 +19,8 @@ export interface Extent {
 
 const nothing: Extent = { ptr: 0n, size: 0, offset: 0 };
 
-const memoryEnd = 1n << 64n;
-
 /** From here down no layout reaches the end of memory: it spans at most 2^52 bytes. Adding bigints takes time. */
-const farEnough = memoryEnd - (1n << 53n);
+const farEnough = addressEnd - (1n << 53n);
 
 /**
  * The memory from the lowest element of a layout to its highest, and not a byte more.
@@ -39,7 +38,7 @@ export function extentOf(layout: StridedLayout, data: bigint, what: string): Ext
   const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);
   const size = before - wholeBytes(-max - 1, layout.itemsize);
   const ptr = before === 0 ? data : data - BigInt(before);
-  if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > memoryEnd)) {
+  if ((before !== 0 && ptr <= 0n) || (data > farEnough && ptr + BigInt(size) > addressEnd)) {
     throw new ExchangeError(
       `Cannot import ${what} of ${size} bytes from ${before} before address ${data}: they lie outside of memory`,
     );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { addressEnd } from "../ffi/address.ts";
 import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
 import { type CudaDriver, isSticky } from "../cuda/driver.ts";
@@ -131,10 +132,8 @@ const forgotten = new LateRegistry<Holding>((holding) => {
  */
 const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
-const memoryEnd = 1n << 64n;
-
 /** From here down no memory of a safe size reaches the end. Adding bigints takes time. */
-const farEnough = memoryEnd - (1n << 53n);
+const farEnough = addressEnd - (1n << 53n);
 
 /** Letting go of the owner is all that closing borrowed memory means. */
 function forget(): void {}
@@ -268,7 +267,7 @@ export class MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
     }
-    if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > memoryEnd) || (ptr === 0n && size > 0)) {
+    if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
     }
     const { owner, device = null, stream } = options;

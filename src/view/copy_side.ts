@@ -64,15 +64,17 @@ function canReach(device: CudaDevice, side: CopySide): boolean {
 }
 
 /**
- * The device on which a copy has to be enqueued, instead of the stream's own, because the one side that is a device's memory
- * is out of that one's reach; or null. Between two devices the driver finds the way by itself.
+ * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory of a
+ * device that it is about; or null. Between two devices the driver finds the way by itself.
  */
 export function outOfReach(source: CopySide, destination: CopySide, { device }: CudaStream): CudaDevice | null {
-  const [from, to] = [homeOf(source), homeOf(destination)];
-  const home = from ?? to;
-  if (home === null || isSameDevice(home, device)) return null; // with two homes the other one is asked below
-  if (from !== null && to !== null && !isSameDevice(from, to)) return null;
-  return canReachBoth(device, source, destination) ? null : home;
+  if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;
+  return devicesBetween(source, destination) === null ? homeOf(source) ?? homeOf(destination) : null;
+}
+
+/** Whether work on a device can use a side as far as that is a device's memory: the driver's copies reach all other. */
+function canReachDevices(device: CudaDevice, side: CopySide): boolean {
+  return homeOf(side) === null || canReach(device, side);
 }
 
 /** Whether work on a device can use both sides. */

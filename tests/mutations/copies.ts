@@ -167,4 +167,48 @@ export const copyMutations: readonly Mutation[] = [
     ["underWay === rounds || ", "", "A round overwrites what another still counts by."],
     ["calls.length > most", "false", "Calls overwrite others that nobody has taken."],
   ]),
+  ...inFile("src/view/copy_side.ts", ["tests/view/far_stream_test.ts"], [
+    [
+      "  if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;\n",
+      "  return null;\n",
+      "A copy on a stream of another device is refused by the driver.",
+    ],
+  ]),
+  ...inFile("src/cuda/reach.ts", ["tests/memory/cuda_core_peer_access_test.ts"], [
+    [
+      "code !== CUresult.CUDA_ERROR_INVALID_VALUE",
+      "code !== CUresult.CUDA_SUCCESS",
+      "Nobody says what is out of reach.",
+    ],
+    ["owner.ordinal === device.ordinal", "false", "Memory of the stream's own device is said to be out of reach."],
+  ]),
+  ...inFile("src/exchange/arrow_array.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    ["    else this.#prepare();\n", "", "Elements are read before they are written."],
+    ["      void view.buffer.ptr; // says so if it is closed\n", "", "A closed array gives the engine's words."],
+  ]),
+  ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    ["  orderHost(view.buffer);\n", "", "Offsets and nulls are read before they are written."],
+  ]),
+  ...inFile("src/exchange/arrow_device.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    [", deviceArray: array.address }", " }", "Memory of a device is taken for the host's."],
+  ]),
+  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    ["  if (!isAddress(address)) {\n", "  if (false) {\n", "An address that no memory has is read."],
+  ]),
+  ...inFile("src/exchange/arrow_walk.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    ["    if (!isAddress(address)) {\n", "    if (false) {\n", "An address that no memory has is read."],
+  ]),
+  ...inFile("src/exchange/dlpack_export.ts", ["tests/exchange/arrow_host_order_test.ts"], [
+    ["  checkOptions(options);\n", "", "Options that mean nothing are left aside."],
+  ]),
+  ...inFile("src/cuda/graph_use.ts", ["tests/cuda/late_streams_test.ts"], [
+    ["!isLeft(other)", "!other.isClosed", "Streams pile up while a graph is there."],
+  ]),
+  ...inFile("src/memory/memory_channel.ts", ["tests/memory/memory_channel_test.ts"], [
+    [
+      "      waitForEnd(stream);\n      return null;\n",
+      "      throw 0;\n",
+      "The owner never hears that its memory is free.",
+    ],
+  ]),
 ];

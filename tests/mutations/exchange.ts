@@ -271,7 +271,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ], [
     ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
-    [" || (data > farEnough && ptr + BigInt(size) > memoryEnd)", "", "Memory beyond the end of memory is believed."],
+    [" || (data > farEnough && ptr + BigInt(size) > addressEnd)", "", "Memory beyond the end of memory is believed."],
     [
       "const before = min === 0 ? 0 : 0 - wholeBytes(min, layout.itemsize);",
       "const before = 0;",

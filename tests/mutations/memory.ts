@@ -280,7 +280,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
     ["ptr < 0n || ", "", "An address that cannot be is believed."],
     [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
-    ["ptr + BigInt(size) > memoryEnd", "false", "Bytes beyond the end of memory are believed."],
+    ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
     [
       "    if (closed) throw this.#closed(doing);\n",
       "",

@@ -1,11 +1,7 @@
-/**
- * Mutations of `ucx/`: see `tests/mutations.ts`.
- *
- * @module
- */
+/** The protective lines of messages between processes. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-/** The mutations of these files. */
+/** What can be broken there. */
 export const ucxMutations: readonly Mutation[] = [
   ...inFile("src/ucx/process.ts", ["tests/ucx/process_test.ts"], [
     [
