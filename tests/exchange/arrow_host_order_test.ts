@@ -34,6 +34,11 @@ test("elements, nulls and offsets are read when they are written, at the first t
       assertEquals(array.get(0), 7);
       elements.fill(8, { stream });
       assertEquals(array.get(15), 8);
+      // Without nulls nothing but the elements is looked at.
+      const plain = new ArrowArray({ field: arrowField("C"), length: 16, buffers: [null, view(elements)] });
+      assertEquals(plain.get(0), 8);
+      elements.fill(6, { stream });
+      assertEquals(plain.get(0), 6);
       bits.fill(0b11111101, { stream });
       assertEquals([array.isNull(1), array.isNull(0), array.get(9)], [true, false, null]);
       elements.fill(9, { stream });
@@ -45,7 +50,9 @@ test("elements, nulls and offsets are read when they are written, at the first t
       offsets.fill(0, { stream, width: 4 });
       new ArrowArray({ field: arrowField("u"), length: 3, buffers: [null, view(offsets), view(elements)] });
       for (const buffer of [elements, bits, offsets]) buffer.close();
-      assertThrows(() => array.get(0), TypeError, "a closed MemoryBuffer of 16 bytes");
+      for (const closed of [array, plain]) {
+        assertThrows(() => closed.get(0), TypeError, "a closed MemoryBuffer of 16 bytes");
+      }
     }
   }
 });

@@ -174,7 +174,7 @@ export const copyMutations: readonly Mutation[] = [
       "A copy on a stream of another device is refused by the driver.",
     ],
   ]),
-  ...inFile("src/cuda/reach.ts", ["tests/memory/cuda_core_peer_access_test.ts"], [
+  ...inFile("src/cuda/reach.ts", ["tests/memory/cuda_core_peer_access_test.ts", "tests/view/far_stream_test.ts"], [
     [
       "code !== CUresult.CUDA_ERROR_INVALID_VALUE",
       "code !== CUresult.CUDA_SUCCESS",

@@ -2,15 +2,18 @@
  * Copies on streams of other devices than the memory's, by default or because they were named: a view's copy finds its way,
  * whoever has access to whose memory.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
+  CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
   ManagedMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
+  SimulatedDriver,
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
@@ -111,4 +114,14 @@ test("reading back works where the home is a stream of another device, and is of
       for (const read of await Promise.all(reads)) assertEquals([...read], new Array(16).fill(7), kind);
     }
   }
+});
+
+test("what the driver refuses for another reason is not said to be out of reach", () => {
+  const cuda = Cuda.simulate({ devices: 2 });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(16, { stream });
+  SimulatedDriver.of(cuda.driver)?.failNth("cuMemsetD8Async", 1, CUresult.CUDA_ERROR_INVALID_VALUE);
+  const error = assertThrows(() => buffer.fill(1, { stream }), CudaError);
+  assertEquals([error.codeName, error.message.includes("access")], ["CUDA_ERROR_INVALID_VALUE", false]);
 });
