@@ -27,7 +27,11 @@ export const moves: { readonly [word in WordSize]: Access } = {
   16: { type: "v2.u64", kind: "d", count: 2 },
 };
 
-/** Reads a word into registers. */
+/**
+ * Reads a word into registers, which hold zeros if the guard says no. They must hold something: the driver's assembler takes
+ * a register that might never be written for whatever suits it. With nothing there it made one read, under the first guard, of
+ * several that had the same address and guards of their own.
+ */
 export function load(
   ptx: PtxWriter,
   space: "global" | "shared",
@@ -37,9 +41,12 @@ export function load(
 ): Register[] {
   const { type, kind, count } = access;
   const registers = Array.from({ length: count }, () => ptx.register(kind));
+  if (guard !== "") registers.forEach((register) => ptx.line(`mov.${registerTypes[kind]} ${register}, 0`));
   ptx.line(`${guard}ld.${space}.${type} ${operand(registers)}, [${address}]`);
   return registers;
 }
+
+const registerTypes = { h: "b16", r: "b32", d: "b64" } as const;
 
 /** Writes a word from registers. */
 export function store(

@@ -105,7 +105,7 @@ function readBits(ptx: PtxWriter, from: Register, bit: Register, bits: number, g
   return ptx.make("r", `shr.u32 $, ${pair}, ${skipped}`);
 }
 
-/** A byte of memory, or nothing in particular if the guard says no. */
+/** A byte of memory, or zero if the guard says no. */
 function loadByte(ptx: PtxWriter, address: Register, guard: Register): Register {
   return ptx.make("r", `cvt.u32.u16 $, ${load(ptx, "global", moves[1], address, `@${guard} `)[0]}`);
 }

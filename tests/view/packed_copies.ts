@@ -31,7 +31,9 @@ const bitsOf = {
 } as const;
 
 type Packed = keyof typeof bitsOf;
-const dtypes = fc.constantFrom(...Object.keys(bitsOf) as Packed[]);
+/** Types of packed elements, one or more for each number of bits. */
+export const packedTypes = Object.keys(bitsOf) as readonly Packed[];
+const dtypes = fc.constantFrom(...packedTypes);
 
 /** The bit at which each element begins, in C order. */
 function bitsIn({ layout, offset }: Placed): number[] {
