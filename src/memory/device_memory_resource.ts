@@ -41,6 +41,9 @@ export class DeviceMemoryResource extends MemoryResource {
   readonly pool: MemoryPool;
   readonly #peers: PeerAccessSet;
   readonly #describe: (ptr: bigint, size: number) => BufferDescriptor;
+  /** The last size as the driver wants it: a loop mostly asks for the same, and making a bigint takes time. */
+  #size = 0n;
+  #bytes = 0;
   #imports: PoolImports | undefined;
 
   /**
@@ -139,16 +142,18 @@ export class DeviceMemoryResource extends MemoryResource {
     let ptr = 0n;
     try {
       if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
-      const free = (at: bigint, home: CudaStream | null) => {
-        const last = home ?? device.defaultStream;
-        try {
-          if (at !== 0n) freeInOrder(at, last);
-        } finally {
-          pool.release(last);
-        }
-      };
-      const describe = this.#describe;
-      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, stream, free, describe, pool });
+      return MemoryBuffer.fromLoan(
+        ptr,
+        bytes,
+        device,
+        "device",
+        stream,
+        undefined,
+        this,
+        giveBack,
+        this.#describe,
+        pool,
+      );
     } catch (error) {
       pool.release(null);
       throw error;
@@ -168,7 +173,8 @@ export class DeviceMemoryResource extends MemoryResource {
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
     const { driver, answer } = this.device;
     const { handle } = stream;
-    const size = BigInt(bytes);
+    if (bytes !== this.#bytes) [this.#bytes, this.#size] = [bytes, BigInt(bytes)];
+    const size = this.#size;
     let code = contextWanted;
     if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
     if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
@@ -196,6 +202,15 @@ export function refuseCapture(stream: CudaStream, bytes: number): void {
   throw new TypeError(
     `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture`,
   );
+}
+
+function giveBack(ptr: bigint, home: CudaStream | null, { device, pool }: DeviceMemoryResource): void {
+  const last = home ?? device.defaultStream;
+  try {
+    if (ptr !== 0n) freeInOrder(ptr, last);
+  } finally {
+    pool.release(last);
+  }
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */

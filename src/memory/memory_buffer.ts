@@ -221,10 +221,12 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over memory that a producer lends. For the exchange protocols: one function serves all loans of a kind, where
-   * making one for each, and an object of all of this, takes a tenth of an import's time.
+   * A buffer over memory that a producer lends, or a pool. For the exchange protocols and pools: one function serves all
+   * loans of a kind, where making one for each, and an object of all of this, takes a tenth of an import's time.
    *
    * @param giveBack what `free` is in an allocation; it is told which loan has ended
+   * @param describe as in an allocation
+   * @param pool as in an allocation
    */
   static fromLoan<Loan>(
     ptr: bigint,
@@ -235,9 +237,11 @@ export class MemoryBuffer {
     owner: unknown,
     loan: Loan,
     giveBack: (ptr: bigint, stream: CudaStream | null, loan: Loan) => void,
+    describe?: Allocation["describe"],
+    pool: MemoryPool | null = null,
   ): MemoryBuffer {
     const free = giveBack as Free; // it is given this loan and no other
-    return new MemoryBuffer(ptr, size, device, kind, stream, owner, free, loan, undefined, null).#owned();
+    return new MemoryBuffer(ptr, size, device, kind, stream, owner, free, loan, describe, pool).#owned();
   }
 
   /** What there is something to do about at its end. */

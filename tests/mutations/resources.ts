@@ -26,19 +26,20 @@ export const resourceMutations: readonly Mutation[] = [
       "    if (false) {",
       "A device without pools answers with a nameless error.",
     ],
-    ["          if (at !== 0n) freeInOrder(at, last);\n", "", "Memory is never freed."],
-    ["if (at !== 0n) freeInOrder(at, last", "freeInOrder(at, last", "The driver is asked to free nothing."],
+    ["    if (ptr !== 0n) freeInOrder(ptr, last);\n", "", "Memory is never freed."],
+    ["if (ptr !== 0n) freeInOrder(ptr, last", "freeInOrder(ptr, last", "The driver is asked to free nothing."],
     [
       "const last = home ?? device.defaultStream;",
       "const last = device.defaultStream;",
       "Memory is freed on the wrong stream.",
     ],
     [
-      "        } finally {\n          pool.release(last);\n",
-      "        } finally {\n",
+      "  } finally {\n    pool.release(last);\n",
+      "  } finally {\n",
       "A pool, and its device, is never given back.",
     ],
 
+    ["if (bytes !== this.#bytes)", "if (this.#bytes === 0)", "All memory has the size of the first."],
     ["    refuseCapture(stream, bytes);\n", "", "An allocation spoils a capture."],
 
     [
