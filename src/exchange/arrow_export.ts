@@ -13,7 +13,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ArrowArray } from "./arrow_array.ts";
+import { ArrowArray } from "./arrow_array.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./arrow_buffers.ts";
 import { ArrowDeviceArray, releaseSchema, type ToArrowOptions } from "./arrow_device.ts";
 import { namedAs } from "./arrow_request.ts";
@@ -42,7 +42,7 @@ export function exportArrow(
   const block = new Block();
   const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
   const eventSlot = block.reserve(8);
-  const root = plan(array, block, head);
+  const root = plan(fromItsStart(array), block, head);
   const schema = exportSchema(field);
   const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
   const undo: (() => void)[] = [() => releaseSchema(schema.address)];
@@ -89,6 +89,18 @@ export function checkOptions(options: ToArrowOptions): ToArrowOptions {
 interface Planned {
   readonly node: TreeNode;
   readonly write: () => void;
+}
+
+/**
+ * A slice of a struct without nulls, as slices of its children: the same elements without an offset, which those do not take
+ * who read a struct as a batch (PyArrow).
+ */
+function fromItsStart(array: ArrowArray): ArrowArray {
+  const { field, length, offset, knownNullCount, buffers: [validity = null], children } = array;
+  const hasNulls = validity !== null && knownNullCount !== 0;
+  if (field.type.kind !== "struct" || offset === 0 || hasNulls) return array;
+  const parts = children.map((child) => child.sliced(offset, offset + length));
+  return new ArrowArray({ field, length, buffers: [null], children: parts });
 }
 
 /** Reserves the memory of an array's struct, which may be reserved already, and of its children's. */

@@ -6,6 +6,7 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
 import {
+  asSent,
   assertSameArray,
   CountingRelease,
   layout,
@@ -73,7 +74,7 @@ test("what came in goes out as the same memory under the same schema", () => {
       const exported = imported.toArrowDevice();
       assertEquals(readRawSchema(exported.schemaPtr), model);
       const out = readRawArray(exported.ptr);
-      assertSameArray(out, before, model);
+      assertSameArray(out, asSent(before, model), model);
       exported.close();
       imported.close();
       assertEquals(liveExports(), 0);

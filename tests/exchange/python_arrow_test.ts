@@ -197,6 +197,39 @@ def many(array):
   assertEquals(await stillLent(python), 0);
 });
 
+test(...withPython("a part of a batch is a batch again, and one of a struct with nulls is an array"), async () => {
+  const python = open();
+  python.run(`
+def part(hidden):
+    words = pa.array(["a", None, "ccc", "", "e"]).slice(1)
+    numbers = pa.array([1, 2, 3, 4, 5], pa.int8()).slice(1)
+    pairs = pa.StructArray.from_arrays([numbers], ["number"])
+    batch = pa.record_batch([words, pairs], names=["word", "pair"])
+    if not hidden: return batch
+    return pa.StructArray.from_arrays([words, pairs], ["word", "pair"], mask=pa.array([False, True, False, False]))
+def again(array): return pa.record_batch(array).to_pylist(), pa.array(array).to_pylist()
+def alone(array): return pa.array(array).to_pylist()
+`);
+  const rows = (list: unknown) =>
+    (list as (Map<string, unknown> | null)[]).map((row) =>
+      row && [row.get("word"), [...row.get("pair") as Map<string, unknown>]]
+    );
+  const all = [[null, [["number", 2]]], ["ccc", [["number", 3]]], ["", [["number", 4]]], ["e", [["number", 5]]]];
+  for (const [start, end] of [[0, 4], [1, 4], [2, 3], [4, 4], [0, 0]] as const) {
+    using batch: PyObject = python.evaluate("part").$call(false);
+    using array = ArrowArray.from(batch);
+    using twice: PyObject = python.evaluate("again").$call(array.sliced(0, end).sliced(start));
+    const [asBatch, asArray] = twice.$value() as [unknown, unknown];
+    assertEquals(rows(asBatch), all.slice(start, end));
+    assertEquals(rows(asArray), all.slice(start, end));
+    using hidden: PyObject = python.evaluate("part").$call(true);
+    using nullable = ArrowArray.from(hidden);
+    using one: PyObject = python.evaluate("alone").$call(nullable.sliced(start, end));
+    assertEquals(rows(one.$value()), all.map((row, i) => i === 1 ? null : row).slice(start, end));
+  }
+  assertEquals(await stillLent(python), 0);
+});
+
 test(...withPython("a child that is moved out of its parent lives on, and what fails is given back"), async () => {
   const python = open();
   python.run(`

@@ -187,6 +187,17 @@ export function assertSameArray(actual: RawArray, expected: RawArray, model: Mod
   assertEquals(essence(actual, model), essence(expected, model));
 }
 
+/** What an array goes out as: a part of a struct without nulls as parts of its children, all else as it is. */
+export function asSent(raw: RawArray, { format, children: models }: Model): RawArray {
+  const { length, offset, buffers: [validity = 0n] } = raw;
+  if (format !== "+s" || length === 0 || offset === 0 || (validity !== 0n && raw.nullCount !== 0)) return raw;
+  const children = raw.children.map((child, i) => {
+    const nullCount = models[i]?.format === "n" ? length : child.nullCount === 0 ? 0 : -1;
+    return { ...child, offset: child.offset + offset, length, nullCount };
+  });
+  return { ...raw, offset: 0, buffers: [0n], nullCount: 0, children };
+}
+
 /** Whether an array of texts has no byte of them: then it does not matter where they would be. */
 function hasNoText({ length, offset, buffers }: RawArray, { format }: Model): boolean {
   if (!/^[uUzZ]$/.test(format)) return false;
