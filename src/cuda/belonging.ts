@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "./device.ts";
+import { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Something that belongs to a device. */
@@ -47,4 +47,21 @@ export function checkOpenStream(stream: CudaStream, doing: string): void {
     throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
   }
   if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
+}
+
+/** Throws if a device is none, above all a number: every Cuda has a device 0. */
+export function checkDevice(device: CudaDevice, doing: string): void {
+  if (device instanceof CudaDevice) return;
+  const got: unknown = device;
+  const way = typeof got === "number" ? `${got}: use cuda.device(${got})` : got === null ? "null" : typeof got;
+  throw new TypeError(`${doing}: expected a CudaDevice, got ${way}`);
+}
+
+/** Throws if what is to say where an array will be used is no stream, a closed one, or no device. */
+export function checkPlace(
+  { stream, device }: { readonly stream?: CudaStream | null; readonly device?: CudaDevice },
+  doing: string,
+): void {
+  if (stream !== undefined && stream !== null) checkOpenStream(stream, doing);
+  if (device !== undefined) checkDevice(device, doing);
 }

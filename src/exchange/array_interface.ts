@@ -6,6 +6,7 @@
  */
 import { isAddress } from "../ffi/address.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
+import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
@@ -109,6 +110,7 @@ export function fromCudaArrayInterface(
   options: ImportOptions,
   release?: () => void,
 ): StridedMemoryView {
+  checkPlace(options, "Cannot import by the CUDA Array Interface");
   const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
   const device = options.stream?.device ?? options.device;
   if (device === undefined) {

@@ -9,6 +9,7 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
+import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { allocate } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
@@ -80,6 +81,7 @@ export type Accept = (array: ArrowArray) => void;
  * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
  */
 export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
+  checkPlace(options, "Cannot import an Arrow array");
   const { requestedSchema = null, ...where } = options;
   const opened = openForeign(source, (kind, object) => kind.openArray(object, requestedSchema));
   if (opened !== null) {

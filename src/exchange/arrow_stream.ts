@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkPlace } from "../cuda/belonging.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
@@ -75,6 +76,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
    * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
+    checkPlace(options, "Cannot import an Arrow stream");
     const { requestedSchema = null, ...where } = options;
     const opened = openForeign(source, (kind, object) => kind.openStream(object, requestedSchema));
     if (opened === null && requestedSchema !== null) throw tooLate("stream");

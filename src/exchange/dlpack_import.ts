@@ -10,6 +10,7 @@ import {
   DLPACK_MAJOR_VERSION,
   DLPACK_MINOR_VERSION,
 } from "../../bindings/dlpack.ts";
+import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
@@ -37,6 +38,7 @@ import { orderGiveBack } from "./order.ts";
  * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
  */
 export function fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+  checkPlace(options, "Cannot import by DLPack");
   const { stream, device } = options;
   if (source instanceof DlpackTensor) return takeTensor(source, stream, device);
   if (typeof source === "object" && source !== null) {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOpenStream, checkStream, isSameDevice } from "../cuda/belonging.ts";
+import { checkOpenStream, checkPlace, checkStream, isSameDevice } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
@@ -117,8 +117,8 @@ export class StridedMemoryView {
    */
   static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
     if (source instanceof StridedMemoryView) {
-      const { stream = null } = options;
-      const { device } = options;
+      checkPlace(options, "Cannot view an array");
+      const { stream = null, device } = options;
       if (device !== undefined && source.device !== null && !isSameDevice(device, source.device)) {
         throw new TypeError(
           `Cannot view memory of device ${source.device.ordinal} as memory of device ${device.ordinal}: copy it there`,

@@ -6,6 +6,7 @@ import { libc } from "../../src/ffi/libc.ts";
 import {
   ArrowArray,
   arrowField,
+  ArrowStream,
   Cuda,
   CudaError,
   ExchangeError,
@@ -66,6 +67,41 @@ const ways: Readonly<Record<string, (setting: Setting) => Closable>> = {
   "from arrow": ({ view, other }) => StridedMemoryView.fromArrowDevice(view, { stream: other }),
   "from arrow of two": (setting) => ArrowArray.from(pair(setting), { stream: setting.other }),
 };
+
+test("what is to say where an array will be used is a stream or a device, or nothing is taken", () => {
+  const setting = setUp();
+  const { cuda, view, device } = setting;
+  const closed = device.createStream();
+  closed.close();
+  const places: readonly (readonly [options: object, words: string])[] = [
+    [{ device: 0 }, "expected a CudaDevice, got 0: use cuda.device(0)"],
+    [{ device: null }, "expected a CudaDevice, got null"],
+    [{ device: cuda }, "expected a CudaDevice, got object"],
+    [{ stream: 0 }, "expected a CudaStream, got number"],
+    [{ stream: 5n }, "expected a CudaStream, got bigint"],
+    [{ stream: device }, "expected a CudaStream, got object"],
+    [{ stream: closed }, "got a closed CudaStream"],
+  ];
+  for (const [options, words] of places) {
+    const exported = [view.toDlpack(), view.toArrowDevice()] as const;
+    const [tensor, array] = exported;
+    const imports: readonly (() => unknown)[] = [
+      () => StridedMemoryView.fromDlpack(view, options),
+      () => StridedMemoryView.fromDlpack(tensor, options),
+      () => StridedMemoryView.fromCudaArrayInterface(view, options),
+      () => StridedMemoryView.fromArrowDevice(view, options),
+      () => StridedMemoryView.fromArrowDevice(array, options),
+      () => StridedMemoryView.from(view, options),
+      () => StridedMemoryView.from({ __cuda_array_interface__: view.toCudaArrayInterface() }, options),
+      () => ArrowArray.from(pair(setting), options),
+      () => ArrowStream.from({ deviceStream: 8n }, options), // which nobody looks at
+    ];
+    for (const one of imports) assertThrows(one, TypeError, words, `${one}`);
+    assertEquals(exported.map((one) => one.released), [false, false]);
+    for (const one of exported) one.close();
+  }
+  setting.close();
+});
 
 const calls = ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuStreamCreate", "cuCtxPushCurrent_v2"];
 

@@ -9,6 +9,32 @@ const behaviours = "tests/sim/behaviours_test.ts";
 
 /** What can be broken there. */
 export const exchangeMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/refusals_test.ts"], [
+    [
+      '  checkPlace(options, "Cannot import by DLPack");\n',
+      "",
+      "A number for a device is one that nothing is known of.",
+    ],
+  ]),
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/refusals_test.ts"], [
+    ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
+  ]),
+  ...inFile("src/exchange/arrow_import.ts", ["tests/exchange/refusals_test.ts"], [
+    ['  checkPlace(options, "Cannot import an Arrow array");\n', "", "A number for a device is none."],
+  ]),
+  ...inFile("src/exchange/arrow_stream.ts", ["tests/exchange/refusals_test.ts"], [
+    [
+      '    checkPlace(options, "Cannot import an Arrow stream");\n',
+      "",
+      "An address is read, whatever the options are.",
+    ],
+  ]),
+  ...inFile("src/view/strided_memory_view.ts", ["tests/exchange/refusals_test.ts"], [
+    ['      checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
+  ]),
+  ...inFile("src/cuda/belonging.ts", ["tests/exchange/refusals_test.ts"], [
+    ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
+  ]),
   ...inFile("src/exchange/live_exports.ts", [
     refusals,
     "tests/exchange/dlpack_export_test.ts",
