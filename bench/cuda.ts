@@ -28,9 +28,9 @@ import { NativeArena } from "../src/ffi/arena.ts";
 import { Peer, Rounds } from "./peer.ts";
 
 const BATCH = 200;
-/** Batches of an operation in each round, and the rounds. */
+/** Batches of an operation in each round, and the rounds: on hosts that others share some seconds are twice as slow as others. */
 const SAMPLES = 20;
-const ROUNDS = 27;
+const ROUNDS = 81;
 /** Batches before those that count: the engines' last compilers take functions that have run 100,000 times. */
 const WARM = 500;
 const isBun = "Bun" in globalThis;
