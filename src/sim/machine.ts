@@ -247,12 +247,28 @@ export class Machine {
     if (stream === context.legacy) {
       this.#refuseImplicit(context);
       for (const other of context.streams) if (other.isBlocking) waits.push(other.tail);
-    } else if (stream.isBlocking) waits.push(context.legacy.tail);
+    } else if (stream.isBlocking) waits.push(context.legacy.handed);
     const task = this.queue(context, stream.lane, run, waits);
     stream.tail = task;
+    stream.handed = task;
     stream.told = task;
     this.#forgetFinished(context);
     return task;
+  }
+
+  /**
+   * Appends an allocation to a stream. On the legacy default stream it is no work to others: the memory is there for those
+   * that come after the stream without being told, but what the allocation comes after is not handed on by it
+   * (`tests/gpu/implied_order_test.ts`).
+   *
+   * @param after the end of those that had the memory before
+   */
+  enqueueAllocation(stream: Stream, run: () => void, after: Task | null): void {
+    const { context, lane, handed } = stream;
+    if (stream !== context.legacy) return void this.enqueue(stream, run, [after]);
+    const there = this.queue(context, lane, run, [after, handed, context.gate]);
+    this.enqueue(stream, () => {}, [there]);
+    stream.handed = there;
   }
 
   /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */

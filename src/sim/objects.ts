@@ -59,6 +59,11 @@ export class Stream {
   readonly priority: number;
   /** The last thing enqueued. */
   tail: Task | null = null;
+  /**
+   * What streams come after that must, by the rules of default streams, come after this one: what was enqueued last, but no
+   * allocation on the legacy default stream.
+   */
+  handed: Task | null = null;
   /** The last thing enqueued that the driver looks at before it reads memory of the host at once. */
   told: Task | null = null;
   /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */

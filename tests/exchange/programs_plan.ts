@@ -180,7 +180,7 @@ class Planner extends ArrowStreams {
     if (resource !== "foreign") this.holders.look(); // every allocation of ours does
     const array = this.add(block, whole, null, lane, false);
     this.push({ do: "allocate", array: array.id, device, resource, lane });
-    block.written = { lane, number: this.order.work(lane), by: array };
+    block.written = { lane, number: this.order.allocation(lane), by: array };
     this.fill(array, lane);
   }
 

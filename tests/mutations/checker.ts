@@ -8,6 +8,25 @@ const folder = "src/sim/checker";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
+  ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
+    [
+      "    stream.handed = there;\n",
+      "",
+      "A program that relies on an allocation for order is right here, and wrong on a GPU.",
+    ],
+    ["context.legacy.handed", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
+  ]),
+  ...inFile("src/sim/checker/order.ts", ["tests/sim/checker_test.ts"], [
+    ["legacy.handed ?? legacy.clock", "legacy.clock", "Order by an allocation on a default stream is taken for order."],
+    ["    lane.handed = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
+  ]),
+  ...inFile("src/sim/checker/watch.ts", ["tests/sim/checker_test.ts"], [
+    [
+      "      handed[lane.index] = tick;\n",
+      "",
+      "Memory of a default stream is not there for a blocking one: false alarms.",
+    ],
+  ]),
   ...inFile(`${folder}/checker.ts`, [laws], [
     ["      watch.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
     [
@@ -20,7 +39,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
     ["      join(clock, context.gate);\n", "", "What a whole context waits for is reported."],
     ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
-    ["      join(clock, legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
+    ["      join(clock, legacy.handed ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
     ["clock.every((tick, lane) => this.isOver(lane, tick))", "true", "A new stream inherits what an old one did."],
     ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
     ["    context.gateVersion++;\n", "", "What a context waits for is not seen."],

@@ -55,8 +55,8 @@ export const cudaMutations: readonly Mutation[] = [
   ...inFile("src/sim/calls/copy.ts", ["tests/gpu/implied_order_test.ts", "tests/sim/driver_test.ts"], [
     ["bytes > readAtOnce || ", "", "A copy is read early that libcuda reads when it runs."],
     [" || stream.told?.done === false", "", "What a stream was told to do is not looked at."],
-    ["implied.some(({ tail }) => tail?.done === false)", "true", "A copy is read early that may be read late."],
-    ["implied.some(({ tail }) => tail?.done === false)", "false", "A copy is read late that libcuda reads early."],
+    ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
+    ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
   ]),
   ...inFile("src/cuda/device.ts", ["tests/gpu/implied_order_test.ts"], [
     [

@@ -107,6 +107,8 @@ export class Judge {
   readonly #nodes: Node[] = [];
   /** The last node of each lane, as a set. */
   readonly #tails = new Map<number, bigint>();
+  /** What those streams wait for that wait for a lane without being told, as a set. */
+  readonly #handed = new Map<number, bigint>();
   readonly #gates = new Map<number, bigint>();
   readonly #left = new Map<number, bigint>();
   readonly #kinds: readonly LaneKind[];
@@ -160,11 +162,23 @@ export class Judge {
     if (kind === "legacy") all |= this.#left.get(device) ?? 0n; // a destroyed stream was a blocking one
     for (const other of this.#lanesOf(device)) {
       if (kind === "legacy" && this.#isBlocking(other)) all |= this.#tail(other);
-      if (this.#isBlocking(lane) && this.#kindOf(other) === "legacy") all |= this.#tail(other);
+      if (this.#isBlocking(lane) && this.#kindOf(other) === "legacy") all |= this.#handed.get(other) ?? 0n;
     }
     const node = this.#add(step, all, touches);
     this.#tails.set(lane, node);
+    this.#handed.set(lane, node);
     return node;
+  }
+
+  /**
+   * Allocates on a stream. Memory of the legacy default stream is there for whoever waits for that one without being told; but
+   * these do not come after what the allocation comes after.
+   */
+  allocate(step: number, lane: number, touches: readonly Touch[]): void {
+    if (this.#kindOf(lane) !== "legacy") return void this.enqueue(step, lane, touches);
+    const there = this.#add(step, this.#handed.get(lane) ?? 0n, touches);
+    this.enqueue(step, lane, [], there);
+    this.#handed.set(lane, there);
   }
 
   /** The last work of a stream, as a set. Of the legacy stream: also that of the streams that wait for it. */
@@ -257,7 +271,8 @@ export function judge({ devices, steps }: Program, without: number | null): Verd
       case "upload":
       case "free":
         if (step.lane === null) throw new TypeError("A program for resources is not judged");
-        graph.enqueue(at, step.lane, [whole(step.buffer, true)]);
+        if (step.do === "allocate") graph.allocate(at, step.lane, [whole(step.buffer, true)]);
+        else graph.enqueue(at, step.lane, [whole(step.buffer, true)]);
         break;
       case "copy":
         graph.enqueue(at, step.lane, [whole(step.from, false), whole(step.to, true)]);
@@ -476,7 +491,7 @@ export class Session {
         this.#null.nextAddress = again < 0 ? null : this.#freed.splice(again, 1)[0]?.address ?? null;
         pool.cuMemAllocAsync(this.#out.$address, BigInt(bufferBytes), stream);
         const made = this.#keep(this.#out.value, device);
-        judge.enqueue(step, lane, [{ life: made.life, from: 0, to: bufferBytes, writes: true }]);
+        judge.allocate(step, lane, [{ life: made.life, from: 0, to: bufferBytes, writes: true }]);
         break;
       }
       case "free":

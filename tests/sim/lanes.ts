@@ -21,11 +21,14 @@ export function deviceOf(lane: number, kinds: readonly LaneKind[] = laneKinds): 
 /** Which work has happened before which, as the rules of CUDA say: a vector clock per stream, and one for the host. */
 export class Order {
   readonly #lanes: number[][];
+  /** What comes before the next work of those that come after a stream without being told. */
+  readonly #handed: number[][];
   readonly #kinds: readonly LaneKind[];
   #host: number[];
 
   constructor(lanes: number, kinds: readonly LaneKind[] = laneKinds) {
     this.#lanes = Array.from({ length: lanes }, () => new Array<number>(lanes).fill(0));
+    this.#handed = [...this.#lanes];
     this.#kinds = kinds;
     this.#host = new Array<number>(lanes).fill(0);
   }
@@ -37,10 +40,22 @@ export class Order {
     const kind = this.#kindOf(lane);
     if (kind === "free") return clock;
     const blocking = kind === "legacy" ? ["blocking", "thread"] : ["legacy"];
-    this.#lanes.forEach((other, at) => {
+    this.#handed.forEach((other, at) => {
       if (this.#deviceOf(at) === this.#deviceOf(lane) && blocking.includes(this.#kindOf(at))) join(clock, other);
     });
     return clock;
+  }
+
+  /**
+   * Appends an allocation; returns its number. On the legacy default stream it is there for those that come after that one
+   * without being told, but what it comes after itself it does not hand on (seen on an H200 with driver 580).
+   */
+  allocation(lane: number): number {
+    const handed = [...this.#handed[lane] ?? []];
+    const number = this.work(lane);
+    handed[lane] = number;
+    if (this.#kindOf(lane) === "legacy") this.#handed[lane] = handed;
+    return number;
   }
 
   /** Appends work to a stream; returns its number there. */
@@ -48,7 +63,7 @@ export class Order {
     const clock = [...this.upcoming(lane)];
     const number = (clock[lane] ?? 0) + 1;
     clock[lane] = number;
-    this.#lanes[lane] = clock;
+    this.#lanes[lane] = this.#handed[lane] = clock;
     return number;
   }
 
@@ -86,6 +101,7 @@ export class Order {
   /** Makes what a stream does next come after a point that {@linkcode Order.held} has told. */
   after(lane: number, clock: readonly number[]): void {
     join(this.#lane(lane), clock);
+    this.#handed[lane] = this.#lane(lane); // waiting is work
   }
 
   /** Makes the host, and all that it enqueues from now on, come after a point. */

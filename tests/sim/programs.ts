@@ -233,7 +233,7 @@ class Planner {
     const id = this.#buffers++;
     const made: Planned = { id, device, resource, home, written: null, read: [], defined: false };
     this.#steps.push({ do: "allocate", buffer: id, device, resource, lane: home });
-    if (isPooled) made.written = { lane, number: this.#order.work(lane) };
+    if (isPooled) made.written = { lane, number: this.#order.allocation(lane) };
     this.#live.push(made);
     if (this.#options.watched !== true) return;
     const near = reaches(made, lane) ? lane : device * laneKinds.length;

@@ -172,8 +172,9 @@ const readAtOnce = 24 * 1024;
 function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
   if (from !== "pinned" || bytes > readAtOnce || !stream.isBlocking || stream.told?.done === false) return false;
   const { legacy, streams } = stream.context;
-  const implied = stream === legacy ? [...streams].filter((one) => one !== stream && one.isBlocking) : [legacy];
-  return implied.some(({ tail }) => tail?.done === false);
+  const others = [...streams].filter((one) => one !== stream && one.isBlocking);
+  const implied = stream === legacy ? others.map(({ tail }) => tail) : [legacy.handed];
+  return implied.some((task) => task?.done === false);
 }
 
 /** Whether a copy between pageable memory and a device deals with the host's side before it returns. */

@@ -164,10 +164,11 @@ function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, strea
   const address = addressAt(device, block.offset);
   const { context } = stream;
   const allocation = machine.space.describe({ kind: "pool", address, bytes: Number(size), context, pool, device });
-  machine.enqueue(stream, () => {
+  const map = (): void => {
     device.memory.poison(block.offset, block.bytes);
     device.mapped.add(address, allocation.bytes, allocation);
-  }, [block.after]);
+  };
+  machine.enqueueAllocation(stream, map, block.after);
   writeWord(out, address);
 }
 

@@ -61,6 +61,11 @@ export class Lane {
   readonly name: string;
   /** What comes before its next work, as far as that is decided; its own entry is the number of its last work. */
   readonly clock: Clock;
+  /**
+   * What streams take over that come after this one by the rules of default streams, where that is less than the clock: an
+   * allocation on the legacy default stream hands on nothing of what it comes after (`tests/gpu/implied_order_test.ts`).
+   */
+  handed: Clock | null = null;
   /** Rises when the clock changes. */
   version = 0;
   /** Its last work in the timeline. */
@@ -163,9 +168,10 @@ export class Order {
       }
     } else if (lane.isBlocking && legacy !== null && lane.seenLegacy !== legacy.version) {
       if ((clock[legacy.index] ?? 0) < legacy.tick) from?.push(legacy.last);
-      join(clock, legacy.clock);
+      join(clock, legacy.handed ?? legacy.clock);
       lane.seenLegacy = legacy.version;
     }
+    lane.handed = null;
     lane.version++;
   }
 
@@ -174,6 +180,11 @@ export class Order {
     const tick = lane.tick + 1;
     lane.clock[lane.index] = tick;
     return tick;
+  }
+
+  /** What a stream has handed on so far, for an allocation on it to add itself to; null if the rules ask nothing of that. */
+  handedBy(lane: Lane): Clock | null {
+    return lane === lane.context.legacy ? [...lane.handed ?? lane.clock] : null;
   }
 
   /** Makes all later work of a stream wait for something, after `advance`. */

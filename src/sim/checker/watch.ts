@@ -144,8 +144,13 @@ export class Watch extends StreamWatch {
     this.memory.allocate(known);
     this.things.forgetMemory(start);
     if (lane === null) return;
+    const handed = this.order.handedBy(lane);
     const seq = this.mark(lane, "work", call);
     const tick = this.order.step(lane);
+    if (handed !== null) {
+      handed[lane.index] = tick;
+      lane.handed = handed;
+    }
     const { end } = known;
     const access = { lane, tick, seq, kind: "allocation", writes: true, call, site, start, end } as const;
     known.touch(access, start, end, lane.clock, this.order);
