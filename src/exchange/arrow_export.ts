@@ -13,7 +13,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowArray } from "./arrow_array.ts";
+import type { ArrowArray } from "./arrow_array.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./arrow_buffers.ts";
 import { ArrowDeviceArray, releaseSchema, type ToArrowOptions } from "./arrow_device.ts";
 import { namedAs } from "./arrow_request.ts";
@@ -42,7 +42,7 @@ export function exportArrow(
   const block = new Block();
   const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
   const eventSlot = block.reserve(8);
-  const root = plan(fromItsStart(array), block, head);
+  const root = planRoot(array, block, head);
   const schema = exportSchema(field);
   const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
   const undo: (() => void)[] = [() => releaseSchema(schema.address)];
@@ -91,28 +91,62 @@ interface Planned {
   readonly write: () => void;
 }
 
-/**
- * A slice of a struct without nulls, as slices of its children: the same elements without an offset, which those do not take
- * who read a struct as a batch (PyArrow).
- */
-function fromItsStart(array: ArrowArray): ArrowArray {
-  const { field, length, offset, knownNullCount, buffers: [validity = null], children } = array;
-  const hasNulls = validity !== null && knownNullCount !== 0;
-  if (field.type.kind !== "struct" || offset === 0 || hasNulls) return array;
-  const parts = children.map((child) => child.sliced(offset, offset + length));
-  return new ArrowArray({ field, length, buffers: [null], children: parts });
+/** Which of an array's elements go out. */
+interface Part {
+  readonly length: number;
+  readonly offset: number;
+  readonly nullCount: number;
 }
 
-/** Reserves the memory of an array's struct, which may be reserved already, and of its children's. */
-function plan(array: ArrowArray, block: Block, reserved?: number): Planned {
+function wholeOf({ length, offset, knownNullCount }: ArrowArray): Part {
+  return { length, offset, nullCount: knownNullCount };
+}
+
+/** So many elements from one on. Where there are none, nothing comes before them either: there may be no buffers. */
+function partOf(array: ArrowArray, start: number, length: number): Part {
+  const { type, offset, knownNullCount } = array;
+  const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
+  return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
+}
+
+/**
+ * Plans the outermost array. Who reads a struct as a batch (PyArrow) takes no offset, and takes children for columns as long
+ * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
+ * offset: its children have. Nothing of the elements is looked at for that, which may not be there yet.
+ */
+function planRoot(array: ArrowArray, block: Block, head: number): Planned {
+  const { type, length, offset, knownNullCount, buffers: [validity = null] } = array;
+  if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
+  const isAtStart = offset === 0 || length === 0;
+  const hasNulls = validity !== null && knownNullCount !== 0;
+  if (!isAtStart && hasNulls) return plan(array, block, wholeOf(array), head);
+  const root = { length, offset: 0, nullCount: knownNullCount };
+  const hides = isAtStart ? 0 : 1; // the bitmap begins with elements that do not go out, and says nothing
+  return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hides);
+}
+
+/**
+ * Reserves the memory of an array's struct, which may be reserved already, and of its children's.
+ *
+ * @param hidden how many of the first buffers are left out
+ */
+function plan(
+  array: ArrowArray,
+  block: Block,
+  part: Part,
+  reserved?: number,
+  partOfChild: (child: ArrowArray) => Part = wholeOf,
+  hidden = 0,
+): Planned {
   const at = reserved ?? block.struct(ArrowArrayStruct);
   const counter = block.reserve(8);
   const addresses = array.buffers.map((buffer) => buffer?.ptr ?? 0n); // before anything is allocated: a closed one has none
+  addresses.fill(0n, 0, hidden);
   const buffers = block.reserve(8 * addresses.length);
   // Even an array without elements has one offset, which is 0; the block is zeroed.
   const offset = hasOffsets(array.type) && addresses[secondBuffer] === 0n ? block.reserve(8) : null;
-  const children = array.children.map((child) => plan(child, block));
-  const dictionary = array.dictionary === null ? null : plan(array.dictionary, block);
+  const children = array.children.map((child) => plan(child, block, partOfChild(child)));
+  const dictionary = array.dictionary === null ? null : plan(array.dictionary, block, wholeOf(array.dictionary));
   const pointers = block.reserve(8 * children.length);
   const inner = dictionary === null ? children : [...children, dictionary];
   const node: TreeNode = { struct: at, counter, kind: "ArrowArray", inner: inner.map((one) => one.node) };
@@ -124,9 +158,9 @@ function plan(array: ArrowArray, block: Block, reserved?: number): Planned {
       block.pointers(buffers, addresses);
       block.pointers(pointers, children.map((child) => block.address(child.node.struct)));
       const out = block.at(ArrowArrayStruct, at);
-      out.length = BigInt(array.length);
-      out.null_count = BigInt(array.knownNullCount);
-      out.offset = BigInt(array.offset);
+      out.length = BigInt(part.length);
+      out.null_count = BigInt(part.nullCount);
+      out.offset = BigInt(part.offset);
       out.n_buffers = BigInt(addresses.length);
       out.n_children = BigInt(children.length);
       out.buffers = addresses.length === 0 ? 0n : block.address(buffers);

@@ -149,7 +149,7 @@ export class DeviceMemoryResource extends MemoryResource {
         "device",
         stream,
         undefined,
-        this,
+        pool, // and not this resource, from which its user's own fields may lead to the buffer
         giveBack,
         this.#describe,
         pool,
@@ -204,8 +204,8 @@ export function refuseCapture(stream: CudaStream, bytes: number): void {
   );
 }
 
-function giveBack(ptr: bigint, home: CudaStream | null, { device, pool }: DeviceMemoryResource): void {
-  const last = home ?? device.defaultStream;
+function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
+  const last = home ?? pool.device.defaultStream;
   try {
     if (ptr !== 0n) freeInOrder(ptr, last);
   } finally {

@@ -245,7 +245,7 @@ export class Machine {
     const { context } = stream;
     const waits = [...after, stream.tail, context.gate];
     if (stream === context.legacy) {
-      this.#refuseImplicit(context);
+      this.refuseImplicit(stream);
       for (const other of context.streams) if (other.isBlocking) waits.push(other.tail);
     } else if (stream.isBlocking) waits.push(context.legacy.handed);
     const task = this.queue(context, stream.lane, run, waits);
@@ -377,8 +377,10 @@ export class Machine {
     };
   }
 
-  /** The legacy stream would wait for streams whose work is only being captured. */
-  #refuseImplicit(context: Context): void {
+  /** Refuses work on the legacy stream that would wait for streams whose work is only being captured. */
+  refuseImplicit(stream: Stream): void {
+    const { context } = stream;
+    if (stream !== context.legacy) return;
     const captures = [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ capture }) => capture?.of);
     const waiting = captures.filter((capture) => capture !== undefined);
     if (waiting.length === 0) return;

@@ -116,8 +116,8 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if the array cannot be taken as it is
    */
   static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+    checkPlace(options, "Cannot view an array");
     if (source instanceof StridedMemoryView) {
-      checkPlace(options, "Cannot view an array");
       const { stream = null, device } = options;
       if (device !== undefined && source.device !== null && !isSameDevice(device, source.device)) {
         throw new TypeError(

@@ -57,6 +57,37 @@ test("elements, nulls and offsets are read when they are written, at the first t
   }
 });
 
+test("parts of structs go out without looking at what streams have yet to write, and with nothing in them too", () => {
+  using cuda = Cuda.simulate({ schedule: "latest", check: true });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using other = device.createStream();
+  const pinned = new PinnedMemoryResource(device);
+  const bytesOf = (array: Int32Array | Uint8Array) => {
+    const buffer = pinned.allocate(array.byteLength, { stream });
+    buffer.bytes().set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
+    return buffer;
+  };
+  const held = [bytesOf(Int32Array.of(0, 1, 2, 3, 4)), bytesOf(new TextEncoder().encode("abcd"))];
+  const views = held.map((one) => StridedMemoryView.fromBuffer(one, { shape: [one.size], dtype: "uint8" }));
+  const texts = new ArrowArray({ field: arrowField("u", { name: "x" }), length: 4, buffers: [null, ...views] });
+  const field = arrowField({ kind: "struct", children: [texts.field] });
+  const part = new ArrowArray({ field, length: 4, buffers: [null], children: [texts] }).sliced(1, 3);
+  held[1]?.fill(120, { stream }); // "x"
+  part.toArrowDevice().close();
+  assertEquals(held[1]?.bytes()[0], 97, "the stream has not been waited for");
+  using graph = other.capture(() => part.toArrowDevice().close());
+  assertEquals(graph.nodes.length, 0);
+  const taken = ArrowArray.from(part, { stream });
+  assertEquals(taken.toArray(), [{ x: "x" }, { x: "x" }]);
+  taken.close();
+  const empty = new ArrowArray({ field: texts.field, length: 0, buffers: [null, null, null] });
+  const nothing = new ArrowArray({ field, length: 0, offset: 3, buffers: [null], children: [empty] });
+  const back = ArrowArray.from(nothing.toArrowDevice());
+  assertEquals([back.length, back.children[0]?.length], [0, 0]);
+  for (const one of [back, ...held]) one.close();
+});
+
 test("structs that were taken out come in as what they are: memory of the device, or after its event", () => {
   using cuda = Cuda.simulate({ schedule: "latest", check: true });
   const device = cuda.device(0);

@@ -319,7 +319,7 @@ class ProgramRun {
     const put = (source: Out["source"], at: number, twinAt: number | null) =>
       this.#exports.set(at, { source, isReadonly, twin: twinAt, taken: null });
     if (twin !== null) {
-      const children = [view, this.#partOf(twin.array, twin.part)].map(bytesArray);
+      const children = [view, this.#partOf(twin.array, twin.part)].map(bytesArray).map(asOne);
       const type = { kind: "struct", children: children.map(({ field }) => field) } as const;
       const field = arrowField(type, { nullable: false });
       const array = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null], children });
@@ -375,7 +375,7 @@ class ProgramRun {
     const children = pointerAt(array, 48);
     const order = [Math.min(id, out.twin), Math.max(id, out.twin)];
     raw.children.forEach((child, i) =>
-      take(given(this.#exports.get(order[i] ?? 0)), child, pointerAt(children, 8 * i))
+      take(given(this.#exports.get(order[i] ?? 0)), given(child.children[0]), pointerAt(children, 8 * i))
     );
   }
 
@@ -487,6 +487,17 @@ function bytesArray(view: StridedMemoryView): ArrowArray {
   const length = view.layout.volume;
   const field = arrowField("C", { nullable: false });
   return new ArrowArray({ field, length, nullCount: 0, buffers: [null, view.reshaped([length])] });
+}
+
+/** One element, a list of all elements of an array: arrays of any length go into one struct as such. */
+function asOne(array: ArrowArray): ArrowArray {
+  const type = { kind: "fixed_size_list", size: array.length, child: array.field } as const;
+  return new ArrowArray({
+    field: arrowField(type, { nullable: false }),
+    length: 1,
+    buffers: [null],
+    children: [array],
+  });
 }
 
 function resourceOf(device: CudaDevice, kind: Resource): MemoryResource {

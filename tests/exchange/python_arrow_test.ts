@@ -200,33 +200,42 @@ def many(array):
 test(...withPython("a part of a batch is a batch again, and one of a struct with nulls is an array"), async () => {
   const python = open();
   python.run(`
-def part(hidden):
+def whole(hidden):
     words = pa.array(["a", None, "ccc", "", "e"]).slice(1)
-    numbers = pa.array([1, 2, 3, 4, 5], pa.int8()).slice(1)
-    pairs = pa.StructArray.from_arrays([numbers], ["number"])
-    batch = pa.record_batch([words, pairs], names=["word", "pair"])
-    if not hidden: return batch
-    return pa.StructArray.from_arrays([words, pairs], ["word", "pair"], mask=pa.array([False, True, False, False]))
-def again(array): return pa.record_batch(array).to_pylist(), pa.array(array).to_pylist()
-def alone(array): return pa.array(array).to_pylist()
+    pairs = pa.StructArray.from_arrays([pa.array([1, 2, 3, 4, 5], pa.int8()).slice(1)], ["number"])
+    texts = pa.array(["at first", "then something that is longer", None, "x"], pa.string_view())
+    columns = [words, pairs, texts, pa.nulls(4)]
+    if not hidden: return pa.record_batch(columns, names=["word", "pair", "text", "none"])
+    mask = pa.array([False, True, False, False])
+    return pa.StructArray.from_arrays(columns, ["word", "pair", "text", "none"], mask=mask)
+def again(part, start, end):
+    expected = whole(False).slice(start, end - start)
+    batch, table, array = pa.record_batch(part), pa.table(part), pa.array(part)
+    for one in batch, table, array: one.validate(full=True)
+    same = [batch.equals(expected), array.to_pylist() == expected.to_pylist(), table.to_batches() == [expected]]
+    return same, [len(column) for column in batch.columns]
+def alone(part, start, end):
+    array = pa.array(part)
+    array.validate(full=True)
+    return array.to_pylist() == whole(True).to_pylist()[start:end]
 `);
-  const rows = (list: unknown) =>
-    (list as (Map<string, unknown> | null)[]).map((row) =>
-      row && [row.get("word"), [...row.get("pair") as Map<string, unknown>]]
-    );
-  const all = [[null, [["number", 2]]], ["ccc", [["number", 3]]], ["", [["number", 4]]], ["e", [["number", 5]]]];
-  for (const [start, end] of [[0, 4], [1, 4], [2, 3], [4, 4], [0, 0]] as const) {
-    using batch: PyObject = python.evaluate("part").$call(false);
+  for (const [start, end] of [[0, 4], [0, 2], [1, 4], [2, 3], [4, 4], [2, 2], [0, 0]] as const) {
+    const what = `${start} to ${end}`;
+    using batch: PyObject = python.evaluate("whole").$call(false);
     using array = ArrowArray.from(batch);
-    using twice: PyObject = python.evaluate("again").$call(array.sliced(0, end).sliced(start));
-    const [asBatch, asArray] = twice.$value() as [unknown, unknown];
-    assertEquals(rows(asBatch), all.slice(start, end));
-    assertEquals(rows(asArray), all.slice(start, end));
-    using hidden: PyObject = python.evaluate("part").$call(true);
+    using seen: PyObject = python.evaluate("again").$call(array.sliced(0, end).sliced(start), start, end);
+    const [same, lengths] = seen.$value() as [readonly boolean[], readonly number[]];
+    const isEmpty = start === end; // a table may have a batch without rows, or none
+    assertEquals(same.slice(0, isEmpty ? 2 : 3), isEmpty ? [true, true] : [true, true, true], what);
+    assertEquals(lengths, [end - start, end - start, end - start, end - start], what);
+    using hidden: PyObject = python.evaluate("whole").$call(true);
     using nullable = ArrowArray.from(hidden);
-    using one: PyObject = python.evaluate("alone").$call(nullable.sliced(start, end));
-    assertEquals(rows(one.$value()), all.map((row, i) => i === 1 ? null : row).slice(start, end));
+    assertEquals(python.evaluate("alone")(nullable.sliced(start, end), start, end), true, what);
   }
+  const children = [words(), words()];
+  const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
+  const shorter = new ArrowArray({ field, length: 2, buffers: [null], children });
+  assertEquals(python.evaluate("lambda part: pa.record_batch(part).validate(full=True)")(shorter), null);
   assertEquals(await stillLent(python), 0);
 });
 

@@ -187,15 +187,22 @@ export function assertSameArray(actual: RawArray, expected: RawArray, model: Mod
   assertEquals(essence(actual, model), essence(expected, model));
 }
 
-/** What an array goes out as: a part of a struct without nulls as parts of its children, all else as it is. */
+/** What an array goes out as: a struct from its start, if it has no nulls or is there, with children of its length. */
 export function asSent(raw: RawArray, { format, children: models }: Model): RawArray {
-  const { length, offset, buffers: [validity = 0n] } = raw;
-  if (format !== "+s" || length === 0 || offset === 0 || (validity !== 0n && raw.nullCount !== 0)) return raw;
+  const { length, offset, buffers: [validity = 0n], nullCount } = raw;
+  const isAtStart = offset === 0 || length === 0;
+  if (format !== "+s" || (!isAtStart && validity !== 0n && nullCount !== 0)) return raw;
   const children = raw.children.map((child, i) => {
-    const nullCount = models[i]?.format === "n" ? length : child.nullCount === 0 ? 0 : -1;
-    return { ...child, offset: child.offset + offset, length, nullCount };
+    const isWhole = isAtStart && child.length === length;
+    const known = child.nullCount === 0 || isWhole ? child.nullCount : -1;
+    return {
+      ...child,
+      offset: child.offset + (isAtStart ? 0 : offset),
+      length,
+      nullCount: models[i]?.format === "n" ? length : known,
+    };
   });
-  return { ...raw, offset: 0, buffers: [0n], nullCount: 0, children };
+  return { ...raw, offset: 0, buffers: isAtStart ? raw.buffers : [0n], children };
 }
 
 /** Whether an array of texts has no byte of them: then it does not matter where they would be. */

@@ -92,6 +92,7 @@ test("what is to say where an array will be used is a stream or a device, or not
       () => StridedMemoryView.fromArrowDevice(view, options),
       () => StridedMemoryView.fromArrowDevice(array, options),
       () => StridedMemoryView.from(view, options),
+      () => StridedMemoryView.from(new Float32Array(2), options),
       () => StridedMemoryView.from({ __cuda_array_interface__: view.toCudaArrayInterface() }, options),
       () => ArrowArray.from(pair(setting), options),
       () => ArrowStream.from({ deviceStream: 8n }, options), // which nobody looks at

@@ -2,6 +2,7 @@
  * Drops buffers, imports and exports in every state, lets the garbage collector run, and prints what it has freed.
  */
 import { setTimeout } from "node:timers/promises";
+import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { callDeleter } from "../../src/exchange/dlpack.ts";
 import { fromDlpack } from "../../src/exchange/dlpack_import.ts";
 import { liveExports } from "../../src/exchange/mod.ts";
@@ -81,6 +82,22 @@ results["only the bytes kept"] = await collect(0);
 arrays.forEach((bytes) => bytes.fill(1));
 arrays.splice(0);
 results["the bytes dropped too"] = await collect(count);
+
+/** A resource that knows its buffers, which know nothing of it: else neither would ever be collected. */
+class Knowing extends DeviceMemoryResource {
+  readonly made: MemoryBuffer[] = [];
+}
+const simulated = Cuda.simulate();
+const device = simulated.device(0);
+const stream = device.createStream();
+const used = (): number => device.memory.pool.use.used / 56;
+many(() => {
+  const resource = new Knowing(device);
+  resource.made.push(resource.allocate(56, { stream }));
+});
+results["allocated by resources that are dropped with their buffers"] = used();
+for (let round = 0; round < 20 && used() > 0; round++) await collect(0);
+results["of which are left"] = used();
 
 const views = many(() => viewOf(allocate()).sliced(3));
 results["only a view kept"] = await collect(0);

@@ -16,6 +16,8 @@ const expected = {
   "kept, then dropped": 20,
   "only the bytes kept": 0,
   "the bytes dropped too": 20,
+  "allocated by resources that are dropped with their buffers": 20,
+  "of which are left": 0,
   "only a view kept": 0,
   "the view dropped too": 20,
   "dropped while pinned": 0,
@@ -58,10 +60,11 @@ test(
     assertEquals(reports.pop(), "Causeway: exports that their consumers have never released: 40");
     const sized = reports.map((line) => /a MemoryBuffer of (\d+) bytes was never closed/.exec(line)?.[1]);
     assertEquals(sized.filter((size) => size === "48").length, 20);
+    assertEquals(sized.filter((size) => size === "56").length, 20);
     // 48 bytes are dropped once; 64 in eleven ways: kept, bytes, view, pinned, untaken, released twice, once more, and twice each as exporter and import.
     assertEquals(sized.filter((size) => size === "64").length, 11 * 20);
     const twice = reports.filter((line) => line.endsWith("has called the deleter of a DLPack tensor more than once"));
     assertEquals(twice.length, 2 * 20);
-    assertEquals(reports.length, 14 * 20);
+    assertEquals(reports.length, 15 * 20);
   },
 );

@@ -8,6 +8,23 @@ const folder = "src/sim/checker";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
+  ...inFile("src/sim/machine.ts", ["tests/sim/checker_schedule_test.ts"], [
+    [
+      "[after, handed, context.gate]",
+      "[after, context.gate]",
+      "After an allocation a default stream hands on nothing.",
+    ],
+  ]),
+  ...inFile("src/sim/checker/order.ts", ["tests/sim/checker_schedule_test.ts"], [
+    [
+      "[...lane.handed ?? lane.clock]",
+      "[...lane.clock]",
+      "Order by two allocations on a default stream is taken for order.",
+    ],
+  ]),
+  ...inFile("src/sim/checker/work.ts", ["tests/sim/checker_schedule_test.ts"], [
+    ["    if (this.#touchesNone && this.touches.length === 0) return;\n", "", "A fill of no bytes is taken for order."],
+  ]),
   ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       "    stream.handed = there;\n",

@@ -30,7 +30,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/view/strided_memory_view.ts", ["tests/exchange/refusals_test.ts"], [
-    ['      checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
+    ['    checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
   ]),
   ...inFile("src/cuda/belonging.ts", ["tests/exchange/refusals_test.ts"], [
     ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],

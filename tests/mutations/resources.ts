@@ -5,6 +5,13 @@ const programs = "tests/memory/memory_programs_test.ts";
 
 /** What can be broken there. */
 export const resourceMutations: readonly Mutation[] = [
+  ...inFile("src/memory/device_memory_resource.ts", ["tests/memory/collection_test.ts"], [
+    [
+      "        pool, // and not this resource",
+      "        Object.assign(pool, { of: this }), // and",
+      "A resource keeps the buffers alive that it knows.",
+    ],
+  ]),
   ...inFile("src/memory/device_memory_resource.ts", [
     "tests/memory/device_memory_resource_test.ts",
     "tests/memory/deferred_free_test.ts",
@@ -29,8 +36,8 @@ export const resourceMutations: readonly Mutation[] = [
     ["    if (ptr !== 0n) freeInOrder(ptr, last);\n", "", "Memory is never freed."],
     ["if (ptr !== 0n) freeInOrder(ptr, last", "freeInOrder(ptr, last", "The driver is asked to free nothing."],
     [
-      "const last = home ?? device.defaultStream;",
-      "const last = device.defaultStream;",
+      "const last = home ?? pool.device.defaultStream;",
+      "const last = pool.device.defaultStream;",
       "Memory is freed on the wrong stream.",
     ],
     [

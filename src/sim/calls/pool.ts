@@ -64,6 +64,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      machine.refuseImplicit(stream);
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
       if (allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       machine.enqueue(stream, () => machine.space.free(allocation));
@@ -158,6 +159,7 @@ function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, strea
   if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
   machine.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);
+  machine.refuseImplicit(stream); // before anything is taken
   const device = machine.device(pool.ordinal);
   const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);
   if (block === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);

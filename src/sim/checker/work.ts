@@ -35,6 +35,8 @@ export class Work {
   /** What it touches. */
   readonly touches: Touch[] = [];
   readonly #watch: Watch;
+  /** Whether it was said to touch no bytes: of such a copy or fill nothing is enqueued. */
+  #touchesNone = false;
 
   /** Use {@linkcode Watch.work}. */
   constructor(watch: Watch, call: string, lane: Lane | null) {
@@ -55,7 +57,10 @@ export class Work {
 
   /** The work reads or writes rows, of which those without gaps are one. */
   rows({ address, width, pitch, height, slicePitch, depth }: Rows, writes: boolean): this {
-    if (width === 0 || height === 0 || depth === 0) return this;
+    if (width === 0 || height === 0 || depth === 0) {
+      this.#touchesNone = true;
+      return this;
+    }
     const isSolid = pitch === width || height === 1;
     if (isSolid && (depth === 1 || slicePitch === width * height)) {
       return this.#touch(address, width * height * depth, writes);
@@ -79,10 +84,12 @@ export class Work {
 
   /** The driver has agreed: the work is enqueued, or captured. */
   done(): void {
+    if (this.#touchesNone && this.touches.length === 0) return;
     if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches);
   }
 
   #touch(address: bigint, bytes: number, writes: boolean): this {
+    if (bytes === 0) this.#touchesNone = true;
     const start = Number(address);
     if (bytes === 0 || address === 0n || !Number.isSafeInteger(start + bytes)) return this;
     this.#watch.using(this.lane, start, start + bytes, this.call, writes ? "writes" : "reads");
