@@ -111,12 +111,26 @@ const between = {
   nothing: false,
   allocation: false,
   "allocation, and another": false,
+  "fill of no bytes": false,
+  "launch of an empty graph": false,
   "allocation and event": true,
   free: true,
   event: true,
   wait: true,
   fill: true,
 } as const;
+
+/** Nothing is captured, and launched. */
+function launchEmptyGraph(raw: Raw, stream: bigint): void {
+  const { driver } = raw;
+  const captured = raw.stream(CU_STREAM.NON_BLOCKING);
+  raw.ok(driver.capture.cuStreamBeginCapture_v2(captured, 0));
+  const graph = raw.word((out) => driver.capture.cuStreamEndCapture(captured, out));
+  const exec = raw.word((out) => driver.graph.cuGraphInstantiateWithFlags(out, graph, 0n));
+  raw.ok(driver.graph.cuGraphLaunch(exec, stream));
+  raw.ok(driver.graph.cuGraphExecDestroy(exec));
+  raw.ok(driver.graph.cuGraphDestroy(graph));
+}
 
 /** Whether one stream reads device memory before another one fills it, with something between them on the legacy stream. */
 function isReadFirst(raw: Raw, first: bigint, second: bigint, what: keyof typeof between, slowBytes: number): boolean {
@@ -137,6 +151,8 @@ function isReadFirst(raw: Raw, first: bigint, second: bigint, what: keyof typeof
   if (what.startsWith("allocation")) others.push(raw.allocate(64, CU_STREAM_LEGACY));
   if (what.endsWith("another")) others.push(raw.allocate(64, CU_STREAM_LEGACY));
   if (what === "free") raw.ok(driver.pool.cuMemFreeAsync(others.pop() ?? 0n, CU_STREAM_LEGACY));
+  if (what === "fill of no bytes") raw.ok(driver.fill.cuMemsetD8Async(memory, 1, 0n, CU_STREAM_LEGACY));
+  if (what === "launch of an empty graph") launchEmptyGraph(raw, CU_STREAM_LEGACY);
   if (what === "fill") raw.ok(driver.fill.cuMemsetD8Async(memory + 64n, 1, 64n, CU_STREAM_LEGACY));
   if (what === "wait") raw.ok(driver.stream.cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0)); // which is over
   if (what.endsWith("event")) raw.ok(driver.event.cuEventRecord(event, CU_STREAM_LEGACY));

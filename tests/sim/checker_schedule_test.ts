@@ -15,6 +15,7 @@ const lanes = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })); // the l
 const step = fc.record({
   kind: fc.constantFrom(
     ...["allocate", "allocate", "free", "fill", "fill nothing", "copy nothing", "record", "wait"] as const,
+    ...["launch nothing"] as const,
     ...["context record", "context wait", "synchronize"] as const,
   ),
   lane: lanes,
@@ -43,13 +44,17 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
       const checker = checkDriver(simulated, { leaks: false, onReport: () => void reported++ });
       const raw = new Raw(checker.driver);
       raw.use(0);
-      const { fill, copy, event: events, stream: streamCalls, context, pool, memory } = raw.driver;
+      const { fill, copy, event: events, stream: streamCalls, context, pool, memory, graph, capture } = raw.driver;
       const streams = streamsOf(raw);
       const take = () => raw.word((out) => memory.cuMemAlloc_v2(out, size));
       const [bytes, result, ...scratch] = [take(), take(), ...streams.map(take)];
       const marks = [raw.event(), raw.event()];
       const allocated: { readonly at: bigint; readonly lane: number }[] = [];
       const at = (lane: number) => streams[lane] ?? 0n;
+      const waiting = at(4);
+      raw.ok(capture.cuStreamBeginCapture_v2(waiting, 0));
+      const captured = raw.word((out) => capture.cuStreamEndCapture(waiting, out));
+      const empty = raw.word((out) => graph.cuGraphInstantiateWithFlags(out, captured, 0n));
       assert(bytes !== undefined && result !== undefined);
       raw.ok(fill.cuMemsetD8Async(bytes, 4, size, at(0)));
       raw.ok(context.cuCtxSynchronize());
@@ -69,6 +74,8 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
             return raw.ok(fill.cuMemsetD8Async(own, 1, 0n, stream));
           case "copy nothing":
             return raw.ok(copy.cuMemcpyDtoDAsync_v2(own, bytes, 0n, stream));
+          case "launch nothing":
+            return raw.ok(graph.cuGraphLaunch(empty, stream));
           case "record":
             return raw.ok(events.cuEventRecord(mark, stream));
           case "wait":

@@ -211,6 +211,8 @@ function dot(nodes: readonly GraphNode[]): string {
 
 /** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
 function launch(machine: Machine, exec: GraphExec, stream: Stream): void {
+  machine.refuseImplicit(stream);
+  if (exec.nodes.length === 0) return; // it is no work, and orders nothing (`tests/gpu/implied_order_test.ts`)
   const before = machine.enqueue(stream, () => {}, [machine.lastLaunch.get(exec) ?? null]);
   const tasks = new Map<GraphNode, Task>();
   for (const node of exec.nodes) { // in the order of the capture: every node after those that it depends on
