@@ -42,7 +42,7 @@ export function exportArrow(
   const block = new Block();
   const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
   const eventSlot = block.reserve(8);
-  const root = planRoot(array, block, head);
+  const root = planRoot(array, block, head, where);
   const schema = exportSchema(field);
   const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
   const undo: (() => void)[] = [() => releaseSchema(schema.address)];
@@ -102,25 +102,26 @@ function wholeOf({ length, offset, knownNullCount }: ArrowArray): Part {
   return { length, offset, nullCount: knownNullCount };
 }
 
-/** So many elements from one on. Where there are none, nothing comes before them either: there may be no buffers. */
+/** So many elements from one on. */
 function partOf(array: ArrowArray, start: number, length: number): Part {
   const { type, offset, knownNullCount } = array;
   const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
-  return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
+  return { length, offset: offset + start, nullCount: type.kind === "null" ? length : known };
 }
 
 /**
  * Plans the outermost array. Who reads a struct as a batch (PyArrow) takes no offset, and takes children for columns as long
  * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
- * offset: its children have. Nothing of the elements is looked at for that, which may not be there yet.
+ * offset: its children have. Nothing of the elements is looked at for that, unless it is on the host and has been waited for.
  */
-function planRoot(array: ArrowArray, block: Block, head: number): Planned {
-  const { type, length, offset, knownNullCount, buffers: [validity = null] } = array;
+function planRoot(array: ArrowArray, block: Block, head: number, where: "host" | "device"): Planned {
+  const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
-  const isAtStart = offset === 0 || length === 0;
-  const hasNulls = validity !== null && knownNullCount !== 0;
-  if (!isAtStart && hasNulls) return plan(array, block, wholeOf(array), head);
-  const root = { length, offset: 0, nullCount: knownNullCount };
+  const isAtStart = offset === 0 || length === 0; // what has no elements may have no buffers, and skips none
+  const isCounted = where === "host" && !isAtStart && validity !== null;
+  const nullCount = isCounted ? array.nullCount : array.knownNullCount;
+  if (!isAtStart && validity !== null && nullCount !== 0) return plan(array, block, wholeOf(array), head);
+  const root = { length, offset: 0, nullCount };
   const hides = isAtStart ? 0 : 1; // the bitmap begins with elements that do not go out, and says nothing
   return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hides);
 }

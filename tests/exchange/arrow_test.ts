@@ -1,7 +1,7 @@
 /** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, ExchangeError, liveExports } from "../../mod.ts";
+import { ArrowArray, arrowField, ExchangeError, liveExports, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
@@ -81,6 +81,25 @@ test("what came in goes out as the same memory under the same schema", () => {
     }),
     2000,
   );
+});
+
+test("the children of a part of a struct say what the part has: how many, from where, and how many nulls", () => {
+  const numbers = StridedMemoryView.fromTypedArray(new Uint8Array(5));
+  const children = [
+    new ArrowArray({ field: arrowField("n", { name: "nothing" }), length: 5, buffers: [] }),
+    new ArrowArray({ field: arrowField("C", { name: "number" }), length: 5, buffers: [null, numbers] }),
+  ];
+  const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
+  const struct = new ArrowArray({ field, length: 5, buffers: [null], children });
+  const sent = (start: number, end: number) => {
+    using exported = struct.sliced(start, end).toArrowDevice();
+    const { length, offset, children } = readRawArray(exported.ptr);
+    return [{ length, offset }, ...children.map((one) => [one.length, one.offset, one.nullCount])];
+  };
+  assertEquals(sent(1, 4), [{ length: 3, offset: 0 }, [3, 1, 3], [3, 1, 0]]);
+  assertEquals(sent(0, 2), [{ length: 2, offset: 0 }, [2, 0, 2], [2, 0, 0]]);
+  assertEquals(sent(3, 3), [{ length: 0, offset: 0 }, [0, 0, 0], [0, 0, 0]]);
+  assertEquals(liveExports(), 0);
 });
 
 test("an array whose dictionary is read by other numbers than integers is refused", () => {

@@ -232,6 +232,16 @@ def alone(part, start, end):
     using nullable = ArrowArray.from(hidden);
     assertEquals(python.evaluate("alone")(nullable.sliced(start, end), start, end), true, what);
   }
+  const bitmap = StridedMemoryView.fromTypedArray(Uint8Array.of(0b111));
+  const uncounted = new ArrowArray({
+    field: arrowField({ kind: "struct", children: [words().field] }),
+    length: 3,
+    buffers: [bitmap],
+    children: [words()],
+  });
+  const read = python.evaluate("lambda stream: pa.RecordBatchReader.from_stream(stream).read_all().to_pylist()");
+  using rows: PyObject = read.$call(exportArrowStream([uncounted.sliced(1)]));
+  assertEquals((rows.$value() as Map<string, unknown>[]).map((row) => row.get("word")), [null, "right"]);
   const children = [words(), words()];
   const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
   const shorter = new ArrowArray({ field, length: 2, buffers: [null], children });

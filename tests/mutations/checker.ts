@@ -23,13 +23,27 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/sim/checker/work.ts", ["tests/sim/checker_schedule_test.ts"], [
-    ["    if (this.#touchesNone && this.touches.length === 0) return;\n", "", "A fill of no bytes is taken for order."],
+    ["    if (this.isNothing) return;\n", "", "A fill of no bytes is taken for order."],
   ]),
   ...inFile("src/sim/calls/capture.ts", ["tests/gpu/implied_order_test.ts"], [
     ["  if (exec.nodes.length === 0) return;", "", "An empty graph orders here what it does not on a GPU."],
   ]),
   ...inFile("src/sim/checker/watch.ts", ["tests/sim/checker_schedule_test.ts"], [
-    ["    if (graph.nodes.length === 0) return;", "", "Order by an empty graph is taken for order."],
+    ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],
+  ]),
+  ...inFile("src/sim/checker/calls/graph.ts", ["tests/sim/checker_schedule_test.ts"], [
+    [
+      "nodes, opaque, isEmpty, last",
+      "nodes, opaque, isEmpty: nodes.length === 0, last",
+      "Graphs of others are no work: false alarms.",
+    ],
+  ]),
+  ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
+    [
+      "  if (lane === null || work.isNothing) return;\n  const all",
+      "  if (lane === null) return;\n  const all",
+      "A peer copy of no bytes is taken for order.",
+    ],
   ]),
   ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
     [

@@ -15,7 +15,7 @@ const lanes = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 4 })); // the l
 const step = fc.record({
   kind: fc.constantFrom(
     ...["allocate", "allocate", "free", "fill", "fill nothing", "copy nothing", "record", "wait"] as const,
-    ...["launch nothing"] as const,
+    ...["launch nothing", "launch what is not followed", "peer copy nothing"] as const,
     ...["context record", "context wait", "synchronize"] as const,
   ),
   lane: lanes,
@@ -55,6 +55,12 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
       raw.ok(capture.cuStreamBeginCapture_v2(waiting, 0));
       const captured = raw.word((out) => capture.cuStreamEndCapture(waiting, out));
       const empty = raw.word((out) => graph.cuGraphInstantiateWithFlags(out, captured, 0n));
+      // Captured by somebody else: the checker has not heard of its node, which is work all the same.
+      const unseen = raw.word((out) => memory.cuMemAlloc_v2(out, size));
+      raw.ok(simulated.capture.cuStreamBeginCapture_v2(waiting, 0));
+      raw.ok(simulated.fill.cuMemsetD8Async(unseen, 1, size, waiting));
+      const theirs = raw.word((out) => simulated.capture.cuStreamEndCapture(waiting, out));
+      const another = raw.word((out) => graph.cuGraphInstantiateWithFlags(out, theirs, 0n));
       assert(bytes !== undefined && result !== undefined);
       raw.ok(fill.cuMemsetD8Async(bytes, 4, size, at(0)));
       raw.ok(context.cuCtxSynchronize());
@@ -76,6 +82,10 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
             return raw.ok(copy.cuMemcpyDtoDAsync_v2(own, bytes, 0n, stream));
           case "launch nothing":
             return raw.ok(graph.cuGraphLaunch(empty, stream));
+          case "launch what is not followed":
+            return raw.ok(graph.cuGraphLaunch(another, stream));
+          case "peer copy nothing":
+            return raw.ok(copy.cuMemcpyPeer(own, raw.context(0), bytes, raw.context(0), 0n));
           case "record":
             return raw.ok(events.cuEventRecord(mark, stream));
           case "wait":

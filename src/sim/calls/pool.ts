@@ -64,9 +64,9 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (allocation.kind !== "pool" && allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       machine.refuseImplicit(stream);
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
-      if (allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       machine.enqueue(stream, () => machine.space.free(allocation));
     },
     cuMemPoolCreate(out, address) {

@@ -43,6 +43,8 @@ export interface WatchedGraph {
   readonly nodes: readonly Node[];
   /** Whether its edges are not all known. */
   readonly opaque: boolean;
+  /** Whether it has no nodes at all, not even such as are not followed: launching it is no work, and orders nothing. */
+  readonly isEmpty: boolean;
   /** What the last launch has come after, and it: the next launch waits for it. */
   last: Clock;
   /** Whether it was looked for work in it that is unordered with other work in it. */

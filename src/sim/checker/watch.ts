@@ -77,7 +77,7 @@ export class Watch extends StreamWatch {
 
   /** Enqueues all work of a graph: to everything else it is one piece. */
   launchGraph(lane: Lane, call: string, graph: WatchedGraph): void {
-    if (graph.nodes.length === 0) return; // it is no work, and orders nothing
+    if (graph.isEmpty) return;
     this.order.advance(lane, null);
     this.order.wait(lane, graph.last);
     if (!graph.examined) this.#examine(lane, graph);

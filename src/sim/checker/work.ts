@@ -82,9 +82,14 @@ export class Work {
     if (known !== undefined) this.touches.push({ start: known.start, end: known.end, kind: "kernel", writes });
   }
 
+  /** Whether it is a copy or a fill of no bytes, of which the driver enqueues nothing. */
+  get isNothing(): boolean {
+    return this.#touchesNone && this.touches.length === 0;
+  }
+
   /** The driver has agreed: the work is enqueued, or captured. */
   done(): void {
-    if (this.#touchesNone && this.touches.length === 0) return;
+    if (this.isNothing) return;
     if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches);
   }
 

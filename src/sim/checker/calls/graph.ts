@@ -37,7 +37,7 @@ export function captureCalls(watch: Watch, inner: CudaDriver["capture"]): Watche
 }
 
 function keepGraph(watch: Watch, handle: bigint, { nodes, opaque }: Capture): void {
-  watch.graphs.set(handle, { nodes, opaque, last: [], examined: false });
+  watch.graphs.set(handle, { nodes, opaque, isEmpty: false, last: [], examined: false });
   watch.things.made("graph", handle, "cuStreamEndCapture");
 }
 
@@ -54,8 +54,11 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
       const code = inner.cuGraphInstantiateWithFlags(out, handle, flags);
       if (code !== 0) return code;
       const made = watch.peek.word(out);
-      const graph: WatchedGraph | undefined = graphs.get(handle);
-      if (graph !== undefined) graphExecs.set(made, { ...graph, last: [], examined: false });
+      // Somebody else may have made it, or added nodes: what they do is not followed, but it is work.
+      const { nodes, opaque }: Pick<WatchedGraph, "nodes" | "opaque"> = graphs.get(handle) ??
+        { nodes: [], opaque: true };
+      const isEmpty = inner.cuGraphGetNodes(handle, 0n, watch.peek.address) === 0 && watch.peek.here === 0n;
+      graphExecs.set(made, { nodes, opaque, isEmpty, last: [], examined: false });
       things.made("executable graph", made, "cuGraphInstantiateWithFlags");
       return code;
     },
@@ -63,7 +66,7 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
       const code = inner.cuGraphExecUpdate(handle, graph, node, result);
       const [exec, source] = [graphExecs.get(handle), graphs.get(graph)];
       if (code === 0 && exec !== undefined && source !== undefined) {
-        graphExecs.set(handle, { ...source, last: exec.last, examined: false });
+        graphExecs.set(handle, { ...source, isEmpty: exec.isEmpty, last: exec.last, examined: false });
       }
       return code;
     },
