@@ -50,7 +50,7 @@ export function checkOpenStream(stream: CudaStream, doing: string): void {
 }
 
 /** Throws if a device is none, above all a number: every Cuda has a device 0. */
-export function checkDevice(device: CudaDevice, doing: string): void {
+function checkDevice(device: CudaDevice, doing: string): void {
   if (device instanceof CudaDevice) return;
   const got: unknown = device;
   const way = typeof got === "number" ? `${got}: use cuda.device(${got})` : got === null ? "null" : typeof got;

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { isAddress } from "../ffi/address.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";

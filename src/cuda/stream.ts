@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { isAddress } from "../ffi/address.ts";
 import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";

@@ -4,11 +4,11 @@
  *
  * @module
  */
-import { isAddress } from "../ffi/address.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { isAddress } from "../ffi/address.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";

@@ -102,11 +102,11 @@ function wholeOf({ length, offset, knownNullCount }: ArrowArray): Part {
   return { length, offset, nullCount: knownNullCount };
 }
 
-/** So many elements from one on. */
+/** So many elements from one on. Where there are none, none come before them: buffers may be as short as that. */
 function partOf(array: ArrowArray, start: number, length: number): Part {
   const { type, offset, knownNullCount } = array;
   const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
-  return { length, offset: offset + start, nullCount: type.kind === "null" ? length : known };
+  return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
 }
 
 /**

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { allOf } from "../cuda/all_of.ts";
 import {
   ARROW_DEVICE,
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
+import { allOf } from "../cuda/all_of.ts";
 import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { allocate } from "../ffi/arena.ts";

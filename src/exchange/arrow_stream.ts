@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { checkPlace } from "../cuda/belonging.ts";
 import {
   ArrowArrayStream,
   ArrowDeviceArray as ArrowDeviceStruct,
   ArrowDeviceArrayStream,
   ArrowSchema,
 } from "../../bindings/arrow.ts";
+import { checkPlace } from "../cuda/belonging.ts";
 import { allocate, NativeArena } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { isAddress } from "../ffi/address.ts";
 import {
   DLDeviceType,
   DLPACK_FLAG_BITMASK,
@@ -13,6 +12,7 @@ import {
 import { checkPlace } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { isAddress } from "../ffi/address.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";

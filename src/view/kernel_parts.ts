@@ -40,13 +40,10 @@ export function load(
   guard = "",
 ): Register[] {
   const { type, kind, count } = access;
-  const registers = Array.from({ length: count }, () => ptx.register(kind));
-  if (guard !== "") registers.forEach((register) => ptx.line(`mov.${registerTypes[kind]} ${register}, 0`));
+  const registers = Array.from({ length: count }, () => guard === "" ? ptx.register(kind) : ptx.zero(kind));
   ptx.line(`${guard}ld.${space}.${type} ${operand(registers)}, [${address}]`);
   return registers;
 }
-
-const registerTypes = { h: "b16", r: "b32", d: "b64" } as const;
 
 /** Writes a word from registers. */
 export function store(

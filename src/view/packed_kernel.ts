@@ -52,7 +52,7 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   const shift = ptx.make("r", `sub.u32 $, 7, ${kind === "r" ? late : ptx.make("r", `cvt.u32.u64 $, ${late}`)}`);
   const ones = ptx.make("r", `mov.b32 $, ${2 ** bits - 1}`);
   const most = 8 % bits === 0 ? 8 / bits : Math.ceil((7 + bits) / bits);
-  let [mask, value] = [ptx.make("r", "mov.b32 $, 0"), ptx.make("r", "mov.b32 $, 0")];
+  let [mask, value] = [ptx.zero("r"), ptx.zero("r")];
   for (let i = 0; i < most; i++) {
     const place = ptx.make(kind, `add.${type} $, ${first}, ${i}`);
     const by = ptx.make("r", `add.u32 $, ${shift}, ${i * bits}`);

@@ -28,6 +28,11 @@ export class PtxWriter {
     return register;
   }
 
+  /** A register that holds zero until something else is written to it. */
+  zero(kind: "h" | "r" | "d"): Register {
+    return this.make(kind, `mov${kinds[kind]} $, 0`);
+  }
+
   /** Writes an instruction. */
   line(instruction: string): void {
     this.#lines.push(`\t${instruction};`);

@@ -1,7 +1,7 @@
 /** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, arrowField, ExchangeError, liveExports, StridedMemoryView } from "../../mod.ts";
+import { ArrowArray, arrowField, ExchangeError, liveExports, slice, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
@@ -99,6 +99,21 @@ test("the children of a part of a struct say what the part has: how many, from w
   assertEquals(sent(1, 4), [{ length: 3, offset: 0 }, [3, 1, 3], [3, 1, 0]]);
   assertEquals(sent(0, 2), [{ length: 2, offset: 0 }, [2, 0, 2], [2, 0, 0]]);
   assertEquals(sent(3, 3), [{ length: 0, offset: 0 }, [0, 0, 0], [0, 0, 0]]);
+  const late = new ArrowArray({ field: children[1]?.field ?? field, length: 1, offset: 4, buffers: [null, numbers] });
+  const one = new ArrowArray({
+    field: arrowField({ kind: "struct", children: [late.field] }),
+    length: 1,
+    buffers: [null],
+    children: [late],
+  });
+  using nothing = one.sliced(1).toArrowDevice(); // PyArrow looks for views of texts, which there may be none of, up to the offset
+  assertEquals(readRawArray(nothing.ptr).children.map(({ length, offset }) => [length, offset]), [[0, 0]]);
+  nothing.close();
+  const nullable = new ArrowArray({ field, length: 5, buffers: [numbers.sliced(slice(0, 1))], children });
+  for (const [start, offset] of [[0, 0], [2, 2], [5, 0]] as const) { // nulls that nobody has counted, until there is none
+    using part = nullable.sliced(start).toArrowDevice();
+    assertEquals(readRawArray(part.ptr).offset, offset);
+  }
   assertEquals(liveExports(), 0);
 });
 

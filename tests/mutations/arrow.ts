@@ -18,8 +18,12 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["const hides = isAtStart ? 0 : 1;", "const hides = 0;", "Nulls of other elements are those of a part."],
     ["isAtStart ? 0 : offset, length), hides", "0, length), hides", "A part of a struct has its first elements."],
+    ["offset: length === 0 ? 0 : offset + start", "offset: offset + start", "What has no elements skips some."],
     ["offset === 0 || length === 0;", "offset === 0;", "What has no elements skips some."],
     ['type.kind === "null" ? length : known', "known", "A column of nulls does not say how many."],
+  ]),
+  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/python_arrow_test.ts"], [
+    ['where === "host" && !isAtStart', "false", "A part whose nulls nobody has counted is no batch in a stream."],
   ]),
   ...inFile("src/exchange/arrow_export.ts", [
     refusals,

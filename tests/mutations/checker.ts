@@ -45,6 +45,21 @@ export const checkerMutations: readonly Mutation[] = [
       "A peer copy of no bytes is taken for order.",
     ],
   ]),
+  ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
+    [
+      "  if (lane === null || work.isNothing) return;\n  if (lane.capture",
+      "  if (lane === null || touches.length === 0) return;\n  if (lane.capture",
+      "A copy of arrays is no work: false alarms.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/pool.ts", ["tests/sim/driver_test.ts"], [
+    [
+      "  machine.refuseImplicit(stream); // before anything is taken\n",
+      "",
+      "Memory that was refused is taken for ever.",
+    ],
+    ["      machine.refuseImplicit(stream);\n", "", "Memory whose free was refused cannot be freed any more."],
+  ]),
   ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       "    stream.handed = there;\n",

@@ -28,7 +28,7 @@ export const copyMutations: readonly Mutation[] = [
     ['end <= 2 ** 32 ? "r" : "d"', '"r"', "A kernel for more elements than 32 bits count copies some to other places."],
   ]),
   ...inFile("src/view/kernel_parts.ts", ["tests/view/kernel_registers_test.ts"], [
-    ['guard !== ""', "false", "The assembler makes one read of several, and some of them are not done."],
+    ['guard === "" ?', "true ?", "The assembler makes one read of several, and some of them are not done."],
   ]),
   ...inFile("src/view/kernel_parts.ts", ["tests/view/device_copy_test.ts"], [
     ["2 ** log === divisor", "true", "A kernel divides wrongly, and copies to other places."],

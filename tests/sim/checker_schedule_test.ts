@@ -4,8 +4,15 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import {
+  CU_MEMORYTYPE,
+  CU_STREAM,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+  CUDA_MEMCPY2D_v2,
+} from "../../bindings/cuda_types.ts";
 import { checkDriver, simulateDriver } from "../../mod.ts";
+import { nullDriver } from "../support/null_driver.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "./raw.ts";
 
@@ -119,4 +126,23 @@ test("what the latest schedule gets wrong is reported, and nothing else", () => 
     counts.right > enough && counts.wrong > enough,
     `${counts.right} right, ${counts.wrong} wrong: too few of one kind`,
   );
+});
+
+test("a copy whose ends have no addresses is work: it orders what is before and after it", () => {
+  for (const isCopied of [false, true]) {
+    let reported = 0;
+    const { driver } = checkDriver(nullDriver().driver, { leaks: false, onReport: () => void reported++ }); // it has no arrays to copy
+    const raw = new Raw(driver);
+    raw.use(0);
+    const [, , one = 0n, other = 0n] = streamsOf(raw);
+    const memory = raw.word((out) => driver.memory.cuMemAlloc_v2(out, size));
+    const arrays = raw.arena.struct(CUDA_MEMCPY2D_v2);
+    Object.assign(arrays, { srcMemoryType: CU_MEMORYTYPE.ARRAY, dstMemoryType: CU_MEMORYTYPE.ARRAY });
+    Object.assign(arrays, { WidthInBytes: 16, Height: 4 });
+    raw.ok(driver.fill.cuMemsetD8Async(memory, 1, size, one));
+    if (isCopied) raw.ok(driver.copyPitched.cuMemcpy2DAsync_v2(arrays.$address, CU_STREAM_LEGACY));
+    raw.ok(driver.fill.cuMemsetD8Async(memory, 2, size, other));
+    assertEquals(reported, isCopied ? 0 : 1);
+    raw.close();
+  }
 });

@@ -1,7 +1,14 @@
 /** What the simulator does with time, memory and failures, call by call. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_v2, CUresult } from "../../bindings/cuda_types.ts";
+import {
+  CU_MEMPOOL_ATTR,
+  CU_STREAM_CAPTURE_MODE,
+  CU_STREAM_LEGACY,
+  CUDA_MEMCPY2D_v2,
+  CUDA_MEMCPY3D_v2,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -286,6 +293,35 @@ test("work of several streams is captured into one graph, and runs in the order 
     raw.ok(graph.cuGraphDestroy(captured));
     raw.close();
   }
+});
+
+test("what is refused for a capture has taken nothing and freed nothing", () => {
+  const { driver, raw, stream } = busy({}, 0);
+  const { capture, pool } = driver;
+  const current = raw.word((out) => pool.cuDeviceGetMemPool(out, 0));
+  const value = raw.arena.out("u64");
+  const used = (): number => {
+    raw.ok(pool.cuMemPoolGetAttribute(current, CU_MEMPOOL_ATTR.USED_MEM_CURRENT, value.$address));
+    return Number(value.value);
+  };
+  const { address } = raw.pinned(64);
+  const memory = raw.allocate(64, CU_STREAM_LEGACY);
+  const captured = (attempt: () => number): [attempted: number, ended: number] => {
+    raw.ok(capture.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE.RELAXED));
+    return [attempt(), capture.cuStreamEndCapture(stream, value.$address)];
+  };
+  const { CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: implicit, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: invalidated } = CUresult;
+  assertEquals(captured(() => pool.cuMemAllocAsync(value.$address, 64n, CU_STREAM_LEGACY)), [implicit, invalidated]);
+  assertEquals(used(), 64);
+  assertEquals(captured(() => pool.cuMemFreeAsync(memory, CU_STREAM_LEGACY)), [implicit, invalidated]);
+  assertEquals(used(), 64);
+  // What is no memory to free so is said to be, whatever is captured.
+  const [freed] = captured(() => pool.cuMemFreeAsync(address, CU_STREAM_LEGACY));
+  assertEquals(freed, CUresult.CUDA_ERROR_INVALID_VALUE);
+  raw.ok(pool.cuMemFreeAsync(memory, CU_STREAM_LEGACY));
+  raw.ok(driver.context.cuCtxSynchronize());
+  assertEquals(used(), 0);
+  raw.close();
 });
 
 test("rectangles and boxes are copied row by row", () => {

@@ -54,6 +54,7 @@ export function nullDriver(devices = 1): NullDriver {
   const special: Readonly<Record<string, (...args: never[]) => number>> = {
     cuDriverGetVersion: (out: bigint) => int(out, 13000),
     cuDeviceGetCount: (out: bigint) => int(out, devices),
+    cuGraphGetNodes: (_graph: bigint, _nodes: bigint, count: bigint) => word(count, 1n), // whatever was captured
     cuDeviceGet: int,
     cuDeviceGetAttribute: (out: bigint) => int(out, 1),
     cuDevicePrimaryCtxRetain: (out: bigint, device: number) => word(out, 0x1000n + BigInt(device)),
