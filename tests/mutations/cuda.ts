@@ -470,4 +470,13 @@ export const cudaMutations: readonly Mutation[] = [
       "A damaged file is run as code.",
     ],
   ]),
+  ...inFile("src/cuda/kernel_memory.ts", ["tests/cuda/kernel_arguments_test.ts"], [
+    ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is said to be out of reach of other devices."],
+    [
+      "  if (pool.value === 0n) return false;\n",
+      "  if (pool.value === 0n) return true;\n",
+      "A kernel is given memory out of reach.",
+    ],
+    ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
+  ]),
 ];
