@@ -59,7 +59,7 @@ export class Program {
     const all = [architecture, ...options];
     const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
     const make = () => compileSource({ name, source, options: all, target });
-    return new Program(device, readsFiles(source, options) ? make() : cached(key, make));
+    return new Program(device, dependsOnItself(source, options) ? cached(key, make) : make());
   }
 
   /**
@@ -148,8 +148,29 @@ function isNewer(one: readonly [number, number], other: readonly [number, number
   return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
 }
 
-/** Whether a compilation may depend on files: on what they hold, no key of a cache would. */
-function readsFiles(source: string, options: readonly string[]): boolean {
-  return /^[ \t]*#[ \t]*include[ \t]*"/m.test(source) ||
-    options.some((option) => /^(-I|-include|--include-path|--pre-include|-opt-file|--options-file|-optf)/.test(option));
+/** What ends a line without ending it, for the compiler. */
+const splice = /(\\|\?\?\/)\r?\n/g;
+
+/** What no text shows in the end: the clock, and the operator that puts names together. */
+const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
+
+/** What a source that looks at files has somewhere: the name of the directive, for which no macro can stand. */
+const looksAround = /include|embed|import/;
+
+/** Options that name no file and write none; `-I` alone reads nothing. */
+const selfContained = new RegExp(
+  "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|prec-div|" +
+    "fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|-(arch|std|diag-(error|suppress|warn))=.*|" +
+    "--use_fast_math|-use_fast_math|--device-as-default-execution-space|-default-device|--relocatable-device-code=.*|" +
+    "-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|--restrict|-restrict)$",
+);
+
+/**
+ * Whether code depends on its source and options alone, so that they are a key to it. NVRTC does not say which files it
+ * has read: whatever might read one is compiled anew, and so is whatever has an option that is not known here.
+ */
+function dependsOnItself(source: string, options: readonly string[]): boolean {
+  const text = source.replace(splice, "");
+  if (looksAround.test(text) || hidden.test(text)) return false;
+  return options.every((option) => selfContained.test(option) && !hidden.test(option));
 }

@@ -479,4 +479,19 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
   ]),
+  ...inFile("src/cuda/program.ts", ["tests/cuda/compiler_test.ts"], [
+    [
+      'source.replace(splice, "")',
+      "source",
+      "A directive in two lines is not seen: code is stale when the file changes.",
+    ],
+    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
+    [" || hidden.test(text)", "", "A name that is put together is not seen."],
+    [" && !hidden.test(option)", "", "An operator that comes by an option is not seen."],
+    ["selfContained.test(option) && ", "", "A file that comes by an option is not looked at again."],
+    ["  return options.every(", "  return false && options.every(", "Nothing is kept."],
+  ]),
+  ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts"], [
+    ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
+  ]),
 ];
