@@ -10,7 +10,7 @@ import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "./driver.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
 import { causeOf } from "./simulation.ts";
@@ -87,7 +87,9 @@ export class Program {
       const { driver } = this.device;
       const text = cString(name);
       const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, text);
-      checkCuda(driver, `cuModuleGetFunction of ${name}`, this.device.within(find));
+      const code = this.device.within(find);
+      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
+      checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
       kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
       this.#kernels.set(name, kernel);
     }
@@ -107,6 +109,18 @@ export class Program {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+/** The error for a kernel that a program does not have by this name. */
+function notFound(name: string): CudaError {
+  const code = CUresult.CUDA_ERROR_NOT_FOUND;
+  return new CudaError(
+    `cuModuleGetFunction of ${name}`,
+    code,
+    resultName(code),
+    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare it " +
+      '`extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
+  );
 }
 
 /** Bytes of the compiler's log that are kept. */

@@ -14,6 +14,7 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
+import { noSize, show } from "../layout/shape.ts";
 import { lookIfFew } from "./deferred_free.ts";
 import { keepWhileUsed, wantKept } from "./kept_memory.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -269,7 +270,7 @@ export class MemoryBuffer {
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
-      throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
+      throw noSize(`make a buffer of ${show(size)} bytes`, size);
     }
     if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);

@@ -494,4 +494,18 @@ export const cudaMutations: readonly Mutation[] = [
   ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts"], [
     ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
   ]),
+  ...inFile("src/cuda/program.ts", ["tests/cuda/advice_test.ts"], [
+    [
+      "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
+      "",
+      "Nobody says why a kernel of C++ is not found.",
+    ],
+  ]),
+  ...inFile("src/cuda/driver.ts", ["tests/cuda/advice_test.ts"], [
+    ["...words, ...reason, told", "...words, told", "What the simulator knows is in the cause alone."],
+    ["known === undefined ?", "known !== undefined ?", "The simulator is advised to those who use it."],
+  ]),
+  ...inFile("src/cuda/kernel.ts", ["tests/cuda/bad_input_test.ts"], [
+    ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
+  ]),
 ];

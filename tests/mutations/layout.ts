@@ -66,4 +66,7 @@ export const layoutMutations: readonly Mutation[] = [
       "A layout without axes has no compatible itemsize.",
     ],
   ]),
+  ...inFile("src/layout/shape.ts", ["tests/cuda/bad_input_test.ts"], [
+    ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
+  ]),
 ];
