@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 
@@ -57,11 +58,18 @@ function checkDevice(device: CudaDevice, doing: string): void {
   throw new TypeError(`${doing}: expected a CudaDevice, got ${way}`);
 }
 
-/** Throws if what is to say where an array will be used is no stream, a closed one, or no device. */
-export function checkPlace(
-  { stream, device }: { readonly stream?: CudaStream | null; readonly device?: CudaDevice },
-  doing: string,
-): void {
+/** Where an array will be used. */
+interface Place {
+  readonly stream?: CudaStream | null;
+  readonly device?: CudaDevice;
+}
+
+const placeNames: OptionNames<Place> = { stream: true, device: true };
+
+/** Throws if what is to say where an array will be used is no stream, a closed one, or no device, or says something else. */
+export function checkPlace<P extends Place>(options: P, doing: string, known: OptionNames<Place> = placeNames): void {
+  checkOptions<Place>(options, known);
+  const { stream, device } = options;
   if (stream !== undefined && stream !== null) checkOpenStream(stream, doing);
   if (device !== undefined) checkDevice(device, doing);
 }

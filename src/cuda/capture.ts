@@ -6,6 +6,7 @@
 import { CU_STREAM_CAPTURE_MODE } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { unheard } from "../ffi/unheard.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { allOf } from "./all_of.ts";
 import { beginCapture, endCapture } from "./captures.ts";
 import { checkCuda } from "./driver.ts";
@@ -23,6 +24,8 @@ export interface CaptureOptions {
    */
   readonly mode?: "global" | "thread-local" | "relaxed";
 }
+
+const captureOptionNames: OptionNames<CaptureOptions> = { mode: true };
 
 const modes = {
   "global": CU_STREAM_CAPTURE_MODE.GLOBAL,
@@ -59,7 +62,9 @@ export class StreamCapture {
   #ended = false;
 
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
-  constructor(stream: CudaStream, { mode = "thread-local" }: CaptureOptions) {
+  constructor(stream: CudaStream, options: CaptureOptions) {
+    checkOptions(options, captureOptionNames);
+    const { mode = "thread-local" } = options;
     const { device } = stream;
     const handle = stream.handleTo("capture");
     const code = modes[mode];

@@ -8,6 +8,7 @@ import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { type CheckedOptions, checkIfWanted, checkOf, reportLeaks } from "./checking.ts";
 import { CudaDevice } from "./device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
@@ -26,6 +27,20 @@ export interface CudaProbe {
   /** Where libcuda was looked for without success; empty if it was found. */
   readonly searched: string[];
 }
+
+const checkedOptionNames: OptionNames<CheckedOptions> = { check: true };
+
+const simulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
+  devices: true,
+  seed: true,
+  schedule: true,
+  memory: true,
+  poolsSupported: true,
+  driverVersion: true,
+  canAccessPeer: true,
+  loadPtx: true,
+  check: true,
+};
 
 /**
  * CUDA, opened: a driver and its devices.
@@ -71,6 +86,7 @@ export class Cuda {
    * @throws {CudaError} if the driver does not start: CUDA_ERROR_NO_DEVICE without a GPU
    */
   static open(options: CheckedOptions = {}): Cuda {
+    checkOptions(options, checkedOptionNames);
     const { path, functions } = openLibrary(libcuda);
     return new Cuda(checkIfWanted(functions, options), path);
   }
@@ -92,7 +108,9 @@ export class Cuda {
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
-    return new Cuda(checkIfWanted(simulator()(options), options), "simulated");
+    checkOptions(options, simulateOptionNames);
+    const { check, ...machine } = options;
+    return new Cuda(checkIfWanted(simulator()(machine), check === undefined ? {} : { check }), "simulated");
   }
 
   /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */

@@ -13,6 +13,7 @@ import {
 } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { allOf } from "./all_of.ts";
 import { deviceMemory } from "./device_memory.ts";
@@ -36,6 +37,8 @@ export interface StreamOptions {
   readonly priority?: number;
 }
 
+const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, priority: true };
+
 /** Options of {@linkcode CudaDevice.createEvent}. */
 export interface EventOptions {
   /** Whether the event measures time. Default false: ordering is cheaper without. */
@@ -43,6 +46,8 @@ export interface EventOptions {
   /** Whether other processes can be given the event, which measures no time then. Default false. */
   readonly interprocess?: boolean;
 }
+
+const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess: true };
 
 /** How many events that nobody uses a device keeps: as many as exports can be out before somebody looks after them, twice. */
 const enoughSpare = 128;
@@ -253,6 +258,7 @@ export class CudaDevice {
    * @throws {RangeError} for a priority that streams of this device cannot have
    */
   createStream(options: StreamOptions = {}): CudaStream {
+    checkOptions(options, streamOptionNames);
     const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
     const { priority } = options;
     if (priority !== undefined) this.#checkPriority(priority);
@@ -273,6 +279,7 @@ export class CudaDevice {
    * @throws {TypeError} for an event that measures time and can be given to other processes: CUDA has none
    */
   createEvent(options: EventOptions = {}): CudaEvent {
+    checkOptions(options, eventOptionNames);
     const { timing = false, interprocess = false } = options;
     if (timing && interprocess) {
       throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");

@@ -8,10 +8,14 @@ import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/text.ts";
+import { checkOptions } from "../layout/options.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease } from "./driver.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphUse } from "./graph_use.ts";
+
+/** Options of {@linkcode CudaGraph.toDot}. */
+const dotOptionNames = { verbose: true } as const;
 
 /** What a node does, by the name in the header without the prefix `CU_GRAPH_NODE_TYPE_`: `KERNEL`, `MEMCPY`. */
 export type CudaGraphNodeKind = keyof typeof CU_GRAPH_NODE_TYPE;
@@ -123,6 +127,7 @@ export class CudaGraph {
    * @throws {CudaError} CUDA_ERROR_OPERATING_SYSTEM if the file cannot be written
    */
   toDot(options: { readonly verbose?: boolean } = {}): string {
+    checkOptions(options, dotOptionNames);
     const { handle } = this;
     const { mkdtempSync, readFileSync, rmSync } = builtin("node:fs");
     const folder = mkdtempSync(`${ffiPort().env("TMPDIR") || "/tmp"}/causeway-graph-`);

@@ -5,6 +5,7 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { show } from "../layout/shape.ts";
 import { isSameDevice } from "./belonging.ts";
 import type { StreamCapture } from "./capture.ts";
@@ -31,6 +32,8 @@ export interface LaunchOptions {
   /** Bytes of shared memory beyond what the kernel declares. Default 0. */
   readonly sharedBytes?: number;
 }
+
+const launchOptionNames: OptionNames<LaunchOptions> = { sharedBytes: true };
 
 /** The extents of a grid and of its blocks. */
 type Shape = readonly [gx: number, gy: number, gz: number, bx: number, by: number, bz: number];
@@ -91,7 +94,8 @@ export class Kernel {
    *   memory is closed or out of the device's reach, or the program or the stream is closed or of another device
    * @throws {CudaError} if the driver refuses the launch
    */
-  launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = {}): void {
+  launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = none): void {
+    checkOptions(options, launchOptionNames);
     const { sharedBytes = 0 } = options;
     const { device, handle } = this;
     checkShared(this.name, sharedBytes);
@@ -141,7 +145,8 @@ export class Kernel {
   }
 
   /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
-  occupancy(options: LaunchOptions = {}): { readonly blockSize: number; readonly minGridSize: number } {
+  occupancy(options: LaunchOptions = none): { readonly blockSize: number; readonly minGridSize: number } {
+    checkOptions(options, launchOptionNames);
     checkShared(this.name, options.sharedBytes ?? 0);
     using arena = new NativeArena();
     const [grid, block] = [arena.out("i32"), arena.out("i32")];

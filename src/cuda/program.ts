@@ -6,6 +6,7 @@
 import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { cString, readField } from "../ffi/text.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
@@ -22,6 +23,8 @@ export interface CompileOptions {
   /** Further options of NVRTC, for example `["--use_fast_math"]`. */
   readonly options?: readonly string[];
 }
+
+const compileOptionNames: OptionNames<CompileOptions> = { name: true, options: true };
 
 /** Code in a device's context, from which kernels are taken. */
 export class Program {
@@ -50,7 +53,9 @@ export class Program {
   }
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
-  static compile(device: CudaDevice, source: string, { name = "program.cu", options = [] }: CompileOptions): Program {
+  static compile(device: CudaDevice, source: string, given: CompileOptions): Program {
+    checkOptions(given, compileOptionNames);
+    const { name = "program.cu", options = [] } = given;
     const [major, minor] = device.computeCapability;
     const compiler = compilerVersion();
     // A driver understands PTX of its own CUDA version and older; machine code it takes from newer compilers as well.

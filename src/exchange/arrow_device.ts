@@ -15,6 +15,7 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { peek } from "../ffi/peek.ts";
 import { layoutOf, littleEndian, struct } from "../ffi/struct.ts";
+import type { OptionNames } from "../layout/options.ts";
 import type { ArrowField } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -28,6 +29,9 @@ export interface ToArrowOptions {
    */
   readonly requestedSchema?: ArrowField | null;
 }
+
+/** The names of {@linkcode ToArrowOptions}. */
+export const toArrowOptionNames: OptionNames<ToArrowOptions> = { requestedSchema: true };
 
 /** Options of `fromArrowDevice` and {@linkcode ArrowArray.from}. */
 export interface FromArrowOptions {
@@ -44,6 +48,13 @@ export interface FromArrowOptions {
    */
   readonly requestedSchema?: ArrowField | null;
 }
+
+/** The names of {@linkcode FromArrowOptions}. */
+export const fromArrowOptionNames: OptionNames<FromArrowOptions> = {
+  stream: true,
+  device: true,
+  requestedSchema: true,
+};
 
 /** Addresses of structs that are the caller's to give away: an array of the C data interface, or of the device interface. */
 export interface ArrowPointers {

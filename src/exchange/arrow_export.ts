@@ -11,11 +11,12 @@ import {
 import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { releaseThunks } from "../ffi/release_thunk.ts";
+import { unknownOption } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ArrowArray } from "./arrow_array.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./arrow_buffers.ts";
-import { ArrowDeviceArray, releaseSchema, type ToArrowOptions } from "./arrow_device.ts";
+import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./arrow_device.ts";
 import { namedAs } from "./arrow_request.ts";
 import { exportSchema } from "./arrow_schema_export.ts";
 import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
@@ -80,7 +81,7 @@ export function checkOptions(options: ToArrowOptions): ToArrowOptions {
   for (const name of Object.keys(options)) {
     const value: unknown = Reflect.get(options, name);
     if (name !== "requestedSchema" && value !== null && value !== undefined) {
-      throw new ExchangeError(`Cannot export to Arrow with the option ${name}: it is not known. Leave it out.`);
+      throw unknownOption(name, toArrowOptionNames);
     }
   }
   return options;

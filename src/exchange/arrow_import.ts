@@ -21,6 +21,7 @@ import { type RawArray, type RawBuffer, readArray } from "./arrow_array_import.t
 import {
   ArrowDeviceArray,
   type ArrowPointers,
+  fromArrowOptionNames,
   type FromArrowOptions,
   isArrowDeviceSource,
   isArrowSource,
@@ -81,7 +82,7 @@ export type Accept = (array: ArrowArray) => void;
  * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
  */
 export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
-  checkPlace(options, "Cannot import an Arrow array");
+  checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);
   const { requestedSchema = null, ...where } = options;
   const opened = openForeign(source, (kind, object) => kind.openArray(object, requestedSchema));
   if (opened !== null) {

@@ -16,7 +16,13 @@ import { ffiPort } from "../ffi/port.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import { readCString } from "../ffi/text.ts";
 import type { ArrowArray } from "./arrow_array.ts";
-import { type FromArrowOptions, isArrowSource, releaseArray, releaseSchema } from "./arrow_device.ts";
+import {
+  fromArrowOptionNames,
+  type FromArrowOptions,
+  isArrowSource,
+  releaseArray,
+  releaseSchema,
+} from "./arrow_device.ts";
 import { openForeign, takeArray, tooLate } from "./arrow_import.ts";
 import { readSchema } from "./arrow_schema_import.ts";
 import type { ArrowField } from "./arrow_type.ts";
@@ -76,7 +82,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
    * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
-    checkPlace(options, "Cannot import an Arrow stream");
+    checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
     const { requestedSchema = null, ...where } = options;
     const opened = openForeign(source, (kind, object) => kind.openStream(object, requestedSchema));
     if (opened === null && requestedSchema !== null) throw tooLate("stream");

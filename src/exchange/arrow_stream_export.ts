@@ -18,6 +18,7 @@ import { releaseThunks } from "../ffi/release_thunk.ts";
 import { StreamState, streamThunks } from "../ffi/stream_thunk.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import { cString } from "../ffi/text.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import type { ArrowArray } from "./arrow_array.ts";
 import { type ArrowDeviceArray, releaseArray, releaseSchema } from "./arrow_device.ts";
 import { exportArrow } from "./arrow_export.ts";
@@ -35,6 +36,8 @@ export interface ExportStreamOptions {
   /** Whether the consumer takes an ArrowDeviceArrayStream. Default false: an ArrowArrayStream, for host memory. */
   readonly device?: boolean;
 }
+
+const exportStreamOptionNames: OptionNames<ExportStreamOptions> = { field: true, device: true };
 
 /** How often a consumer may ask for the schema: each time it gets a copy of its own, which must be there before. */
 const schemaCopies = 8;
@@ -162,6 +165,7 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * ```
  */
 export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportStreamOptions = {}): ArrowStreamExport {
+  checkOptions(options, exportStreamOptionNames);
   const chunks = [...arrays];
   const { field = chunks[0]?.field, device = false } = options;
   if (field === undefined) throw new ExchangeError("Cannot export an Arrow stream without arrays: pass { field }");

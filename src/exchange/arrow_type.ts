@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { formatOf, parseArrowFormat } from "./arrow_format.ts";
 
 /** Units of times, timestamps and durations. */
@@ -59,6 +60,8 @@ export interface ArrowFieldOptions {
   readonly metadata?: ArrowMetadata | Readonly<Record<string, string | Uint8Array>>;
 }
 
+const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, nullable: true, metadata: true };
+
 /**
  * A field of a type.
  *
@@ -76,6 +79,7 @@ export interface ArrowFieldOptions {
  * ```
  */
 export function arrowField(type: ArrowType | string, options: ArrowFieldOptions = {}): ArrowField {
+  checkOptions(options, arrowFieldOptionNames);
   const { name = "", nullable = true, metadata = new Map() } = options;
   return {
     name,

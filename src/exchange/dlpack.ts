@@ -10,6 +10,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { peek } from "../ffi/peek.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import type { OptionNames } from "../layout/options.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
@@ -33,6 +34,14 @@ export interface ToDlpackOptions {
    */
   readonly dlDevice?: readonly [type: number, id: number] | null;
 }
+
+/** The names of {@linkcode ToDlpackOptions}. */
+export const toDlpackOptionNames: OptionNames<ToDlpackOptions> = {
+  stream: true,
+  maxVersion: true,
+  copy: true,
+  dlDevice: true,
+};
 
 /** Options of {@linkcode StridedMemoryView.fromDlpack}. */
 export interface ImportOptions {

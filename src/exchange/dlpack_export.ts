@@ -6,9 +6,10 @@
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
 import { CudaStream } from "../cuda/stream.ts";
+import { checkOptions, none } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { dlpackDevice, DlpackTensor, type TensorHolder, type ToDlpackOptions } from "./dlpack.ts";
+import { dlpackDevice, DlpackTensor, type TensorHolder, toDlpackOptionNames, type ToDlpackOptions } from "./dlpack.ts";
 import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
@@ -58,8 +59,8 @@ class Export implements TensorHolder, Listed {
  *   host memory is to be ordered on a stream, or a copy to another device is needed and not allowed
  * @throws {TypeError} if the view's buffer is closed, or `stream` is no stream
  */
-export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = {}): DlpackTensor {
-  checkOptions(options);
+export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = none): DlpackTensor {
+  checkWishes(options);
   const maxVersion = options.maxVersion ?? newest;
   const copy = options.copy ?? null;
   const versioned = maxVersion[0] >= 1;
@@ -97,7 +98,9 @@ function isPair(value: readonly number[]): boolean {
 }
 
 /** What consumers of other languages, and programs without types, pass by mistake. */
-function checkOptions({ maxVersion, copy, dlDevice }: ToDlpackOptions): void {
+function checkWishes(options: ToDlpackOptions): void {
+  checkOptions(options, toDlpackOptionNames);
+  const { maxVersion, copy, dlDevice } = options;
   if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
     throw new TypeError(`Cannot export for version ${String(maxVersion)} of DLPack: expected [major, minor]`);
   }

@@ -14,6 +14,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { isAddress } from "../ffi/address.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { none } from "../layout/options.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import {
@@ -37,7 +38,7 @@ import { orderGiveBack } from "./order.ts";
  * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
  * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
  */
-export function fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+export function fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
   checkPlace(options, "Cannot import by DLPack");
   const { stream, device } = options;
   if (source instanceof DlpackTensor) return takeTensor(source, stream, device);

@@ -4,6 +4,7 @@
  * @module
  */
 import { errno, SOCK } from "../../bindings/libc.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { NativeArena } from "./arena.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { libc } from "./libc.ts";
@@ -11,7 +12,7 @@ import { untilReady } from "./readiness.ts";
 import { attempt, SystemError } from "./system_error.ts";
 import { cString } from "./text.ts";
 import { checkAddress, isAbstract, writeAddress } from "./unix_address.ts";
-import { isSameUser, newSocket, type UnixPeer, UnixSocket, type WaitOptions } from "./unix_socket.ts";
+import { isSameUser, newSocket, type UnixPeer, UnixSocket, waitOptionNames, type WaitOptions } from "./unix_socket.ts";
 
 /** Options of {@linkcode UnixListener.listen}. */
 export interface UnixListenOptions {
@@ -21,6 +22,8 @@ export interface UnixListenOptions {
    */
   readonly allow?: (peer: UnixPeer) => boolean;
 }
+
+const unixListenOptionNames: OptionNames<UnixListenOptions> = { allow: true };
 
 /** Waits for processes of this machine to connect. */
 export class UnixListener {
@@ -43,6 +46,7 @@ export class UnixListener {
    * @throws {SystemError} EADDRINUSE if there is something already, be it the file of a process that died
    */
   static listen(path: string, options: UnixListenOptions = {}): UnixListener {
+    checkOptions(options, unixListenOptionNames);
     checkAddress(path);
     const descriptor = newSocket(`listen on ${path}`);
     try {
@@ -63,6 +67,7 @@ export class UnixListener {
 
   /** Waits for the next process that may connect. */
   async accept(options: WaitOptions = {}): Promise<UnixSocket> {
+    checkOptions(options, waitOptionNames);
     const signals = [this.#closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
     const stopped = AbortSignal.any(signals);
     for (;;) {

@@ -6,6 +6,7 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { NativeArena } from "./arena.ts";
 import { orAborted } from "./abort.ts";
 import { builtin } from "./builtin.ts";
@@ -25,6 +26,9 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The names of {@linkcode WaitOptions}. */
+export const waitOptionNames: OptionNames<WaitOptions> = { signal: true };
+
 /** Options of {@linkcode UnixSocket.connect}. */
 export interface UnixConnectOptions extends WaitOptions {
   /** Milliseconds to wait for someone to listen. Default 0: someone has to already. */
@@ -33,11 +37,15 @@ export interface UnixConnectOptions extends WaitOptions {
   readonly allow?: (peer: UnixPeer) => boolean;
 }
 
+const unixConnectOptionNames: OptionNames<UnixConnectOptions> = { signal: true, timeout: true, allow: true };
+
 /** Options of {@linkcode UnixSocket.receive}. */
 export interface UnixReceiveOptions extends WaitOptions {
   /** The most descriptors that are expected with a message. Default 253, which is Linux' limit. */
   readonly maxDescriptors?: number;
 }
+
+const unixReceiveOptionNames: OptionNames<UnixReceiveOptions> = { signal: true, maxDescriptors: true };
 
 /** Who is at the other end, as the kernel knows it. */
 export interface UnixPeer {
@@ -96,6 +104,7 @@ export class UnixSocket {
    *   who may not
    */
   static async connect(path: string, options: UnixConnectOptions = {}): Promise<UnixSocket> {
+    checkOptions(options, unixConnectOptionNames);
     const { signal, timeout = 0, allow = isSameUser } = options;
     checkAddress(path);
     const deadline = performance.now() + timeout;
@@ -152,6 +161,7 @@ export class UnixSocket {
    * @throws {SystemError} EPIPE or ECONNRESET if the other end is gone
    */
   async send(data: Uint8Array, descriptors: readonly FileDescriptor[] = [], options: WaitOptions = {}): Promise<void> {
+    checkOptions(options, waitOptionNames);
     checkMessage(data, descriptors);
     const copy = data.slice(); // the caller may change it while this waits
     const before = this.#sent;
@@ -173,6 +183,7 @@ export class UnixSocket {
    * @throws {SystemError} EMFILE if this process could not take all descriptors: those it could take are closed
    */
   async receive(options: UnixReceiveOptions = {}): Promise<UnixMessage | null> {
+    checkOptions(options, unixReceiveOptionNames);
     const { maxDescriptors = mostDescriptors } = options;
     for (;;) {
       const { number } = this.#descriptor;

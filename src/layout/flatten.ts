@@ -1,4 +1,5 @@
 import { type AxisSet, isInSet } from "./axes.ts";
+import type { OptionNames } from "./options.ts";
 import { at, formatShape, type Shape, show } from "./shape.ts";
 
 /** Options of `StridedLayout.flattened`. */
@@ -10,6 +11,9 @@ export interface FlattenOptions {
   /** Bit i asks for axis i to be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can be. */
   mask?: bigint;
 }
+
+/** The names of {@linkcode FlattenOptions}. */
+export const flattenOptionNames: OptionNames<FlattenOptions> = { start: true, end: true, mask: true };
 
 /** What the functions of this file look at. */
 export interface FlattenableLayout {

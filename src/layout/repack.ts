@@ -1,3 +1,4 @@
+import type { OptionNames } from "./options.ts";
 import { at, formatShape, notInteger, type Shape, show } from "./shape.ts";
 import { gcd } from "./uniqueness.ts";
 
@@ -11,6 +12,9 @@ export interface RepackOptions {
   keepDim?: boolean;
 }
 
+/** The names of {@linkcode RepackOptions}. */
+export const repackOptionNames: OptionNames<RepackOptions> = { dataPtr: true, axis: true, keepDim: true };
+
 /** Options of `StridedLayout.maxCompatibleItemsize`. */
 export interface CompatibleItemsizeOptions {
   /** The size wanted most, in bytes; the answer divides it. Default: 16, the widest load of a GPU. */
@@ -20,6 +24,13 @@ export interface CompatibleItemsizeOptions {
   /** The axis along which elements would be joined. Default: -1, the last. */
   axis?: number;
 }
+
+/** The names of {@linkcode CompatibleItemsizeOptions}. */
+export const compatibleItemsizeOptionNames: OptionNames<CompatibleItemsizeOptions> = {
+  max: true,
+  dataPtr: true,
+  axis: true,
+};
 
 /** Throws a TypeError or RangeError unless a value can be an address. */
 export function checkDataPtr(dataPtr: bigint | undefined): void {

@@ -1,6 +1,7 @@
 /**
  * How far the elements of a layout lie apart, and that it is not too far to count exactly.
  */
+import { checkOptions, type OptionNames } from "./options.ts";
 import { checkItemsize } from "./repack.ts";
 import { rowMajorStrides } from "./stride_order.ts";
 import {
@@ -20,6 +21,8 @@ export interface StridedLayoutOptions {
   /** Whether the strides are given in bytes, to be divided by the itemsize without a remainder. Default: false. */
   divideStrides?: boolean;
 }
+
+const stridedLayoutOptionNames: OptionNames<StridedLayoutOptions> = { divideStrides: true };
 
 /**
  * The smallest and the largest offset of an element, in elements from offset 0.
@@ -70,6 +73,7 @@ export function readLayout(
   itemsize: number,
   options: StridedLayoutOptions | undefined,
 ): void {
+  if (options !== undefined) checkOptions(options, stridedLayoutOptionNames);
   checkItemsize(itemsize);
   const extents = copyShape(shape);
   const volume = volumeOf(extents);

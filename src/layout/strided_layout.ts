@@ -1,11 +1,21 @@
-import { allowedMerges, commonStride, flattenInto, type FlattenOptions, mergeableAxes } from "./flatten.ts";
+import {
+  allowedMerges,
+  commonStride,
+  flattenInto,
+  flattenOptionNames,
+  type FlattenOptions,
+  mergeableAxes,
+} from "./flatten.ts";
+import { checkOptions } from "./options.ts";
 import {
   checkDataPtr,
   checkItemsize,
   checkSizes,
+  compatibleItemsizeOptionNames,
   type CompatibleItemsizeOptions,
   largestPack,
   packInto,
+  repackOptionNames,
   type RepackOptions,
   unpackInto,
 } from "./repack.ts";
@@ -393,6 +403,7 @@ export class StridedLayout {
    */
   flattened(options?: FlattenOptions): StridedLayout {
     const { ndim } = this;
+    if (options !== undefined) checkOptions(options, flattenOptionNames);
     const mask = allowedMerges(options?.mask, ndim);
     // A scalar becomes one axis, so that is the axis one may name.
     const start = options?.start === undefined ? 0 : normalizeAxis(options.start, Math.max(ndim, 1));
@@ -540,6 +551,7 @@ export class StridedLayout {
    * ```
    */
   repacked(itemsize: number, options?: RepackOptions): StridedLayout {
+    if (options !== undefined) checkOptions(options, repackOptionNames);
     const dataPtr = options?.dataPtr;
     checkItemsize(itemsize);
     checkDataPtr(dataPtr);
@@ -587,6 +599,7 @@ export class StridedLayout {
    * ```
    */
   maxCompatibleItemsize(options?: CompatibleItemsizeOptions): number {
+    if (options !== undefined) checkOptions(options, compatibleItemsizeOptionNames);
     const max = options?.max ?? 16;
     const dataPtr = options?.dataPtr;
     checkItemsize(max);

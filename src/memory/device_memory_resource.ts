@@ -11,12 +11,19 @@ import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import { contextWanted, type CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
+import { checkOptions, none } from "../layout/options.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
-import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { reclaim } from "./reclaim.ts";
-import { type BufferDescriptor, describerOf, type ImportBufferOptions, PoolImports } from "./shared_buffer.ts";
+import {
+  type BufferDescriptor,
+  describerOf,
+  importBufferOptionNames,
+  type ImportBufferOptions,
+  PoolImports,
+} from "./shared_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
@@ -101,6 +108,7 @@ export class DeviceMemoryResource extends MemoryResource {
    * @throws {CudaError} CUDA_ERROR_INVALID_VALUE if the memory is of another pool, or freed
    */
   importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
+    checkOptions(options, importBufferOptionNames);
     if (!this.pool.isImported) {
       throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
     }
@@ -125,7 +133,8 @@ export class DeviceMemoryResource extends MemoryResource {
    * @throws {TypeError} on a stream that is being captured
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, what the pool uses and what the device has free
    */
-  override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
+  override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
+    checkOptions(options, allocateOptionNames);
     checkSize(bytes);
     if (this.pool.isImported) {
       throw new TypeError(

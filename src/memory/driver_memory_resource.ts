@@ -9,12 +9,18 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { checkOptions, none } from "../layout/options.ts";
 import { freeAfter } from "./deferred_free.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
-import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "./reclaim.ts";
-import { type BufferDescriptor, type ImportBufferOptions, importMemory } from "./shared_buffer.ts";
+import {
+  type BufferDescriptor,
+  importBufferOptionNames,
+  type ImportBufferOptions,
+  importMemory,
+} from "./shared_buffer.ts";
 
 /** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
 export interface DriverCalls {
@@ -82,7 +88,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what is used and free: of the device, or for
    *   pinned memory of the host
    */
-  override allocate(bytes: number, options: AllocateOptions = {}): MemoryBuffer {
+  override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
+    checkOptions(options, allocateOptionNames);
     checkSize(bytes);
     const { device } = this;
     if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
@@ -215,6 +222,7 @@ export class SynchronousMemoryResource extends DriverMemoryResource {
    * @throws {CudaError} CUDA_ERROR_INVALID_CONTEXT in the process that it comes from, another code if it is gone
    */
   importBuffer(descriptor: BufferDescriptor, options: ImportBufferOptions = {}): MemoryBuffer {
+    checkOptions(options, importBufferOptionNames);
     reclaim();
     return importMemory(this.device, descriptor, options);
   }

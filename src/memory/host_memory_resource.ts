@@ -6,6 +6,7 @@
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
 import { roundUp } from "../ffi/struct.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { reclaim } from "./reclaim.ts";
@@ -17,6 +18,8 @@ export interface HostMemoryOptions {
   /** Alignment of every allocation in bytes, a power of two of at least 8. Default 64: a cache line, and Arrow's wish. */
   readonly alignment?: number;
 }
+
+const hostMemoryOptionNames: OptionNames<HostMemoryOptions> = { alignment: true };
 
 /**
  * Allocates host memory that C can keep: unlike the memory of a typed array it never moves, and is freed when its
@@ -43,6 +46,7 @@ export class HostMemoryResource extends MemoryResource {
    */
   constructor(options: HostMemoryOptions = {}) {
     super();
+    checkOptions(options, hostMemoryOptionNames);
     const { alignment = 64 } = options;
     if (!Number.isSafeInteger(alignment) || alignment < 8 || Math.log2(alignment) % 1 !== 0) {
       throw new RangeError(`Cannot align memory to ${show(alignment)} bytes: expected a power of two of at least 8`);

@@ -14,6 +14,7 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { lookIfFew } from "./deferred_free.ts";
 import { keepWhileUsed, wantKept } from "./kept_memory.ts";
@@ -34,6 +35,8 @@ export interface FromPointerOptions {
   readonly stream?: CudaStream | null;
 }
 
+const fromPointerOptionNames: OptionNames<FromPointerOptions> = { owner: true, device: true, stream: true };
+
 /** Where copies are enqueued. */
 export interface CopyOptions {
   /**
@@ -42,6 +45,8 @@ export interface CopyOptions {
    */
   readonly stream?: CudaStream;
 }
+
+const copyOptionNames: OptionNames<CopyOptions> = { stream: true };
 
 /**
  * Where memory is and who can use it: ordinary host memory; the memory of a device; host memory that devices can use as
@@ -56,6 +61,8 @@ export interface FillOptions {
   /** Bytes of the value: the pattern that is repeated. Default 1. */
   readonly width?: 1 | 2 | 4;
 }
+
+const fillOptionNames: OptionNames<FillOptions> = { stream: true, width: true };
 
 /** What a memory resource hands to a new buffer. */
 export interface Allocation {
@@ -268,7 +275,8 @@ export class MemoryBuffer {
    * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null pointer
    * @throws {TypeError} if the stream is closed or of another Cuda, or the device's Cuda is closed
    */
-  static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
+  static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = none): MemoryBuffer {
+    checkOptions(options, fromPointerOptionNames);
     if (!Number.isSafeInteger(size) || size < 0) {
       throw noSize(`make a buffer of ${show(size)} bytes`, size);
     }
@@ -416,7 +424,8 @@ export class MemoryBuffer {
    * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose memory
    *   is shared between threads or can be resized
    */
-  copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
+  copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
+    checkOptions(options, copyOptionNames);
     if (!(source instanceof MemoryBuffer)) return this.copyFrom(overArray(source), options);
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
@@ -453,7 +462,8 @@ export class MemoryBuffer {
    * @throws {RangeError} if the value does not fit, or the size is no multiple of the width
    * @throws {TypeError} if the buffer is closed, or it is device memory and no stream is given
    */
-  fill(value: number, options: FillOptions = {}): void {
+  fill(value: number, options: FillOptions = none): void {
+    checkOptions(options, fillOptionNames);
     const { stream, width = 1 } = options;
     if (width !== 1 && width !== 2 && width !== 4) {
       throw new RangeError(`Cannot fill with values of ${width} bytes: expected 1, 2 or 4`);
@@ -481,7 +491,8 @@ export class MemoryBuffer {
   }
 
   /** Copies all bytes into another buffer of the same size, or a typed array. See {@linkcode MemoryBuffer.copyFrom}. */
-  copyTo(destination: MemoryBuffer | ArrayBufferView, options: CopyOptions = {}): void {
+  copyTo(destination: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
+    checkOptions(options, copyOptionNames);
     if (destination instanceof MemoryBuffer) return destination.copyFrom(this, options);
     overArray(destination).copyFrom(this, options);
   }

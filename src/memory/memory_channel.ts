@@ -14,6 +14,7 @@ import {
   UnixSocket,
   type WaitOptions,
 } from "../ffi/unix_socket.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";
 import type { Mark, Message, Shareable } from "./channel_message.ts";
@@ -25,6 +26,8 @@ export interface ReceiveValueOptions extends WaitOptions {
   /** The home stream of the buffers that arrive. Default: the default stream of each buffer's device. */
   readonly stream?: CudaStream;
 }
+
+const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true, stream: true };
 
 /**
  * A connection to another process that carries JSON with buffers, pools, interprocess events and open files in it.
@@ -123,6 +126,7 @@ export class MemoryChannel {
    * @throws {CudaError} if the memory cannot be opened, such as when it comes from this very process
    */
   async receive(options: ReceiveValueOptions = {}): Promise<unknown> {
+    checkOptions(options, receiveValueOptionNames);
     for (;;) {
       this.#refuseClosed();
       const next = this.#arrived.shift();

@@ -18,6 +18,7 @@ import type { CudaStream } from "../cuda/stream.ts";
 import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { freeAfterAll } from "./deferred_free.ts";
 import { isAccessGranted } from "./peer_access.ts";
@@ -36,6 +37,12 @@ export interface MemoryPoolOptions {
   readonly shareable?: boolean;
 }
 
+const memoryPoolOptionNames: OptionNames<MemoryPoolOptions> = {
+  maxSize: true,
+  releaseThreshold: true,
+  shareable: true,
+};
+
 /** What a pool holds at the moment, in bytes. The high marks count from the last reset. */
 export interface MemoryPoolUse {
   /** Taken from the system. */
@@ -49,7 +56,9 @@ export interface MemoryPoolUse {
 }
 
 /** Throws unless the sizes in a pool's options can be sizes. */
-export function checkPoolOptions({ maxSize = 0, releaseThreshold = 0 }: MemoryPoolOptions): void {
+export function checkPoolOptions(options: MemoryPoolOptions): void {
+  checkOptions(options, memoryPoolOptionNames);
+  const { maxSize = 0, releaseThreshold = 0 } = options;
   for (const size of [maxSize, releaseThreshold]) {
     if (!Number.isSafeInteger(size) || size < 0) {
       throw noSize(`limit a pool to ${show(size)} bytes`, size);

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CudaStream } from "../cuda/stream.ts";
+import type { OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
@@ -12,6 +13,9 @@ export interface AllocateOptions {
   /** The stream on which the memory is allocated and freed: its home stream. Host resources need none. */
   readonly stream?: CudaStream;
 }
+
+/** The names of {@linkcode AllocateOptions}. */
+export const allocateOptionNames: OptionNames<AllocateOptions> = { stream: true };
 
 /** A source of memory. Subclass it to bring your own allocator. */
 export abstract class MemoryResource {

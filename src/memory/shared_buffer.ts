@@ -13,6 +13,7 @@ import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { unheard } from "../ffi/unheard.ts";
+import type { OptionNames } from "../layout/options.ts";
 import { freeAfter, markEnd } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -42,6 +43,9 @@ export interface ImportBufferOptions {
    */
   readonly onRelease?: (stream: CudaStream) => void;
 }
+
+/** The names of {@linkcode ImportBufferOptions}. */
+export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
 
 /** Describes memory of a pool that can be shared. */
 function describePoolMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {

@@ -12,13 +12,14 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
+import { checkOptions } from "../layout/options.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
 import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
-import type { SimulateOptions } from "./options.ts";
+import { simulateOptionNames, type SimulateOptions } from "./options.ts";
 import { Pool } from "./pool.ts";
 import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
@@ -89,6 +90,7 @@ export class Machine {
 
   /** A machine with idle devices. */
   constructor(options: SimulateOptions) {
+    checkOptions(options, simulateOptionNames);
     this.options = {
       devices: 1,
       seed: 0,

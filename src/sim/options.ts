@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { OptionNames } from "../layout/options.ts";
 import type { LoadPtx } from "./kernels.ts";
 import type { Schedule } from "./scheduler.ts";
 
@@ -26,3 +27,15 @@ export interface SimulateOptions {
   /** What turns PTX into kernels. Default: the interpreter of this package. */
   readonly loadPtx?: LoadPtx;
 }
+
+/** The names of {@linkcode SimulateOptions}. */
+export const simulateOptionNames: OptionNames<SimulateOptions> = {
+  devices: true,
+  seed: true,
+  schedule: true,
+  memory: true,
+  poolsSupported: true,
+  driverVersion: true,
+  canAccessPeer: true,
+  loadPtx: true,
+};

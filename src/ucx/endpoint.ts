@@ -11,6 +11,7 @@ import {
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import type { StructView } from "../ffi/struct.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./memory.ts";
@@ -27,6 +28,10 @@ export interface SendOptions {
   /** Cancels the send if UCX still can; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
 }
+
+const closeOptionNames = { force: true } as const;
+
+const sendOptionNames: OptionNames<SendOptions> = { tag: true, signal: true };
 
 /** Why an endpoint is closed: `null` if it was closed here, otherwise what UCX reported. */
 export type CloseReason = UcxError | null;
@@ -84,7 +89,8 @@ export class UcxEndpoint {
    *   was built without CUDA
    * @throws {RangeError} if the tag has more than 64 bits
    */
-  async send(what: Sendable, options: SendOptions = {}): Promise<void> {
+  async send(what: Sendable, options: SendOptions = none): Promise<void> {
+    checkOptions(options, sendOptionNames);
     const handle = this.#open("send");
     const tag = checkTag("tag", options.tag ?? 0n);
     const { signal } = options;
@@ -145,6 +151,7 @@ export class UcxEndpoint {
    * Closing twice is harmless, and `force` also ends a close that is still waiting.
    */
   close(options: { readonly force?: boolean } = {}): Promise<void> {
+    checkOptions(options, closeOptionNames);
     if (options.force ?? this.#failure !== undefined) return this.#end(UCP_EP_CLOSE_FLAG.FORCE);
     this.#closing ??= this.#finish();
     return this.#closing;

@@ -14,6 +14,7 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { readCString } from "../ffi/text.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printed } from "./printed.ts";
@@ -29,6 +30,8 @@ export interface UcxOptions {
    */
   readonly config?: Readonly<Record<string, string>>;
 }
+
+const ucxOptionNames: OptionNames<UcxOptions> = { config: true };
 
 /**
  * UCX, opened: the library and one context of it.
@@ -71,6 +74,7 @@ export class Ucx {
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    */
   static open(options: UcxOptions = {}): Ucx {
+    checkOptions(options, ucxOptionNames);
     const { path, functions } = openUcp();
     return new Ucx(path, functions, options.config ?? {});
   }

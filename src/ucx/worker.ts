@@ -20,6 +20,7 @@ import {
 import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort, type NativeCallback } from "../ffi/port.ts";
 import type { StructView } from "../ffi/struct.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
@@ -51,6 +52,8 @@ export interface ReceiveOptions {
   readonly signal?: AbortSignal;
 }
 
+const receiveOptionNames: OptionNames<ReceiveOptions> = { tag: true, mask: true, signal: true };
+
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
   /**
@@ -59,6 +62,8 @@ export interface ConnectOptions {
    */
   readonly unchecked?: boolean;
 }
+
+const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true };
 
 /** What a worker needs of its context. */
 export interface WorkerHome {
@@ -129,6 +134,7 @@ export class UcxWorker {
    */
   // deno-lint-ignore require-await -- a listener's answer, in the same method, will take time
   async connect(to: Uint8Array, options: ConnectOptions = {}): Promise<UcxEndpoint> {
+    checkOptions(options, connectOptionNames);
     const handle = this.#open("connect");
     if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
     const isOurs = isIntact(to);
@@ -179,7 +185,8 @@ export class UcxWorker {
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
-  async recv(into: Receivable, options: ReceiveOptions = {}): Promise<Received> {
+  async recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
+    checkOptions(options, receiveOptionNames);
     const handle = this.#open("receive");
     const tag = checkTag("tag", options.tag ?? 0n);
     const mask = checkTag("mask", options.mask ?? everyBit);

@@ -12,6 +12,7 @@ import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { newMemory } from "../ffi/new_memory.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { stagingOf } from "../memory/staging.ts";
@@ -37,6 +38,14 @@ export interface FromBufferOptions {
   readonly readonly?: boolean;
 }
 
+const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
+  shape: true,
+  strides: true,
+  dtype: true,
+  offset: true,
+  readonly: true,
+};
+
 /** How {@linkcode StridedMemoryView.copyFrom} copies. */
 export interface ViewCopyOptions {
   /** Where the copy is enqueued, if a device has to do with it. Default: the home stream of the side that has one. */
@@ -52,6 +61,12 @@ export interface ViewCopyOptions {
    */
   readonly convert?: boolean;
 }
+
+const fromTypedArrayOptionNames = { shape: true } as const;
+
+const viewOptionNames = { layout: true, dtype: true } as const;
+
+const viewCopyOptionNames: OptionNames<ViewCopyOptions> = { stream: true, convert: true };
 
 /** An import, as far as a view needs it. */
 interface Closeable {
@@ -116,7 +131,7 @@ export class StridedMemoryView {
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be taken as it is
    */
-  static from(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+  static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
     checkPlace(options, "Cannot view an array");
     if (source instanceof StridedMemoryView) {
       const { stream = null, device } = options;
@@ -151,6 +166,7 @@ export class StridedMemoryView {
    * @throws {RangeError} if the shape does not have as many elements as the array
    */
   static fromTypedArray(array: TypedArray, options: { readonly shape?: Shape } = {}): StridedMemoryView {
+    checkOptions(options, fromTypedArrayOptionNames);
     const dtype = DType.fromTypedArray(array);
     const layout = StridedLayout.dense(options.shape ?? [array.length], dtype.itemsize);
     if (layout.volume !== array.length) {
@@ -170,6 +186,7 @@ export class StridedMemoryView {
    * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
    */
   static fromBuffer(buffer: MemoryBuffer, options: FromBufferOptions): StridedMemoryView {
+    checkOptions(options, fromBufferOptionNames);
     const dtype = DType.from(options.dtype);
     const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
     const { offset = 0, readonly = false } = options;
@@ -183,7 +200,7 @@ export class StridedMemoryView {
    *
    * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
    */
-  static fromDlpack(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+  static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
     return protocols().fromDlpack(source, options);
   }
 
@@ -210,7 +227,7 @@ export class StridedMemoryView {
    * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
    * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
    */
-  static fromCudaArrayInterface(source: unknown, options: ImportOptions = {}): StridedMemoryView {
+  static fromCudaArrayInterface(source: unknown, options: ImportOptions = none): StridedMemoryView {
     return protocols().fromCudaArrayInterface(source, options);
   }
 
@@ -296,6 +313,7 @@ export class StridedMemoryView {
    * @throws {RangeError} if the layout reaches outside the buffer, or its itemsize is not that of the element type
    */
   view(options: { readonly layout?: StridedLayout; readonly dtype?: DType | string }): StridedMemoryView {
+    checkOptions(options, viewOptionNames);
     const { layout = this.layout, dtype = this.dtype } = options;
     return this.#with(layout, DType.from(dtype));
   }
@@ -342,7 +360,7 @@ export class StridedMemoryView {
    * console.log(`${view}`); // [  1  -1 127   0]
    * ```
    */
-  copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): void {
+  copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
     const { from, conversion } = this.#copySource(source, options);
     const device = this.#drivenBy(from);
     if (options.stream !== undefined) checkOpenStream(options.stream, "Cannot copy on a stream");
@@ -366,7 +384,7 @@ export class StridedMemoryView {
    *
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
-  explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): string {
+  explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): string {
     const { from, conversion } = this.#copySource(source, options);
     const words = this.#explain(from, conversion, options);
     return this.#mayMeet(from) ? `${words}, by way of a copy, because the two may share memory` : words;
@@ -395,9 +413,11 @@ export class StridedMemoryView {
 
   #copySource(
     source: StridedMemoryView | TypedArray,
-    { convert = false }: ViewCopyOptions,
+    options: ViewCopyOptions,
   ): { readonly from: StridedMemoryView; readonly conversion: Conversion | null } {
-    const from = StridedMemoryView.from(source);
+    checkOptions(options, viewCopyOptionNames);
+    const { convert = false } = options;
+    const from = source instanceof StridedMemoryView ? source : StridedMemoryView.from(source);
     if (this.readonly) throw new TypeError("Cannot copy into a read-only view");
     if (!convert && !from.dtype.equals(this.dtype)) {
       throw new TypeError(
@@ -414,7 +434,7 @@ export class StridedMemoryView {
   }
 
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
-  copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = {}): void {
+  copyTo(destination: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
     StridedMemoryView.from(destination).copyFrom(this, options);
   }
 
@@ -475,12 +495,12 @@ export class StridedMemoryView {
    *
    * @throws {ExchangeError} if DLPack cannot say what this view is
    */
-  toDlpack(options: ToDlpackOptions = {}): DlpackTensor {
+  toDlpack(options: ToDlpackOptions = none): DlpackTensor {
     return protocols().toDlpack(this, options);
   }
 
   /** The DLPack protocol, as other libraries call it. */
-  __dlpack__(options: ToDlpackOptions = {}): DlpackTensor {
+  __dlpack__(options: ToDlpackOptions = none): DlpackTensor {
     return this.toDlpack(options);
   }
 

@@ -5,6 +5,7 @@
  */
 import { cString } from "../../ffi/text.ts";
 import type { CudaStream } from "../../cuda/stream.ts";
+import { checkOptions, type OptionNames } from "../../layout/options.ts";
 import type { ImportOptions } from "../dlpack.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { type PyObject, wrap } from "./object.ts";
@@ -22,6 +23,8 @@ export interface OpenPythonOptions extends PythonOptions {
    */
   readonly stream?: CudaStream;
 }
+
+const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
 
 /**
  * The Python interpreter of this process, to call functions of its libraries with arrays of ours and to see theirs.
@@ -60,6 +63,7 @@ export class Python {
    * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version
    */
   static open(options: OpenPythonOptions = {}): Python {
+    checkOptions(options, openPythonOptionNames);
     const { stream } = options;
     const python = openInterpreter(options);
     if (stream === undefined) return new Python(python, {});

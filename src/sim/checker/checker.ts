@@ -5,8 +5,9 @@
  */
 import { checkOf, registerCheck } from "../../cuda/checking.ts";
 import type { CudaDriver } from "../../cuda/driver.ts";
+import { checkOptions } from "../../layout/options.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
-import type { CheckOptions } from "./options.ts";
+import { checkOptionNames, type CheckOptions } from "./options.ts";
 import type { CausalityReport } from "./report.ts";
 import { Watch } from "./watch.ts";
 
@@ -21,6 +22,7 @@ export class CausalityChecker {
 
   /** Use {@linkcode checkDriver}. */
   constructor(inner: CudaDriver, options: CheckOptions) {
+    checkOptions(options, checkOptionNames);
     this.inner = inner;
     this.#watch = new Watch(inner, options);
     this.driver = makeCheckedDriver(this.#watch);

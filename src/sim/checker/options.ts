@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { OptionNames } from "../../layout/options.ts";
 import type { CausalityReport } from "./report.ts";
 
 /** Options of the causality checker. */
@@ -24,3 +25,6 @@ export interface CheckOptions {
    */
   readonly kernels?: "certain" | "whole";
 }
+
+/** The names of {@linkcode CheckOptions}. */
+export const checkOptionNames: OptionNames<CheckOptions> = { onReport: true, leaks: true, kernels: true };

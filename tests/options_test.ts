@@ -1,0 +1,286 @@
+/**
+ * Options that are spelled wrong are refused by every public function that takes any: those are read from the sources, so
+ * that none can be forgotten here.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import * as api from "../mod.ts";
+import { checkOptions } from "../src/layout/options.ts";
+import { ScriptedUcp } from "./ucx/scripted_ucp.ts";
+import { withTrailer } from "../src/ucx/address.ts";
+import { ownIdentity } from "../src/ucx/process.ts";
+import { check, fc } from "./support/property.ts";
+import { addPtx } from "./gpu/graph_behaviours.ts";
+
+const root = fileURLToPath(new URL("../src", import.meta.url));
+
+const sources = readdirSync(root, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => ts.createSourceFile(name, readFileSync(join(root, name), "utf8"), ts.ScriptTarget.Latest, true));
+
+const interfaces = new Map(
+  sources.flatMap(({ statements }) => statements.filter(ts.isInterfaceDeclaration)).map((one) => [one.name.text, one]),
+);
+
+/** The names of the members of a type of options; null for another type. */
+function namesOf(type: ts.TypeNode | undefined): string[] | null {
+  if (type === undefined) return null;
+  if (ts.isTypeLiteralNode(type)) {
+    return type.members.every(({ questionToken }) => questionToken !== undefined) ? memberNames(type.members) : null;
+  }
+  if (ts.isIntersectionTypeNode(type) || ts.isUnionTypeNode(type)) {
+    const parts = type.types.map(namesOf).filter((names) => names !== null);
+    return parts.length === 0 ? null : parts.flat();
+  }
+  if (!ts.isTypeReferenceNode(type) || !/Options$/.test(type.typeName.getText())) return null;
+  return namesOfInterface(type.typeName.getText());
+}
+
+function namesOfInterface(name: string): string[] | null {
+  const found = interfaces.get(name);
+  if (found === undefined) return null; // JavaScript's own: ErrorOptions
+  const bases = found.heritageClauses?.flatMap(({ types }) => types) ?? [];
+  return [...memberNames(found.members), ...bases.flatMap((base) => namesOfInterface(base.expression.getText()) ?? [])];
+}
+
+function memberNames(members: ts.NodeArray<ts.TypeElement>): string[] {
+  return members.map(({ name }) => name?.getText() ?? "");
+}
+
+/** The public functions that take options, and the names of these. */
+function functionsWithOptions(): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const look = (name: string, node: ts.FunctionLikeDeclaration) => {
+    if (node.body === undefined) return; // an overload, or abstract
+    if (node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword)) return;
+    for (const { type } of node.parameters) {
+      const names = namesOf(type);
+      if (names !== null) found.set(name, names);
+    }
+  };
+  for (const { statements } of sources) {
+    for (const node of statements) {
+      if (ts.isFunctionDeclaration(node) && node.name !== undefined && isExported(node.name.text)) {
+        look(node.name.text, node);
+      }
+      if (!ts.isClassDeclaration(node) || node.name === undefined || !isExported(node.name.text)) continue;
+      for (const member of node.members) {
+        if (ts.isConstructorDeclaration(member)) look(`new ${node.name.text}`, member);
+        if (ts.isMethodDeclaration(member) && !ts.isPrivateIdentifier(member.name)) {
+          look(`${node.name.text}.${member.name.getText()}`, member);
+        }
+      }
+    }
+  }
+  return found;
+}
+
+function isExported(name: string): boolean {
+  return name in api;
+}
+
+/** Whatever the functions are called on. */
+function scene() {
+  const cuda = api.Cuda.simulate();
+  const device = cuda.device(0);
+  const stream = device.createStream();
+  const buffer = device.memory.allocate(8, { stream });
+  const program = device.loadPtx(addPtx);
+  const kernel = program.kernel("add");
+  const graph = stream.capture(() => buffer.fill(1, { stream }));
+  const pool = new api.DeviceMemoryResource(device, {});
+  const host = new api.HostMemoryResource().allocate(8);
+  const view = api.StridedMemoryView.fromBuffer(host, { shape: [8], dtype: "uint8" });
+  const array = api.ArrowArray.from(view);
+  const layout = new api.StridedLayout([2, 4], null, 1);
+  const ucp = new ScriptedUcp();
+  const worker = new api.UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, forget: () => {} });
+  const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
+  const [socket, other] = api.UnixSocket.pair();
+  const channel = new api.MemoryChannel(other, cuda);
+  const listener = api.UnixListener.listen("@causeway-options-test");
+  const close = () => {
+    for (const one of [listener, socket, channel, graph, program, host, buffer, array, pool, stream]) one.close();
+    worker.abort();
+    cuda.close();
+  };
+  return {
+    cuda,
+    device,
+    stream,
+    buffer,
+    kernel,
+    graph,
+    pool,
+    host,
+    view,
+    array,
+    layout,
+    worker,
+    address,
+    socket,
+    channel,
+    listener,
+    close,
+  };
+}
+
+type Scene = ReturnType<typeof scene>;
+
+/** Options of whatever kind: the compiler would refuse those that are wrong. */
+// deno-lint-ignore no-explicit-any
+type Wrong = any;
+
+const interface_ = { data: [64, false] };
+const descriptor: Wrong = { kind: "pool", data: "" };
+
+const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> = {
+  "new StridedLayout": (_, wrong) => new api.StridedLayout([1], null, 1, wrong),
+  "StridedLayout.flattened": ({ layout }, wrong) => layout.flattened(wrong),
+  "StridedLayout.repacked": ({ layout }, wrong) => layout.repacked(1, wrong),
+  "StridedLayout.maxCompatibleItemsize": ({ layout }, wrong) => layout.maxCompatibleItemsize(wrong),
+  "Cuda.open": (_, wrong) => api.Cuda.open(wrong),
+  "Cuda.simulate": (_, wrong) => api.Cuda.simulate(wrong),
+  "CudaDevice.createStream": ({ device }, wrong) => device.createStream(wrong),
+  "CudaDevice.createEvent": ({ device }, wrong) => device.createEvent(wrong),
+  "CudaDevice.compile": ({ device }, wrong) => device.compile("", wrong),
+  "Program.compile": ({ device }, wrong) => api.Program.compile(device, "", wrong),
+  "CudaStream.capture": ({ stream }, wrong) => stream.capture(() => {}, wrong),
+  "CudaStream.beginCapture": ({ stream }, wrong) => stream.beginCapture(wrong),
+  "new StreamCapture": ({ stream }, wrong) => new api.StreamCapture(stream, wrong),
+  "CudaGraph.toDot": ({ graph }, wrong) => graph.toDot(wrong),
+  "Kernel.launch": ({ kernel, stream }, wrong) => kernel.launch(stream, 1, 1, [0n, 0n, 0n], wrong),
+  "Kernel.occupancy": ({ kernel }, wrong) => kernel.occupancy(wrong),
+  "simulateDriver": (_, wrong) => api.simulateDriver(wrong),
+  "new SimulatedDriver": (_, wrong) => new api.SimulatedDriver(wrong),
+  "checkDriver": ({ cuda }, wrong) => api.checkDriver(cuda.driver, wrong),
+  "new CausalityChecker": ({ cuda }, wrong) => new api.CausalityChecker(cuda.driver, wrong),
+  "new DeviceMemoryResource": ({ device }, wrong) => new api.DeviceMemoryResource(device, wrong),
+  "DeviceMemoryResource.allocate": ({ pool }, wrong) => pool.allocate(8, wrong),
+  "DeviceMemoryResource.importBuffer": ({ pool }, wrong) => pool.importBuffer(descriptor, wrong),
+  "DriverMemoryResource.allocate": ({ device }, wrong) => new api.PinnedMemoryResource(device).allocate(8, wrong),
+  "SynchronousMemoryResource.importBuffer": ({ device }, wrong) =>
+    new api.SynchronousMemoryResource(device).importBuffer(descriptor, wrong),
+  "new HostMemoryResource": (_, wrong) => new api.HostMemoryResource(wrong),
+  "MemoryPool.create": ({ device }, wrong) => api.MemoryPool.create(device, wrong),
+  "MemoryBuffer.fromPointer": (_, wrong) => api.MemoryBuffer.fromPointer(64n, 8, wrong),
+  "MemoryBuffer.copyFrom": ({ host, buffer }, wrong) => host.copyFrom(buffer, wrong),
+  "MemoryBuffer.copyTo": ({ host, buffer }, wrong) => host.copyTo(buffer, wrong),
+  "MemoryBuffer.fill": ({ host }, wrong) => host.fill(1, wrong),
+  "MemoryChannel.connect": ({ cuda }, wrong) => api.MemoryChannel.connect("@nobody", cuda, wrong),
+  "MemoryChannel.receive": ({ channel }, wrong) => channel.receive(wrong),
+  "StridedMemoryView.from": ({ view }, wrong) => api.StridedMemoryView.from(view, wrong),
+  "StridedMemoryView.fromTypedArray": (_, wrong) => api.StridedMemoryView.fromTypedArray(new Uint8Array(1), wrong),
+  "StridedMemoryView.fromBuffer": ({ host }, wrong) =>
+    api.StridedMemoryView.fromBuffer(host, { shape: [1], dtype: "uint8", ...asObject(wrong) }),
+  "StridedMemoryView.fromDlpack": ({ view }, wrong) => api.StridedMemoryView.fromDlpack(view, wrong),
+  "StridedMemoryView.fromCudaArrayInterface": (_, wrong) =>
+    api.StridedMemoryView.fromCudaArrayInterface({ __cuda_array_interface__: interface_ }, wrong),
+  "StridedMemoryView.fromArrowDevice": ({ view }, wrong) => api.StridedMemoryView.fromArrowDevice(view, wrong),
+  "StridedMemoryView.view": ({ view }, wrong) => view.view(wrong),
+  "StridedMemoryView.copyFrom": ({ view }, wrong) => view.copyFrom(view, wrong),
+  "StridedMemoryView.copyTo": ({ view }, wrong) => view.copyTo(view, wrong),
+  "StridedMemoryView.explainCopyFrom": ({ view }, wrong) => view.explainCopyFrom(view, wrong),
+  "StridedMemoryView.toDlpack": ({ view }, wrong) => view.toDlpack(wrong),
+  "StridedMemoryView.__dlpack__": ({ view }, wrong) => view.__dlpack__(wrong),
+  "StridedMemoryView.toArrowDevice": ({ view }, wrong) => view.toArrowDevice(wrong),
+  "StridedMemoryView.__arrow_c_device_array__": ({ view }, wrong) => view.__arrow_c_device_array__(wrong),
+  "StridedMemoryView.__arrow_c_array__": ({ view }, wrong) => view.__arrow_c_array__(wrong),
+  "ArrowArray.from": ({ view }, wrong) => api.ArrowArray.from(view, wrong),
+  "ArrowArray.toArrowDevice": ({ array }, wrong) => array.toArrowDevice(wrong),
+  "ArrowArray.__arrow_c_device_array__": ({ array }, wrong) => array.__arrow_c_device_array__(wrong),
+  "ArrowArray.__arrow_c_array__": ({ array }, wrong) => array.__arrow_c_array__(wrong),
+  "ArrowStream.from": (_, wrong) => api.ArrowStream.from({ stream: 64n }, wrong),
+  "exportArrowStream": ({ array }, wrong) => api.exportArrowStream([array], wrong),
+  "arrowField": (_, wrong) => api.arrowField("i", wrong),
+  "Python.open": (_, wrong) => api.Python.open(wrong),
+  "Ucx.open": (_, wrong) => api.Ucx.open(wrong),
+  "UcxWorker.connect": ({ worker, address }, wrong) => worker.connect(address, wrong),
+  "UcxWorker.recv": ({ worker }, wrong) => worker.recv(new Uint8Array(1), wrong),
+  "UcxEndpoint.send": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).send(new Uint8Array(1), wrong),
+  "UcxEndpoint.close": async ({ worker, address }, wrong) => (await worker.connect(address)).close(wrong),
+  "UnixSocket.connect": (_, wrong) => api.UnixSocket.connect("@nobody", wrong),
+  "UnixSocket.send": ({ socket }, wrong) => socket.send(new Uint8Array(1), [], wrong),
+  "UnixSocket.receive": ({ socket }, wrong) => socket.receive(wrong),
+  "UnixListener.listen": (_, wrong) => api.UnixListener.listen("@causeway-options-test-2", wrong),
+  "UnixListener.accept": ({ listener }, wrong) => listener.accept(wrong),
+};
+
+function asObject(value: unknown): object {
+  return typeof value === "object" && value !== null ? value : {};
+}
+
+const found = functionsWithOptions();
+
+test("every public function that takes options is called here", () => {
+  assert(found.size > 50, `${found.size} functions found`);
+  assertEquals(Object.keys(calls).toSorted(), [...found.keys()].toSorted());
+});
+
+test("an option that is spelled wrong is a TypeError that names the nearest one", async () => {
+  const here = scene();
+  const wrong: string[] = [];
+  for (const [name, call] of Object.entries(calls)) {
+    for (const option of found.get(name) ?? []) {
+      for (const spelled of [`${option}x`, option.slice(0, -1), option.toUpperCase(), `_${option}`]) {
+        const error = await errorOf(() => call(here, { [spelled]: 1 }));
+        const says = `Unknown option "${spelled}": did you mean ${option}?`;
+        if (error instanceof TypeError && error.message.startsWith(says)) continue;
+        wrong.push(`${name} with ${spelled}: ${error}`);
+      }
+    }
+  }
+  assertEquals(wrong, []);
+  here.close();
+});
+
+test("what is no object is no options", async () => {
+  const here = scene();
+  // The Arrow protocol's methods ignore what says nothing, and these take the options apart to add others.
+  const lenient = /[aA]rrow(Device|_c_)|fromBuffer|new DeviceMemoryResource/;
+  for (const [name, call] of Object.entries(calls)) {
+    if (lenient.test(name) && name !== "StridedMemoryView.fromArrowDevice") continue;
+    const error = await errorOf(() => call(here, 1024));
+    assert(error instanceof TypeError, `${name}: ${error}`);
+    assert(error.message.startsWith("Expected an object of options ("), `${name}: ${error}`);
+  }
+  here.close();
+});
+
+async function errorOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+test("options are taken exactly if all of them are known, whatever they are", () => {
+  const known = { stream: true, tag: true, signal: true } as const;
+  const name = fc.oneof(
+    fc.constantFrom("stream", "tag", "signal", "toString", "__proto__", "constructor"),
+    fc.string(),
+  );
+  check(
+    fc.property(fc.uniqueArray(name), fc.anything(), (names, value) => {
+      const options = Object.fromEntries(names.map((name) => [name, value]));
+      const error = (() => {
+        try {
+          checkOptions<object>(options, known);
+          return null;
+        } catch (error) {
+          return error;
+        }
+      })();
+      const areKnown = names.every((name) => Object.hasOwn(known, name));
+      assertEquals(error instanceof TypeError, !areKnown);
+    }),
+    1000,
+  );
+});
