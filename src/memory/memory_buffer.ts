@@ -14,6 +14,7 @@ import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
 import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
+import { takeAccess, waysBetween } from "./copy_access.ts";
 import { lookIfFew } from "./deferred_free.ts";
 import { keepWhileUsed, wantKept } from "./kept_memory.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -439,6 +440,7 @@ export class MemoryBuffer {
     const peers = this.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
       ? { from: other ?? device, to: device }
       : null;
+    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);
     const isPageable = this.kind === "host" || source.kind === "host";
     copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
     this.keepUntilPassed(stream);

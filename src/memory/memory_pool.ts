@@ -19,7 +19,7 @@ import { checkCuda, checkRelease } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfterAll } from "./deferred_free.ts";
-import { isAccessGranted } from "./peer_access.ts";
+import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
@@ -83,6 +83,7 @@ export class MemoryPool {
     this.isShareable = how === "shareable";
     this.isImported = how === "imported";
     this.#handle = handle;
+    if (isOwned) forgetAccess(device.driver, handle); // what was said was said of another pool
     this.#holders = new Holders(() => {
       const { driver } = device;
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
@@ -230,6 +231,11 @@ export class MemoryPool {
   /** Whether a device can use the memory, also after `close`, as long as there are buffers. Asks the driver. */
   isReachedBy(device: CudaDevice): boolean {
     return device === this.device || isAccessGranted(this.device.driver, this.#handle, device.ordinal);
+  }
+
+  /** Whether it is closed to its user; buffers may go on with it. */
+  get isClosed(): boolean {
+    return this.#holders.isClosed;
   }
 
   /** Keeps the pool and its device until `release` is called, which must be once. What a buffer does. */

@@ -214,4 +214,49 @@ export const copyMutations: readonly Mutation[] = [
       "The owner never hears that its memory is free.",
     ],
   ]),
+  ...inFile("src/memory/copy_access.ts", [peers], [
+    ["  if (ways.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],
+    [" || isCapturing(first.owner.driver)", "", "What a capture could refuse is asked for while it goes on."],
+    [" || isWithheld(access)", "", "A device gets the access that the pool's user has taken from it."],
+    ["!has(refused, access) && ", "", "The driver is asked for every copy what it has refused."],
+    ["note(isEnabled ? enabled : refused, access)", "note(refused, access)", "Access is taken for every copy."],
+    ["  if (bytes < worthSaying || ways.some(isTaken)) return;\n", "", "It is said of a fast copy that it is slow."],
+    ["way.buffer.pool !== null && isToBeHad(way)", "isToBeHad(way)", "Kernels go without access that they could have."],
+    ["pool.isClosed || isWithheld", "isWithheld", "A copy from a closed pool's memory throws."],
+  ]),
+  ...inFile("src/memory/peer_access.ts", [peers, "tests/memory/peer_access_set_test.ts"], [
+    [
+      "    for (const ordinal of decided) withheld.add(ordinal);\n",
+      "",
+      "What the user has said of a pool does not stand.",
+    ],
+    [
+      "    for (const ordinal of wanted) withheld.delete(ordinal);\n",
+      "",
+      "What was taken back once is never given again.",
+    ],
+    ["  if (word.isPriceSaid) return;\n", "", "The console is told of every copy."],
+  ]),
+  ...inFile("src/memory/memory_buffer.ts", [peers], [
+    [
+      "    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);\n",
+      "",
+      "Buffers go by way of the host, at a tenth of the rate.",
+    ],
+  ]),
+  ...inFile("src/view/device_copy.ts", [peers], [
+    [
+      "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
+      "",
+      "Views go by way of the host, at a tenth of the rate.",
+    ],
+  ]),
+  ...inFile("src/view/copy_side.ts", [peers], [
+    ["? ways.reverse() : ways", "? ways : ways", "A kernel reaches over for what lies far apart."],
+  ]),
+  ...inFile("src/memory/staging.ts", [staging], [
+    ["return rings.has(device) || ", "return ", "What a ring is there for goes without it."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of 16 MiB never get a ring."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 16 MiB pays for a ring."],
+  ]),
 ];

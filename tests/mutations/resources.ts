@@ -277,8 +277,8 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["ordinal !== owner && !others.has(ordinal)", "ordinal !== owner", "The driver is told what is so already."],
     [
-      "    if (ordinal === null || !this.#isGranted(ordinal)) return false;\n",
-      "    if (ordinal === null) return false;\n",
+      "    if (wasGranted) setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
+      "    setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
       "Removing a device that has no access calls the driver.",
     ],
     [
@@ -301,13 +301,13 @@ export const resourceMutations: readonly Mutation[] = [
       "owner.canAccessPeer(owner.siblings[ordinal] ?? owner)",
       "The path is asked for in the wrong direction.",
     ],
-    ["    if (count === 0) return;\n", "", "The driver is called for nothing."],
+    ["  if (count === 0) return;\n", "", "The driver is called for nothing."],
     [
       "    if (unreachable.length > 0) {\n",
       "    if (unreachable.length > 1) {\n",
       "One device without a path is only refused by the driver.",
     ],
-    ['    checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
+    ['  checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
     ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
 
     [
