@@ -49,8 +49,8 @@ export interface StagingPlan {
 
 const MiB = 2 ** 20;
 
-/** From so many bytes on it is faster. */
-const enough = 16 * MiB;
+/** From so many bytes on it is faster, if the ring and the threads are there. */
+const enough = 4 * MiB;
 
 /**
  * From so many bytes on the first copy makes up for what it takes to begin: 16 ms for pinned memory and threads, on an H200's
@@ -60,6 +60,12 @@ const much = 64 * MiB;
 
 /** Pinned memory of a device for chunks. Much more of it leaves the processor's caches before the bus has read it. */
 const ringBytes = 32 * MiB;
+
+/** Of small chunks no more are under way. */
+const mostSlots = 16;
+
+/** So that each of the threads has something to do. */
+const piecesOfChunk = 8;
 
 /** As many as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further. */
 const mostThreads = 8;
@@ -76,10 +82,9 @@ const fewestThreads = 4;
 export function planStaging(bytes: number, cpus: number): StagingPlan | null {
   const threads = Math.min(mostThreads, cpus);
   if (bytes < enough || threads < fewestThreads) return null;
-  // With few large chunks the bus waits for the first one, and the host for the last.
-  return bytes < much
-    ? { threads, slots: 16, chunk: 2 * MiB, piece: MiB / 4 }
-    : { threads, slots: 4, chunk: 8 * MiB, piece: MiB };
+  // While the first chunk is filled and the last one emptied the bus is idle: so the chunks of small copies are small.
+  const chunk = bytes < 16 * MiB ? MiB : bytes < much ? 2 * MiB : 8 * MiB;
+  return { threads, slots: Math.min(mostSlots, ringBytes / chunk), chunk, piece: chunk / piecesOfChunk };
 }
 
 /** Bytes that a device has copied without its ring, which would have been faster. */
@@ -253,7 +258,9 @@ class Ring {
       for (const event of this.#events) event?.synchronize(); // what was a slot is now part of another
       [this.#slots, this.#chunk] = [slots, chunk];
     }
-    const size = { threads, rounds: slots, calls: Math.ceil(chunk / piece) };
+    // Large enough for what comes next, too: to start threads takes longer than to copy with them.
+    const rounds = Math.max(slots, mostSlots);
+    const size = { threads, rounds, calls: Math.max(Math.ceil(chunk / piece), piecesOfChunk) };
     if (this.#team?.fits(size)) return;
     this.#team?.close();
     this.#team = null;

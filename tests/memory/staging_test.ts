@@ -191,7 +191,7 @@ test(...needs(missing, "what the driver refuses is its error, and the next copy 
 
 test("only much ordinary memory is staged, and only where there are processors for it", () => {
   const MiB = 2 ** 20;
-  assertEquals(planStaging(15 * MiB, 16), null);
+  assertEquals(planStaging(4 * MiB - 1, 16), null);
   assertEquals(planStaging(1024 * MiB, 2), null);
   const plan = planStaging(1024 * MiB, 16);
   assert(plan !== null && plan.threads > 1 && plan.threads <= 16);
@@ -213,7 +213,7 @@ test(
   () => {
     const MiB = 2 ** 20;
     check(
-      fc.property(fc.array(fc.constantFrom(1, 15, 16, 24, 40, 63, 64, 80), { maxLength: 10 }), (sizes) => {
+      fc.property(fc.array(fc.constantFrom(1, 3, 4, 15, 16, 24, 40, 63, 64, 80), { maxLength: 10 }), (sizes) => {
         using cuda = Cuda.simulate();
         const device = cuda.device(0);
         const stream = device.defaultStream;
@@ -231,11 +231,11 @@ test(
             peers: null,
           };
           const plan = stagingOf(run, stream, 16);
-          const isStaged = size >= 16 && (isThere || size >= 64 || before + size >= 64);
+          const isStaged = size >= 4 && (isThere || size >= 64 || before + size >= 64);
           assertEquals(plan !== null, isStaged, `${size} MiB after ${before}, ${isThere ? "with" : "without"} a ring`);
           copyRun(run, stream, plan === null ? null : { ...plan, threads: 1 });
           if (isStaged) isThere = true;
-          else if (size >= 16) before += size;
+          else if (size >= 4) before += size;
         }
       }),
       20,

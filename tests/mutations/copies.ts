@@ -256,7 +256,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/staging.ts", [staging], [
     ["return rings.has(device) || ", "return ", "What a ring is there for goes without it."],
-    ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of 16 MiB never get a ring."],
-    ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 16 MiB pays for a ring."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of a few MiB never get a ring."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 4 MiB pays for a ring."],
   ]),
 ];
