@@ -538,4 +538,42 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
   ]),
+  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/several_homes_test.ts"], [
+    ["    held.set(buffer.stream, buffer);\n", "    held.set(null, buffer);\n", "One home is waited for of several."],
+    ["  for (const buffer of held.values()) orderHost(buffer);\n", "", "Nobody waits for what the host is given."],
+    [
+      'event = where === "host" ? null : recordReady(held)',
+      'event = where === "host" ? null : recordReady([...held].slice(-1))',
+      "Only one home's work is marked.",
+    ],
+  ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/several_homes_test.ts"], [
+    [
+      "[first, ...others]) joined.wait(stream)",
+      "others) joined.wait(stream)",
+      "The joined event omits the first home.",
+    ],
+    [
+      "  if (others.length === 0) return first.record();\n",
+      "  return first.record();\n",
+      "The event omits all homes but the first.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/several_homes_test.ts"], [
+    ["      order.synchronize();\n      return", "      return", "A length is read before it has come to the host."],
+    [
+      "    order.synchronize(); // it waits for the producer",
+      "    // it waits for the producer",
+      "A length is read early.",
+    ],
+    [
+      "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
+      "",
+      "Nobody waits for the event.",
+    ],
+  ]),
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts"], [
+    ["  giveBack(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
+    ["  if (home !== null && producer !== null) orderStreams(producer, home);\n", "", "A consumer reads too early."],
+  ]),
 ];
