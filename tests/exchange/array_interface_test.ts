@@ -328,3 +328,21 @@ test("without a stream a producer of device memory is asked for the legacy defau
   }
   assertEquals(asked, ["default", null, stream]);
 });
+
+test("elements before address 0 and beyond 2^64 are refused, whatever else is right", () => {
+  const typestr = "<f8";
+  check(
+    fc.property(fc.integer({ min: 1, max: 2 ** 20 }), fc.integer({ min: 2, max: 2 ** 10 }), (eights, count) => {
+      const describe = (address: bigint, stride: number) => ({
+        __array_interface__: { data: [address, false], shape: [count], strides: [stride], typestr, version: 3 },
+      });
+      const [low, high] = [8n * BigInt(eights), (1n << 64n) - 8n * BigInt(eights)];
+      // From `low` down there is room for an element at every 8 bytes but 0, from `high` up for one at each.
+      for (const [source, room] of [[describe(low, -8), eights], [describe(high, 8), eights]] as const) {
+        if (count > room) assertThrows(() => StridedMemoryView.from(source), ExchangeError, "outside of memory");
+        else assertEquals(StridedMemoryView.from(source).shape, [count]);
+      }
+    }),
+    300,
+  );
+});

@@ -259,4 +259,66 @@ export const copyMutations: readonly Mutation[] = [
     ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of a few MiB never get a ring."],
     ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 4 MiB pays for a ring."],
   ]),
+  ...inFile("src/view/strided_memory_view.ts", [
+    "tests/view/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/view/far_stream_test.ts",
+    "tests/view/page_locked_test.ts",
+  ], [
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[from.stream, this.stream]",
+      "The host copies before the stream is there.",
+    ],
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[options.stream, this.stream]",
+      "The host reads what a stream has yet to write.",
+    ],
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[options.stream, from.stream]",
+      "The host writes what a stream has yet to read.",
+    ],
+    [
+      "const order = stream ?? device.defaultStream;",
+      "const order = device.defaultStream;",
+      "What is read was there before.",
+    ],
+  ]),
+  ...inFile("src/view/device_copy.ts", [
+    "tests/view/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/view/far_stream_test.ts",
+    "tests/view/page_locked_test.ts",
+  ], [
+    ["  if (home !== null) stream.wait(home);\n", "", "A copy reads what its source's home has yet to write."],
+    ["  if (other !== null) stream.wait(other);\n", "", "A copy writes what its destination's home has yet to read."],
+    ["  home?.wait(stream);\n", "", "The source changes before it was read."],
+    ["  other?.wait(stream);\n", "", "The destination is read before it was written."],
+    [
+      "  stream.synchronize();\n  copyHost(hostSide(staging)",
+      "  copyHost(hostSide(staging)",
+      "The host arranges what is not there yet.",
+    ],
+  ]),
+  ...inFile("src/view/device_copy.ts", [peers], [
+    ["      sending.wait(receiving); // the memory is there\n", "", "Bytes are sent to memory that is not there yet."],
+    ["      receiving.wait(sending);\n", "", "What was sent is spread before it has come."],
+  ]),
+  ...inFile("src/view/copy_side.ts", [peers, "tests/view/far_stream_test.ts"], [
+    ["  helper.wait(stream);\n", "", "Another device begins before it may."],
+    ["  stream.wait(helper);\n", "", "A stream goes on before another device is done for it."],
+  ]),
+  ...inFile("src/view/planned_copy.ts", ["tests/view/device_copy_test.ts", "tests/view/copy_plan_test.ts"], [
+    ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
+    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
+  ]),
+  ...inFile("src/view/read_back.ts", ["tests/view/read_back_test.ts"], [
+    [
+      "helperOf(stream.device), staging",
+      "stream, staging",
+      "Reading waits for what was enqueued after it was asked for.",
+    ],
+  ]),
 ];

@@ -576,4 +576,55 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  giveBack(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
     ["  if (home !== null && producer !== null) orderStreams(producer, home);\n", "", "A consumer reads too early."],
   ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts"], [
+    [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
+    [
+      "  stream.synchronize();\n  stream.device.synchronize();\n",
+      "  stream.synchronize();\n",
+      "Memory goes back early.",
+    ],
+    ["      device.giveEvent(event);\n", "", "Every release makes an event."],
+  ]),
+  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts"], [
+    [
+      "orderBack(stream.held, home)",
+      "orderBack(stream, home)",
+      "The owner waits for no work of a stream that was closed.",
+    ],
+  ]),
+  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/dlpack_import_test.ts"], [
+    [
+      "      if (device.ordinal !== deviceId) {\n",
+      "      if (false) {\n",
+      "Memory of another device is taken for this one's.",
+    ],
+    [
+      "stream === undefined ? device.defaultStream : stream",
+      "stream ?? null",
+      "What came without a stream has no home.",
+    ],
+    [
+      "isOnHost || stream === undefined",
+      "stream === undefined",
+      "A producer on the host is asked for order, and refuses.",
+    ],
+  ]),
+  ...inFile("src/exchange/extent.ts", [
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/array_interface_test.ts",
+  ], [
+    ["(before !== 0 && ptr <= 0n) || ", "", "Memory begins before address 0."],
+  ]),
+  ...inFile("src/exchange/known_layouts.ts", ["tests/exchange/known_layouts_test.ts"], [
+    ["layout.itemsize !== itemsize || ", "", "Elements of another size get a layout that was made for others."],
+    ["found.hasStrides !== (strides !== null)", "false", "Strides that were given are not looked at."],
+  ]),
+  ...inFile("src/exchange/dlpack_copy.ts", ["tests/exchange/dlpack_copy_test.ts"], [
+    ["  if (device === null) home.synchronize();", "", "What changes on the host after the export changes the copy."],
+    [
+      "    using _memory = staged.buffer;",
+      "    void staged.buffer;",
+      "Memory on the way between two devices stays for ever.",
+    ],
+  ]),
 ];
