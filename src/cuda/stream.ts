@@ -393,7 +393,7 @@ export class CudaStream {
 
   /**
    * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
-   * JavaScript: the stream closes the end of a pipe, which the event loop sees.
+   * JavaScript: the stream closes one of two connected sockets, which the event loop sees.
    *
    * @throws {CudaError} if the work has failed
    */
@@ -424,7 +424,7 @@ export class CudaStream {
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
     const { clearInterval, setInterval } = builtin("node:timers");
-    const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);
+    const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);
     try {
       await wakeup.said;
     } finally {

@@ -146,10 +146,9 @@ class BunPort implements FfiPort {
   }
 
   endOfFile(fd: number): Promise<void> {
-    const { closeSync, read } = builtin("node:fs");
+    const { read } = builtin("node:fs");
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     read(fd, new Uint8Array(1), 0, 1, null, (error) => {
-      closeSync(fd);
       if (error === null) resolve();
       else reject(error);
     });

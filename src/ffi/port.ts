@@ -76,9 +76,9 @@ export interface FfiPort {
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback;
 
   /**
-   * Waits, on another thread, until the writing ends of a pipe are all closed, and closes the reading end.
+   * Waits, on another thread, until there is nothing more to read: the other ends are all closed, or this one is shut down.
    *
-   * @param fd the reading end
+   * @param fd a socket on which nobody sends; it stays open, and the caller's
    */
   endOfFile(fd: number): Promise<void>;
 

@@ -470,4 +470,20 @@ export const cudaMutations: readonly Mutation[] = [
       "A damaged file is run as code.",
     ],
   ]),
+  ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts"], [
+    [
+      "this.#hasFailed() && wakeup.giveUp()",
+      "this.#hasFailed() && wakeup.cancel()",
+      "A file of the program is closed.",
+    ],
+  ]),
+  ...inFile("src/ffi/wakeup.ts", ["tests/ffi/wakeup_test.ts"], [
+    ["    files.close(listening);\n", "", "Every wait leaves a file open."],
+    ["cancel: () => void files.close(closing)", "cancel: () => {}", "What is cancelled never settles."],
+    [
+      "if (isListening) sockets.shutdown(listening, SHUT_RDWR);",
+      "files.close(closing);",
+      "A file of the program is closed.",
+    ],
+  ]),
 ];
