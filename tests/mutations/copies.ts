@@ -262,8 +262,7 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/view/strided_memory_view.ts", [
     "tests/view/device_copy_test.ts",
     "tests/view/strided_memory_view_test.ts",
-    "tests/view/far_stream_test.ts",
-    "tests/view/page_locked_test.ts",
+    "tests/view/home_order_test.ts",
   ], [
     [
       "[options.stream, from.stream, this.stream]",
@@ -280,17 +279,11 @@ export const copyMutations: readonly Mutation[] = [
       "[options.stream, from.stream]",
       "The host writes what a stream has yet to read.",
     ],
-    [
-      "const order = stream ?? device.defaultStream;",
-      "const order = device.defaultStream;",
-      "What is read was there before.",
-    ],
   ]),
   ...inFile("src/view/device_copy.ts", [
     "tests/view/device_copy_test.ts",
     "tests/view/strided_memory_view_test.ts",
-    "tests/view/far_stream_test.ts",
-    "tests/view/page_locked_test.ts",
+    "tests/view/home_order_test.ts",
   ], [
     ["  if (home !== null) stream.wait(home);\n", "", "A copy reads what its source's home has yet to write."],
     ["  if (other !== null) stream.wait(other);\n", "", "A copy writes what its destination's home has yet to read."],
@@ -310,7 +303,7 @@ export const copyMutations: readonly Mutation[] = [
     ["  helper.wait(stream);\n", "", "Another device begins before it may."],
     ["  stream.wait(helper);\n", "", "A stream goes on before another device is done for it."],
   ]),
-  ...inFile("src/view/planned_copy.ts", ["tests/view/device_copy_test.ts", "tests/view/copy_plan_test.ts"], [
+  ...inFile("src/view/planned_copy.ts", ["tests/view/home_order_test.ts"], [
     ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
     ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
   ]),
