@@ -90,6 +90,7 @@ export class CudaGraphExec {
     }
     checkCuda(driver, "cuGraphExecUpdate", code);
     const release = this.#release;
+    if (graph.use !== this.#use) this.#use.ended(this);
     this.#use = graph.use;
     this.#release = graph.use.hold();
     release();
@@ -99,6 +100,7 @@ export class CudaGraphExec {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#use.ended(this);
     const { driver } = this.device;
     afterCaptures(driver, () => { // it would spoil a capture
       const code = driver.graph.cuGraphExecDestroy(this.#handle);
@@ -120,7 +122,12 @@ export class CudaGraphExec {
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
     }
-    this.#use.launchedOn(stream);
-    checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+    const launch = this.#use.launchOf(this);
+    launch.prepare(stream);
+    try {
+      checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+    } finally {
+      launch.note(stream);
+    }
   }
 }
