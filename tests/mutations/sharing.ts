@@ -67,9 +67,35 @@ export const sharingMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
     ["      stream.record(event);\n", "", "The other process does not wait for our work."],
-    ["    stream.wait(event);\n", "", "We do not wait for the work of the other process."],
-    ["    for (const { event } of this.#ours.values()) event.close();\n", "", "Events pile up."],
-    ["    for (const event of this.#theirs.values()) event.close();\n", "", "Events of other processes pile up."],
+    ["      stream.wait(event);\n", "", "We do not wait for the work of the other process."],
+    ["      waitOnHost(event);\n", "", "Where the driver refuses to order, memory is freed under the other process."],
+    [
+      "    for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();\n",
+      "",
+      "Events pile up.",
+    ],
+    ["    for (const event of this.#theirs.values()) event?.close();\n", "", "Events of other processes pile up."],
+    [
+      "    if (mark.event.isDone) return stream;\n",
+      "    return stream;\n",
+      "A receiver waits for another stream's work.",
+    ],
+    [
+      "ours.has(stream) ? stream : passed(ours)",
+      "ours.has(stream) ? stream : null",
+      "Each stream that is used leaves an event.",
+    ],
+    [
+      "  ours.set(stream, mark);\n  return null;\n",
+      "  ours.set(stream, mark);\n  return stream;\n",
+      "A receiver waits for another stream's work.",
+    ],
+    [
+      "  ours.delete(stream);\n  ours.set(stream, mark);\n",
+      "",
+      "Behind a stream that is at work for long each one leaves an event.",
+    ],
+    ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
   ]),
   ...inFile("src/memory/channel_exports.ts", ["tests/memory/memory_channel_test.ts"], [
     ["    const unpin = buffer.pin();\n", "    const unpin = () => {};\n", "Memory is freed under another process."],
@@ -88,8 +114,8 @@ export const sharingMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/channel_imports.ts", ["tests/memory/memory_channel_test.ts"], [
     [
-      "    if (part.mark !== null) this.#marks.wait(home, part.mark);\n",
-      "",
+      "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
+      "    //",
       "We read before the other process has written.",
     ],
   ]),
