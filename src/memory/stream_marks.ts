@@ -22,7 +22,7 @@ interface Ours {
 /** The marks of both directions of a channel. */
 export class StreamMarks {
   readonly #devices: readonly CudaDevice[];
-  /** By device and by the stream whose point each marks; what was recorded last comes last. */
+  /** By device and by the stream whose point each marks; what was recorded or asked last comes last. */
   readonly #ours = new Map<CudaDevice, Map<CudaStream, Ours>>();
   /** Null where our own device is gone: nothing is left there that could wait. */
   readonly #theirs = new Map<number, CudaEvent | null>();
@@ -100,23 +100,30 @@ export class StreamMarks {
   }
 }
 
-/**
- * The stream of the mark that was made longest ago, if its work up to there is done: whoever waits for it waits for nothing.
- * One that is not done is not asked again before all others were.
- */
+/** So many marks are asked whether they have passed before another event is made. */
+const patience = 8;
+
+/** A stream whose mark has passed: whoever waits for it waits for nothing. Those that have not are asked last next time. */
 function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
-  const first = ours.entries().next().value;
-  if (first === undefined) return null;
-  const [stream, mark] = first;
-  if (isCapturing(stream.device.driver)) return null; // nothing may be asked meanwhile
-  try {
-    if (mark.event.isDone) return stream;
-  } catch {
-    // Another event is made, or the driver says there what is wrong.
+  for (let asked = 0; asked < Math.min(patience, ours.size); asked++) {
+    const oldest = ours.entries().next().value;
+    if (oldest === undefined) return null;
+    const [stream, mark] = oldest;
+    if (hasPassed(mark.event)) return stream;
+    ours.delete(stream);
+    ours.set(stream, mark);
   }
-  ours.delete(stream);
-  ours.set(stream, mark);
   return null;
+}
+
+/** If the driver fails to say, it is another event's turn. */
+function hasPassed(event: CudaEvent): boolean {
+  if (isCapturing(event.device.driver)) return false; // nothing may be asked meanwhile
+  try {
+    return event.isDone;
+  } catch {
+    return false;
+  }
 }
 
 /** In a lost context, or one that is gone, there is nothing left to wait for. */

@@ -25,6 +25,7 @@ import {
 } from "../../mod.ts";
 import { extract, restore } from "../../src/memory/channel_message.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { StreamMarks } from "../../src/memory/stream_marks.ts";
 import { contentOf, fileWith, openFiles } from "../ffi/files.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
@@ -316,6 +317,50 @@ test("short-lived streams leave no events behind: there are as many as streams t
     for (const stream of busy) stream.close();
     for (const one of [all.user, all.owner, pool, all.here, all.there]) one.close();
   }
+});
+
+test("behind streams that never come to an end the marks of others are used again", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const stuck = new Set<CudaEvent>();
+  const marks = new StreamMarks(cuda.devices);
+  intercept(cuda.driver, "event", ({ cuEventQuery }) => ({
+    cuEventQuery: (event) => {
+      const isStuck = [...stuck].some(({ handle }) => handle === event);
+      return isStuck ? CUresult.CUDA_ERROR_NOT_READY : cuEventQuery(event);
+    },
+  }));
+  const make = device.createEvent.bind(device);
+  let made: CudaEvent | null = null;
+  device.createEvent = (options) => made = make(options);
+  for (let i = 0; i < 100; i++) {
+    const stream = device.createStream();
+    marks.mark(stream, []);
+    if (i % 40 === 0 && made !== null) stuck.add(made);
+    stream.synchronize();
+    stream.close();
+  }
+  assert(live(cuda).events <= 10, `${live(cuda).events} events for 100 streams of which 3 are at work`);
+  marks.close();
+  assertEquals(live(cuda).events, 0);
+});
+
+test("a mark of which nobody knows whether it has passed is nobody else's, and while a capture goes on none is asked", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const marks = new StreamMarks(cuda.devices);
+  const streams = Array.from({ length: 4 }, () => device.createStream());
+  const ids = streams.slice(0, 2).map((stream) => {
+    SimulatedDriver.of(cuda.driver)?.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_UNKNOWN);
+    return marks.mark(stream, []);
+  });
+  assertEquals(ids, [0, 1]);
+  const [first, second, third] = streams;
+  assert(first !== undefined && second !== undefined && third !== undefined);
+  using graph = first.capture(() => void ids.push(marks.mark(third, [])));
+  assertEquals([ids, graph.nodes], [[0, 1, 2], []]);
+  marks.close();
+  for (const stream of streams) stream.close();
 });
 
 test("whatever streams share a mark, a receiver comes after all that its buffer's stream held, however late it looks", async () => {

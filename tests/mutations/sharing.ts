@@ -75,9 +75,10 @@ export const sharingMutations: readonly Mutation[] = [
       "Events pile up.",
     ],
     ["    for (const event of this.#theirs.values()) event?.close();\n", "", "Events of other processes pile up."],
+    ["    return event.isDone;\n", "    return true;\n", "A receiver waits for another stream's work."],
     [
-      "    if (mark.event.isDone) return stream;\n",
-      "    return stream;\n",
+      "  } catch {\n    return false;\n",
+      "  } catch {\n    return true;\n",
       "A receiver waits for another stream's work.",
     ],
     [
@@ -86,14 +87,14 @@ export const sharingMutations: readonly Mutation[] = [
       "Each stream that is used leaves an event.",
     ],
     [
-      "  ours.set(stream, mark);\n  return null;\n",
-      "  ours.set(stream, mark);\n  return stream;\n",
-      "A receiver waits for another stream's work.",
-    ],
-    [
-      "  ours.delete(stream);\n  ours.set(stream, mark);\n",
+      "    ours.delete(stream);\n    ours.set(stream, mark);\n",
       "",
       "Behind a stream that is at work for long each one leaves an event.",
+    ],
+    [
+      "  if (isCapturing(event.device.driver)) return false; // nothing may be asked meanwhile\n",
+      "",
+      "Sending memory during a capture spoils it.",
     ],
     ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
   ]),
