@@ -55,7 +55,7 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
  * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
  * the driver fails to say, it is asked again later.
  */
-function isOver(work: CudaEvent | CudaStream): boolean {
+export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
   try {
     return work.isDone;

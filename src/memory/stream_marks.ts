@@ -5,13 +5,13 @@
  *
  * @module
  */
-import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { checkDevice } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { Mark } from "./channel_message.ts";
+import { isOver } from "./deferred_free.ts";
 
 /** An event of ours that the other side knows. */
 interface Ours {
@@ -109,21 +109,11 @@ function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
     const oldest = ours.entries().next().value;
     if (oldest === undefined) return null;
     const [stream, mark] = oldest;
-    if (hasPassed(mark.event)) return stream;
+    if (isOver(mark.event)) return stream;
     ours.delete(stream);
     ours.set(stream, mark);
   }
   return null;
-}
-
-/** If the driver fails to say, it is another event's turn. */
-function hasPassed(event: CudaEvent): boolean {
-  if (isCapturing(event.device.driver)) return false; // nothing may be asked meanwhile
-  try {
-    return event.isDone;
-  } catch {
-    return false;
-  }
 }
 
 /** In a lost context, or one that is gone, there is nothing left to wait for. */

@@ -217,6 +217,30 @@ test("pools, events and several buffers go in one value, and a pool goes once", 
   await assertNothingLeft(all);
 });
 
+test("two channels between the same processes carry the same memory, and either end of it leaves the other", async () => {
+  const { here, there, owner, user } = ends("latest");
+  const [one, other] = UnixSocket.pair();
+  const second = { owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
+  const [mine, theirs] = [here.device(0).createStream(), there.device(0).createStream()];
+  const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream: mine });
+  buffer.fill(9, { stream: mine });
+  for (const way of [owner, second.owner]) await way.send(buffer);
+  buffer.close();
+  const [copy, same] = [await user.receive({ stream: theirs }), await second.user.receive({ stream: theirs })];
+  assert(copy instanceof MemoryBuffer && same instanceof MemoryBuffer);
+  assertEquals(copy.ptr, same.ptr);
+  copy.close();
+  for (const closing of [owner, user]) closing.close();
+  await until("the first release", () => owner.shared === 0);
+  const seen = new Uint8Array(new ArrayBuffer(64));
+  same.copyTo(seen, { stream: theirs });
+  theirs.synchronize();
+  assertEquals(new Set(seen), new Set([9]));
+  for (const closing of [same, second.user, second.owner, pool, mine, theirs]) closing.close();
+  await assertNothingLeft({ here, there });
+});
+
 test("a receiver that is gone, or closes without looking, gives everything back", async () => {
   for (const how of ["gone", "closed", "closed later"] as const) {
     const [here, there] = [Cuda.simulate(), Cuda.simulate()];

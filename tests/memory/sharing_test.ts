@@ -8,7 +8,9 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import {
   type BufferDescriptor,
+  checkDriver,
   Cuda,
+  CudaDevice,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
@@ -20,6 +22,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { fileWith, openFiles } from "../ffi/files.ts";
 import { intercept } from "../support/intercept.ts";
@@ -212,8 +215,9 @@ test("memory freed by its owner after an event that the importer recorded is use
 });
 
 test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
-  type Step = readonly ["import" | "close" | "use", number];
-  const step: fc.Arbitrary<Step> = fc.tuple(fc.constantFrom("import", "close", "use", "use"), fc.nat(5));
+  type Step = readonly ["import" | "close" | "use" | "close a pool", number];
+  const what = fc.constantFrom("import", "import", "import", "close", "close", "use", "use", "use", "close a pool");
+  const step: fc.Arbitrary<Step> = fc.tuple(what, fc.nat(5));
   check(
     fc.property(
       fc.array(step, { maxLength: 20 }),
@@ -223,6 +227,11 @@ test("a piece may be imported as often as one likes: the last close gives it bac
         using both = pair(schedule, seed);
         const { here, there } = both;
         const [pool, imported] = sharedPool(both);
+        // The driver knows of one piece, whichever pool of the process and whichever resource it comes by.
+        using file = pool.exportPool();
+        const again = DeviceMemoryResource.importPool(there.device(0), file);
+        const closed = new Set<unknown>();
+        const ways = [imported, again, new DeviceMemoryResource(there.device(0), imported.pool)];
         using mine = here.device(0).createStream();
         const streams = [0, 1, 2].map(() => there.device(0).createStream());
         using buffer = pool.allocate(64, { stream: mine });
@@ -234,8 +243,14 @@ test("a piece may be imported as often as one likes: the last close gives it bac
         for (const [what, at] of steps) {
           const stream = streams[at % 3];
           const one = open[at % Math.max(1, open.length)];
-          if (what === "import" && stream !== undefined) open.push(imported.importBuffer(descriptor, { stream }));
-          else if (one === undefined || one.stream === null) continue;
+          if (what === "import" && stream !== undefined) {
+            const way = ways[(at + steps.length) % ways.length] ?? imported;
+            if (!closed.has(way.pool)) open.push(way.importBuffer(descriptor, { stream }));
+          } else if (what === "close a pool") {
+            const pool = (at % 2 === 0 ? imported : again).pool;
+            closed.add(pool);
+            pool.close();
+          } else if (one === undefined || one.stream === null) continue;
           else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
           else {
             const sink = new HostMemoryResource().allocate(64);
@@ -250,13 +265,85 @@ test("a piece may be imported as often as one likes: the last close gives it bac
         for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
         assertEquals(live(there).allocations, 0);
         for (const stream of streams) stream.close();
-        imported.close();
+        for (const one of [imported, again]) one.close();
         drainFrees();
         assertEquals([live(there).pools, live(there).streams, live(there).events], [0, 0, 0]);
       },
     ),
     150,
   );
+});
+
+test("while a piece stays in use, others over it come and go and leave no event", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  const descriptor = lent.exportDescriptor();
+  const open = imported.importBuffer(descriptor);
+  for (let i = 0; i < 100; i++) {
+    const stream = there.device(0).createStream();
+    const buffer = imported.importBuffer(descriptor, { stream });
+    buffer.fill(i, { stream });
+    stream.synchronize();
+    for (const one of [buffer, stream]) one.close();
+    assert(live(there).events <= 4, `${live(there).events} events`);
+  }
+  open.close();
+  here.device(0).synchronize();
+});
+
+test("a piece that comes to its former place again is counted anew, and keeps its pool", () => {
+  using both = pair();
+  const { there } = both;
+  const [pool, imported] = sharedPool(both);
+  let [mapped, frees] = [0n, 0];
+  intercept(there.driver, "poolSharing", ({ cuMemPoolImportPointer }) => ({
+    cuMemPoolImportPointer: (out, from, data) => {
+      const code = cuMemPoolImportPointer(out, from, data);
+      const place = new BigUint64Array(ffiPort().memory(out, 8));
+      mapped ||= place[0] ?? 0n;
+      place[0] = mapped;
+      return code;
+    },
+  }));
+  intercept(there.driver, "pool", () => ({ cuMemFreeAsync: () => (frees++, CUresult.CUDA_SUCCESS) }));
+  using lent = pool.allocate(64);
+  for (let i = 1; i <= 2; i++) {
+    const copy = imported.importBuffer(lent.exportDescriptor());
+    if (i === 2) imported.close();
+    drainFrees();
+    assertEquals([copy.ptr, live(there).pools, frees], [mapped, 1, i - 1]);
+    copy.close();
+    drainFrees();
+    assertEquals([frees, live(there).pools], [i, 2 - i]);
+  }
+});
+
+test("a checked and an unchecked Cuda of one process know of each other's imports", () => {
+  using both = pair("latest");
+  const [pool, imported] = sharedPool(both);
+  const { driver } = checkDriver(both.there.driver, { leaks: false, onReport: () => {} });
+  const devices: CudaDevice[] = [];
+  devices.push(new CudaDevice(driver, 0, devices));
+  const [device] = devices;
+  assert(device !== undefined);
+  using file = pool.exportPool();
+  const again = DeviceMemoryResource.importPool(device, file);
+  using lent = pool.allocate(64);
+  lent.fill(7, { stream: both.here.device(0).defaultStream });
+  both.here.device(0).synchronize();
+  const [one, other] = [imported, again].map((way) => way.importBuffer(lent.exportDescriptor()));
+  assert(one !== undefined && other !== undefined);
+  assertEquals(one.ptr, other.ptr);
+  one.close();
+  assertEquals(live(both.there).allocations, 1);
+  const seen = new Uint8Array(new ArrayBuffer(64));
+  other.copyTo(seen, { stream: device.defaultStream });
+  device.synchronize();
+  assertEquals(new Set(seen), new Set([7]));
+  for (const closing of [other, again, device]) closing.close();
+  assertEquals(live(both.there).allocations, 0);
 });
 
 test("memory without a pool is shared by itself, a part of it too, and closing waits for the stream", () => {
