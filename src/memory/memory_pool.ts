@@ -9,17 +9,19 @@ import {
   CU_MEM_LOCATION_TYPE,
   CU_MEMPOOL_ATTR,
   CUmemPoolProps,
+  CUresult,
 } from "../../bindings/cuda_types.ts";
 import { allOf } from "../cuda/all_of.ts";
 import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { checkCuda, checkRelease } from "../cuda/driver.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfterAll } from "./deferred_free.ts";
 import { isAccessGranted } from "./peer_access.ts";
+import { ProcessWide } from "./process_wide.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
@@ -59,6 +61,43 @@ export function checkPoolOptions({ maxSize = 0, releaseThreshold = 0 }: MemoryPo
 /** Every byte: a threshold that is never passed. */
 const never = 0xffff_ffff_ffff_ffffn;
 
+/** How often a pool of another process is imported. */
+interface Imports {
+  /** Those that are in use: not closed, or with buffers. */
+  open: number;
+  /** Those that are over and not destroyed. */
+  over: number;
+}
+
+/**
+ * By handle. The driver gives the same handle every time the process imports a pool, wants it destroyed as often, and refuses that
+ * while any memory of the pool is imported. So none is destroyed before all are over.
+ */
+const allImports = new ProcessWide<Imports>();
+
+function countImport(driver: CudaDriver, handle: bigint): Imports {
+  const all = allImports.of(driver);
+  const imports = all.get(handle) ?? { open: 0, over: 0 };
+  all.set(handle, imports);
+  imports.open++;
+  return imports;
+}
+
+/** Destroys a pool, or all imports of one if none is in use. */
+function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): void {
+  if (imports === null) return destroyOnce(driver, handle, []);
+  if (imports.open > 0) return;
+  allImports.of(driver).delete(handle);
+  // Another library of the process may have memory of it, or a context was lost before ours was given back: then it stays.
+  const once = () => destroyOnce(driver, handle, [CUresult.CUDA_ERROR_INVALID_VALUE]);
+  allOf(new Array(imports.over).fill(once));
+}
+
+function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
+  const code = driver.pool.cuMemPoolDestroy(handle);
+  if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
+}
+
 /** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
 export class MemoryPool {
   /** The device whose memory it is. */
@@ -83,18 +122,22 @@ export class MemoryPool {
     this.isShareable = how === "shareable";
     this.isImported = how === "imported";
     this.#handle = handle;
+    const { driver } = device;
+    const users = this.#freedOn;
+    const imports = how === "imported" ? countImport(driver, handle) : null;
     this.#holders = new Holders(() => {
-      const { driver } = device;
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
       checkOf(driver)?.letGo(handle); // this may take a while
-      const destroy = () => checkRelease(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
-      const users = this.#freedOn;
-      afterCaptures(
-        driver,
-        () => freeAfterAll([...users.keys()], () => allOf([destroy, releaseDevice, ...users.values()])),
-      );
+      const end = () => {
+        if (imports !== null) {
+          imports.open--;
+          imports.over++;
+        }
+        allOf([() => destroy(driver, handle, imports), releaseDevice, ...users.values()]);
+      };
+      afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
     });
   }
 

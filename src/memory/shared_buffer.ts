@@ -7,8 +7,7 @@ import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkStream } from "../cuda/belonging.ts";
 import { allOf } from "../cuda/all_of.ts";
-import { checkOf } from "../cuda/checking.ts";
-import { checkCuda, checkRelease, type CudaDriver, isSticky } from "../cuda/driver.ts";
+import { checkCuda, checkRelease, isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -17,6 +16,7 @@ import { unheard } from "../ffi/unheard.ts";
 import { freeAfter, isOver, markEnd } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
+import { ProcessWide } from "./process_wide.ts";
 import { reclaim } from "./reclaim.ts";
 
 /**
@@ -105,18 +105,10 @@ interface Imported {
 }
 
 /**
- * The pieces of each process, by their address. The driver gives the same address every time the process asks for a piece,
- * by whatever import of the pool, and unmaps it at the first free: so they are counted here, and the last free is the only one.
+ * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the pool, and
+ * unmaps it at the first free: so pieces are counted here, and the last free is the only one.
  */
-const processes = new WeakMap<CudaDriver, Map<bigint, Imported>>();
-
-/** The pieces of a driver's process: a checked driver's are those of the driver that it checks. */
-function piecesOf(driver: CudaDriver): Map<bigint, Imported> {
-  const process = checkOf(driver)?.inner ?? driver;
-  let pieces = processes.get(process);
-  if (pieces === undefined) processes.set(process, pieces = new Map());
-  return pieces;
-}
+const allPieces = new ProcessWide<Imported>();
 
 /** A buffer over memory of another process' pool. Closing it frees nothing of that process. */
 export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
@@ -128,7 +120,7 @@ export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, optio
   checkHome(stream, device);
   if (size === 0) return emptyBuffer(device, stream, onRelease);
   const ptr = importPointer(device, handle, bytes);
-  const pieces = piecesOf(device.driver);
+  const pieces = allPieces.of(device.driver);
   const piece = pieces.get(ptr) ?? { ptr, pools: new Set(), buffers: 0, closed: [] };
   pieces.set(ptr, piece);
   piece.buffers++;

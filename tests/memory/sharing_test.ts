@@ -22,6 +22,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { fileWith, openFiles } from "../ffi/files.ts";
@@ -293,21 +294,105 @@ test("while a piece stays in use, others over it come and go and leave no event"
   here.device(0).synchronize();
 });
 
+test("the last close of a piece comes after the work on each stream that others over it were closed on", () => {
+  using both = pair("latest");
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  lent.fill(5, { stream: here.device(0).defaultStream });
+  here.device(0).synchronize();
+  for (let used = 0; used < 4; used++) {
+    const streams = Array.from({ length: 4 }, () => there.device(0).createStream());
+    const copies = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const sink = new PinnedMemoryResource(there.device(0)).allocate(64);
+    const stream = streams[used];
+    assert(stream !== undefined);
+    copies[used]?.copyTo(sink, { stream });
+    for (const one of copies) one.close();
+    for (const one of streams.toReversed()) one.synchronize();
+    assertEquals(new Set(sink.bytes()), new Set([5]), `stream ${used}`);
+    for (const one of [sink, ...streams]) one.close();
+  }
+});
+
+test("a pool is destroyed as often as it was imported, and never while anything of it is in use", () => {
+  check(
+    fc.property(
+      fc.array(fc.array(fc.nat(2), { maxLength: 2 }), { minLength: 1, maxLength: 4 }),
+      fc.infiniteStream(fc.nat()),
+      (imports, dice) => {
+        using both = pair();
+        const { there } = both;
+        const [pool, imported] = sharedPool(both);
+        const codes: number[] = [];
+        intercept(there.driver, "pool", ({ cuMemPoolDestroy }) => ({
+          cuMemPoolDestroy: (handle) => {
+            const code = cuMemPoolDestroy(handle);
+            codes.push(code);
+            return code;
+          },
+        }));
+        using file = pool.exportPool();
+        const lent = [0, 1, 2].map(() => pool.allocate(8));
+        const open: { close(): void }[] = [imported];
+        for (const pieces of imports) {
+          const again = DeviceMemoryResource.importPool(there.device(0), file);
+          assertEquals(again.pool.handle, imported.pool.handle, "as on a GPU");
+          open.push(again);
+          for (const at of pieces) {
+            const descriptor = lent[at]?.exportDescriptor();
+            if (descriptor !== undefined) open.push(again.importBuffer(descriptor));
+          }
+        }
+        while (open.length > 0) {
+          assertEquals(codes, []);
+          open.splice((dice.next().value ?? 0) % open.length, 1)[0]?.close();
+          drainFrees();
+        }
+        assertEquals([codes, live(there).pools], [new Array(1 + imports.length).fill(0), 0]);
+        for (const one of lent) one.close();
+      },
+    ),
+    60,
+  );
+});
+
+test("a pool of which another library of the process has memory is closed quietly, and the driver keeps it", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(64);
+  bytes.set(Uint8Array.from(lent.exportDescriptor().data.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)));
+  const out = arena.out("ptr");
+  const { cuMemPoolImportPointer } = there.driver.poolSharing;
+  const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
+  assertEquals(there.device(0).within(take), 0);
+  imported.close();
+  drainFrees();
+  assertEquals(live(there).pools, 1);
+  here.device(0).synchronize();
+});
+
 test("a piece that comes to its former place again is counted anew, and keeps its pool", () => {
   using both = pair();
   const { there } = both;
   const [pool, imported] = sharedPool(both);
-  let [mapped, frees] = [0n, 0];
+  let [mapped, real, frees] = [0n, 0n, 0];
   intercept(there.driver, "poolSharing", ({ cuMemPoolImportPointer }) => ({
     cuMemPoolImportPointer: (out, from, data) => {
       const code = cuMemPoolImportPointer(out, from, data);
       const place = new BigUint64Array(ffiPort().memory(out, 8));
-      mapped ||= place[0] ?? 0n;
-      place[0] = mapped;
+      real = place[0] ?? 0n;
+      mapped ||= real;
+      place[0] = mapped; // as on a GPU
       return code;
     },
   }));
-  intercept(there.driver, "pool", () => ({ cuMemFreeAsync: () => (frees++, CUresult.CUDA_SUCCESS) }));
+  intercept(there.driver, "pool", ({ cuMemFreeAsync }) => ({
+    cuMemFreeAsync: (_, stream) => (frees++, cuMemFreeAsync(real, stream)),
+  }));
   using lent = pool.allocate(64);
   for (let i = 1; i <= 2; i++) {
     const copy = imported.importBuffer(lent.exportDescriptor());

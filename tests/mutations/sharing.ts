@@ -52,11 +52,6 @@ export const sharingMutations: readonly Mutation[] = [
     ],
     ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
     ["pieces.get(ptr) ?? {", "{", "What was imported twice is unmapped with the first."],
-    [
-      "checkOf(driver)?.inner ?? driver",
-      "driver",
-      "What a checked and an unchecked Cuda have imported is unmapped with the first.",
-    ],
     ["first !== undefined && isOver(first)", "false", "While a piece is in use, each buffer over it leaves an event."],
     [
       "first !== undefined && isOver(first)",
@@ -76,6 +71,24 @@ export const sharingMutations: readonly Mutation[] = [
       "Memory of another process is unmapped while work still uses it.",
     ],
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
+  ]),
+  ...inFile("src/memory/memory_pool.ts", ["tests/memory/sharing_test.ts"], [
+    ["  if (imports.open > 0) return;\n", "", "A pool that was imported twice is never given back."],
+    [
+      "[CUresult.CUDA_ERROR_INVALID_VALUE]",
+      "[]",
+      "Whoever allocates is told of a pool that another library still uses.",
+    ],
+    ["          imports.open--;\n", "", "Imported pools are never given back."],
+    ["new Array(imports.over)", "new Array(1)", "A pool that was imported twice is never given back."],
+    ["all.get(handle) ?? {", "{", "A pool that was imported twice cannot be closed once."],
+  ]),
+  ...inFile("src/memory/process_wide.ts", ["tests/memory/sharing_test.ts"], [
+    [
+      "checkOf(driver)?.inner ?? driver",
+      "driver",
+      "What a checked and an unchecked Cuda have imported is unmapped with the first.",
+    ],
   ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
     ["      stream.record(event);\n", "", "The other process does not wait for our work."],
