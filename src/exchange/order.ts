@@ -172,8 +172,8 @@ export function consumerStream(device: CudaDevice, stream: CudaStream | bigint):
 export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
   const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
   if (first === undefined) return null;
-  if (others.length === 0) return first.record();
+  if (others.length === 0) return first.recordNew();
   using joined = first.device.createStream(); // so that no home stream must wait for another
   for (const stream of [first, ...others]) joined.wait(stream);
-  return joined.record();
+  return joined.recordNew();
 }

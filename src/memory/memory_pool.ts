@@ -17,6 +17,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
+import { closeIfDropped, type Left } from "../cuda/dropped.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfterAll } from "./deferred_free.ts";
@@ -98,6 +99,18 @@ function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly numb
   if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
 }
 
+/** What is left of a pool that was dropped with its buffers. */
+function leftOf(driver: CudaDriver, holders: Holders): Left {
+  return {
+    kind: "MemoryPool",
+    driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close: () => holders.close(),
+  };
+}
+
 /** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
 export class MemoryPool {
   /** The device whose memory it is. */
@@ -114,9 +127,14 @@ export class MemoryPool {
   readonly #freedOn = new Map<CudaDevice, () => void>();
   #wasExported = false;
 
-  private constructor(device: CudaDevice, handle: bigint, how: "current" | "own" | "shareable" | "imported") {
-    const isOwned = how !== "current";
-    const releaseDevice = isOwned ? device.hold() : null;
+  /** @param releaseDevice ends the hold on the device that a pool of one's own has */
+  private constructor(
+    device: CudaDevice,
+    handle: bigint,
+    how: "current" | "own" | "shareable" | "imported",
+    releaseDevice: (() => void) | null = null,
+  ) {
+    const isOwned = releaseDevice !== null;
     this.device = device;
     this.isOwned = isOwned;
     this.isShareable = how === "shareable";
@@ -125,7 +143,7 @@ export class MemoryPool {
     const { driver } = device;
     const users = this.#freedOn;
     const imports = how === "imported" ? countImport(driver, handle) : null;
-    this.#holders = new Holders(() => {
+    const holders = new Holders(() => { // from here nothing leads to this object, which may be dropped
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
@@ -139,6 +157,8 @@ export class MemoryPool {
       };
       afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
     });
+    this.#holders = holders;
+    if (isOwned) closeIfDropped(this, leftOf(driver, holders));
   }
 
   /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
@@ -172,8 +192,10 @@ export class MemoryPool {
     const out = arena.out("ptr");
     const { driver } = device;
     const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
-    checkCuda(driver, "cuMemPoolCreate", device.within(create));
-    const pool = new MemoryPool(device, out.value, shareable ? "shareable" : "own");
+    const pool = device.holding((release) => {
+      checkCuda(driver, "cuMemPoolCreate", device.within(create));
+      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", release);
+    });
     try {
       pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
     } catch (error) {
@@ -197,9 +219,11 @@ export class MemoryPool {
     const handle = BigInt(descriptor.number);
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
-    const code = device.within(() => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n));
-    checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
-    return new MemoryPool(device, out.value, "imported");
+    return device.holding((release) => {
+      const code = device.within(() => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n));
+      checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
+      return new MemoryPool(device, out.value, "imported", release);
+    });
   }
 
   /**

@@ -45,7 +45,7 @@ export class StreamMarks {
     if (ours === undefined) this.#ours.set(device, ours = new Map());
     const former = ours.has(stream) ? stream : passed(ours);
     const known = former === null ? undefined : ours.get(former);
-    const event = known?.event ?? device.createEvent({ interprocess: true });
+    const event = known?.event ?? device.makeEvent({ interprocess: true });
     try {
       stream.record(event);
       const id = known?.id ?? this.#next++;
