@@ -8,11 +8,49 @@ import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkSameDevice } from "./belonging.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "./driver.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
 import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
+
+/** What is left of an event that its user has dropped. */
+class LeftEvent implements Left {
+  readonly kind = "CudaEvent";
+  closed = false;
+  readonly #device: CudaDevice;
+  readonly #handle: bigint;
+
+  constructor(device: CudaDevice, handle: bigint) {
+    this.#device = device;
+    this.#handle = handle;
+  }
+
+  get driver(): CudaDriver {
+    return this.#device.driver;
+  }
+
+  close(): void {
+    destroy(this.#device, this.#handle);
+  }
+}
+
+function destroy(device: CudaDevice, handle: bigint): void {
+  if (device.isGone) return; // the event went with its context
+  const { driver } = device;
+  checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));
+}
+
+/** Has an event closed that its user drops. What is made to be closed for certain, and quickly, does without. */
+export let closeDropped: (event: CudaEvent) => void;
 
 /** A CUDA event. */
 export class CudaEvent {
+  static {
+    closeDropped = (event) => {
+      event.#left = new LeftEvent(event.device, event.#handle);
+      closeIfDropped(event, event.#left);
+    };
+  }
+
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
   /** Whether other processes can be given the event, or it was given by one. */
@@ -20,6 +58,7 @@ export class CudaEvent {
   readonly #handle: bigint;
   readonly #argument: bigint | number;
   #closed = false;
+  #left: LeftEvent | null = null;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
   constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
@@ -126,9 +165,8 @@ export class CudaEvent {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.device.isGone) return; // the event went with its context
-    const { driver } = this.device;
-    checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
+    if (this.#left !== null) this.#left.closed = true;
+    destroy(this.device, this.#handle);
   }
 
   /** Destroys the event. */

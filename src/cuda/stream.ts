@@ -15,7 +15,8 @@ import { captureOf, isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "./driver.ts";
-import type { CudaEvent } from "./event.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
+import { closeDropped, type CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph.ts";
 import { Holders } from "./holders.ts";
 
@@ -54,6 +55,31 @@ export interface StreamWatcher {
   leaving(): void;
 }
 
+/** What the objects of one stream share, and what outlives the one that its user has. */
+interface Life {
+  readonly holders: Holders;
+  /** What those who hold the stream go on with when it is closed. */
+  heir: CudaStream | null;
+  watcher: StreamWatcher | null;
+}
+
+/** What is left of a stream that its user has dropped. */
+function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
+  const { holders } = life;
+  return {
+    kind: "CudaStream",
+    driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close() {
+      life.watcher?.leaving();
+      holders.close();
+      if (!holders.isDestroyed) checkOf(driver)?.letGo(handle);
+    },
+  };
+}
+
 /** Who is told of the end of a stream's work. */
 export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
 
@@ -66,6 +92,9 @@ export let isLeft: (stream: CudaStream) => boolean;
 /** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
 export let isLasting: (stream: CudaStream) => boolean;
 
+/** The stream as those see it who must not keep its user's object: what is dropped could never be found. */
+export let withoutUser: (stream: CudaStream) => CudaStream;
+
 /** Has something done first when a stream is closed, instead of what was. */
 export let beforeClose: (stream: CudaStream, act: () => void) => void;
 
@@ -75,6 +104,7 @@ export class CudaStream {
     beforeClose = (stream, act) => void (stream.#beforeClose = act);
     watcherOf = (stream) => stream.#watcher;
     isLeft = (stream) => stream.#holders.isClosed;
+    withoutUser = (stream) => stream.#inherited();
     watch = (stream, watcher) => void (stream.#watcher = watcher);
     isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
   }
@@ -91,13 +121,11 @@ export class CudaStream {
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
+  readonly #life: Life;
   /** Whether it is closed or gone, to be asked in one step. */
   #isShut = false;
-  /** What those who hold the stream go on with when it is closed. */
-  #heir: CudaStream | null = null;
   /** Whether it is nobody's to close: an heir, or a default stream of a device. */
   readonly #isLent: boolean;
-  #watcher: StreamWatcher | null = null;
   #beforeClose: (() => void) | null = null;
 
   private constructor(
@@ -106,8 +134,9 @@ export class CudaStream {
     owned: boolean,
     isNonBlocking: boolean,
     owner: unknown,
-    holders: Holders | null = null,
+    inherited: Life | null = null,
     isLent = false,
+    releaseDevice: (() => void) | null = null,
   ) {
     this.device = device;
     this.#handle = handle;
@@ -117,14 +146,14 @@ export class CudaStream {
     this.#isOwned = owned;
     this.#isLent = isLent;
     this.owner = owner;
-    if (holders !== null) {
-      this.#holders = holders;
+    if (inherited !== null) {
+      this.#life = inherited;
+      this.#holders = inherited.holders;
       return;
     }
-    const releaseDevice = owned ? device.hold() : null;
-    this.#holders = new Holders(() => {
-      this.#isShut = true;
-      if (this.#heir !== null) this.#heir.#isShut = true;
+    // What is done in the end does not lead to this object, which may have been dropped.
+    const holders = new Holders(() => {
+      if (life.heir !== null) life.heir.#isShut = true;
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
@@ -134,6 +163,17 @@ export class CudaStream {
         releaseDevice();
       }
     });
+    const life: Life = { holders, heir: null, watcher: null };
+    this.#life = life;
+    this.#holders = holders;
+  }
+
+  get #watcher(): StreamWatcher | null {
+    return this.#life.watcher;
+  }
+
+  set #watcher(watcher: StreamWatcher | null) {
+    this.#life.watcher = watcher;
   }
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
@@ -150,13 +190,19 @@ export class CudaStream {
     return new CudaStream(device, handle, false, false, undefined, null, true);
   }
 
-  /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
-  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean): CudaStream {
-    return new CudaStream(device, handle, true, nonBlocking, undefined);
+  /**
+   * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
+   *
+   * @param releaseDevice ends the hold on the device that the stream has
+   */
+  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, releaseDevice: () => void): CudaStream {
+    const stream = new CudaStream(device, handle, true, nonBlocking, undefined, null, false, releaseDevice);
+    closeIfDropped(stream, leftOf(device, handle, stream.#life));
+    return stream;
   }
 
   /**
-   * `CUstream`, the same as `cudaStream_t`.
+   * `CUstream`, the same as `cudaStream_t`. It is good until the stream is closed, or nobody holds this object any more.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -200,8 +246,9 @@ export class CudaStream {
   #inherited(): CudaStream {
     if (this.#isLent || this.#holders.isDestroyed) return this;
     const { device, owner, isKnownNonBlocking } = this;
-    this.#heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, this.#holders, true);
-    return this.#heir;
+    const life = this.#life;
+    life.heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, life, true);
+    return life.heir;
   }
 
   /**
@@ -238,7 +285,15 @@ export class CudaStream {
       this.#mark(given);
       return given;
     }
-    const event = this.device.createEvent();
+    const event = this.recordNew();
+    closeDropped(event);
+    return event;
+  }
+
+  /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
+  recordNew(): CudaEvent {
+    if (this.#isShut) this.#open("record an event in");
+    const event = this.device.makeEvent();
     try {
       this.#mark(event);
     } catch (error) {

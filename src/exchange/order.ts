@@ -85,9 +85,11 @@ function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): v
 
 /**
  * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
- * functions to call: a release is to cost little more than what the driver takes.
+ * functions to call: a release is to cost little more than what the driver takes. Nothing is left to order of a device whose
+ * Cuda is closed and that nobody needs: memory that someone else frees keeps none.
  */
 function waitForContext(stream: CudaStream, device: CudaDevice): void {
+  if (device.isGone) return;
   try {
     const event = device.takeEvent();
     try {
@@ -170,8 +172,8 @@ export function consumerStream(device: CudaDevice, stream: CudaStream | bigint):
 export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
   const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
   if (first === undefined) return null;
-  if (others.length === 0) return first.record();
+  if (others.length === 0) return first.recordNew();
   using joined = first.device.createStream(); // so that no home stream must wait for another
   for (const stream of [first, ...others]) joined.wait(stream);
-  return joined.record();
+  return joined.recordNew();
 }

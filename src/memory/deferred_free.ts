@@ -55,7 +55,7 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
  * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
  * the driver fails to say, it is asked again later.
  */
-function isOver(work: CudaEvent | CudaStream): boolean {
+export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
   try {
     return work.isDone;
@@ -160,7 +160,7 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
 export function markEnd(stream: CudaStream): CudaEvent | null {
   try {
-    return stream.record();
+    return stream.recordNew();
   } catch {
     waitForEnd(stream);
     return null;
@@ -196,7 +196,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
 function markAll(device: CudaDevice): CudaEvent | null {
   let event: CudaEvent | null = null;
   try {
-    event = device.createEvent();
+    event = device.makeEvent();
     if (device.recordContext(event)) return event;
     event.close();
   } catch {

@@ -16,7 +16,7 @@ import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_p
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 import { reclaim } from "./reclaim.ts";
-import { type BufferDescriptor, describerOf, type ImportBufferOptions, PoolImports } from "./shared_buffer.ts";
+import { type BufferDescriptor, describerOf, type ImportBufferOptions, importPoolMemory } from "./shared_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the
@@ -44,7 +44,6 @@ export class DeviceMemoryResource extends MemoryResource {
   /** The last size as the driver wants it: a loop mostly asks for the same, and making a bigint takes time. */
   #size = 0n;
   #bytes = 0;
-  #imports: PoolImports | undefined;
 
   /**
    * A resource over a device's memory.
@@ -105,8 +104,7 @@ export class DeviceMemoryResource extends MemoryResource {
       throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
     }
     reclaim();
-    this.#imports ??= new PoolImports(this.pool);
-    return this.#imports.import(descriptor, options);
+    return importPoolMemory(this.pool, descriptor, options);
   }
 
   /** The devices that may use this memory besides its own: a live Set over the driver. */

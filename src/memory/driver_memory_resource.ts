@@ -87,8 +87,12 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { device } = this;
     if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
     reclaim();
-    options.stream?.retain(); // a closed stream is an error before anything is allocated
-    const releaseDevice = device.hold();
+    return device.holding((releaseDevice) => this.#make(bytes, options.stream ?? null, releaseDevice));
+  }
+
+  #make(bytes: number, stream: CudaStream | null, releaseDevice: () => void): MemoryBuffer {
+    const { device } = this;
+    stream?.retain(); // a closed stream is an error before anything is allocated
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
@@ -101,12 +105,9 @@ export abstract class DriverMemoryResource extends MemoryResource {
           }
         });
       };
-      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream: options.stream ?? null, free });
-    } catch (error) {
-      releaseDevice();
-      throw error;
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });
     } finally {
-      options.stream?.release(); // the buffer holds it now
+      stream?.release(); // the buffer holds it now
     }
   }
 

@@ -284,7 +284,7 @@ class Ring {
   }
 
   #event(): CudaEvent {
-    const event = this.#device.createEvent();
+    const event = this.#device.makeEvent();
     checkOf(this.#device.driver)?.letGo(event.handle);
     return event;
   }

@@ -397,6 +397,9 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    unpin();\n", "", "Memory that was lent is never freed."],
     ["    unpin();\n    stream.release();\n", "    unpin();\n", "A borrower's stream is never destroyed."],
   ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/default_home_test.ts"], [
+    ["  if (device.isGone) return;\n", "", "After one Cuda was closed no memory is allocated any more."],
+  ]),
   ...inFile("src/exchange/order.ts", [
     "tests/exchange/order_test.ts",
     "tests/exchange/dlpack_export_test.ts",

@@ -89,6 +89,11 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     cuMemPoolDestroy(handle) {
       const pool = machine.pool(handle);
       if (pool.isDefault) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (pool.origin !== null) {
+        const isShown = [...machine.space.known.values()].some((one) => one.pool === pool);
+        if (isShown) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // as on a GPU, however many imports there are
+        if (--pool.imports > 0) return;
+      }
       pool.destroyed = true;
       if (pool.isBusy) machine.lostPools++;
       const device = machine.device(pool.ordinal);
