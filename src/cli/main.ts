@@ -25,13 +25,15 @@ async function main(args: string[]): Promise<number> {
   switch (command) {
     case "doctor": {
       const { values, positionals } = parse(rest, { json: { type: "boolean" } });
+      if (values["help"] === true) return help();
       if (positionals.length > 0) throw new UsageError(`doctor does not take ${positionals[0]}`);
       const report = examine();
       console.log(values["json"] === true ? JSON.stringify(report, null, 2) : format(report));
       return 0;
     }
     case "demo": {
-      const { positionals } = parse(rest, {});
+      const { values, positionals } = parse(rest, {});
+      if (values["help"] === true) return help();
       if (positionals.length > 1) throw new UsageError("demo takes one file at most");
       await runDemo(positionals[0] === undefined ? {} : { file: positionals[0] });
       return 0;
@@ -42,14 +44,20 @@ async function main(args: string[]): Promise<number> {
     case "help":
     case "--help":
     case "-h":
-      console.log(usage);
-      return 0;
+      return help();
     default:
       throw new UsageError(command === undefined ? "a command is needed" : `there is no command ${command}`);
   }
 }
 
-function parse(args: string[], options: Record<string, { type: "boolean" }>): ReturnType<typeof parseArgs> {
+function help(): number {
+  console.log(usage);
+  return 0;
+}
+
+/** Reads a command's arguments. Every command knows `--help`. */
+function parse(args: string[], own: Record<string, { type: "boolean" }>): ReturnType<typeof parseArgs> {
+  const options = { ...own, help: { type: "boolean", short: "h" } } as const;
   try {
     return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {

@@ -110,13 +110,17 @@ export class CudaDevice {
     return readField(bytes);
   }
 
-  /** The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`. */
+  /** The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, or `MIG-...` for a slice of a GPU. */
   get uuid(): string {
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(16);
     this.#check("cuDeviceGetUuid_v2", this.driver.device.cuDeviceGetUuid_v2(address, this.#handle));
     const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-    return `GPU-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    // The driver gives a slice its own UUID, and says that it is one only in its name: `NVIDIA H100 MIG 1g.10gb`.
+    const prefix = /\bMIG \d+[cg]\./.test(this.name) ? "MIG" : "GPU";
+    return `${prefix}-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
+      hex.slice(20)
+    }`;
   }
 
   /** The PCI bus id: `0000:1b:00.0`. */
@@ -344,7 +348,8 @@ export class CudaDevice {
 
   /**
    * Compiles CUDA C++ for this device and loads it. The compiled code is kept in the user's cache folder, by source,
-   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`).
+   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`). NVRTC does not say which files it has
+   * read: a source that might include one, and one with `##`, `__DATE__` or `__TIME__`, is compiled each time.
    *
    * @throws {CompileError} with the compiler's words and the lines that they are about
    * @throws {LibraryNotFoundError} if there is no compiler (libnvrtc)

@@ -108,15 +108,19 @@ function stickyError(driver: CudaDriver, call: string, code: number, words: read
   const told = first === undefined
     ? "This call is the first to report it, the work that failed was enqueued before"
     : `It was first reported by ${first.call}: see the cause`;
-  const explanation = [...words, told, advice].join(". ");
-  const cause = first ?? causeOf(driver, code);
+  const known = causeOf(driver, code); // the simulator knows what the kernel did
+  const reason = known instanceof Error ? [known.message] : [];
+  const explanation = [...words, ...reason, told, known === undefined ? `${advice}; ${search}` : advice].join(". ");
+  const cause = first ?? known;
   const error = new CudaError(call, code, resultName(code), explanation, cause === undefined ? undefined : { cause });
   if (first === undefined) seen.set(code, error);
   return error;
 }
 
 const advice = "The context is lost: every later call of the device fails like this one, and memory on it cannot be " +
-  "read any more. Start the process anew; to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
+  "read any more. Start the process anew";
+
+const search = "to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
 
 /**
  * Throws unless a call that gives something back has succeeded. In a context that is lost there is nothing left to give

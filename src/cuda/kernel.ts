@@ -5,6 +5,7 @@
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { show } from "../layout/shape.ts";
 import { isSameDevice } from "./belonging.ts";
 import type { StreamCapture } from "./capture.ts";
 import { captureOf } from "./captures.ts";
@@ -219,14 +220,14 @@ export class Kernel {
 function checkShared(name: string, bytes: number): void {
   if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffff_ffff) {
     throw new RangeError(
-      `Cannot launch ${name} with ${bytes} bytes of shared memory: expected an integer of at least 0`,
+      `Cannot launch ${name} with ${show(bytes)} bytes of shared memory: expected an integer of at least 0`,
     );
   }
 }
 
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
-  const value = (typeof dim === "number" ? (axis === 0 ? dim : 1) : dim[axis]) ?? 1;
+  const first = axis === 0;
+  const value = (typeof dim === "object" ? dim[axis] : first ? dim : 1) ?? (first ? NaN : 1);
   if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
-  const [x, y = 1, z = 1] = typeof dim === "number" ? [dim] : dim;
-  throw new RangeError(`Cannot launch a ${what} of (${x}, ${y}, ${z}): expected positive integers`);
+  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected positive integers, one to three`);
 }

@@ -55,15 +55,23 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
   }
 }
 
-/** Whether a device has access to the pool that an address is from. Memory of no pool is the owner's alone. */
+/**
+ * Whether a device has access to memory of another one: every device has to managed memory, and to that of a pool whoever
+ * was given it. All other memory is the owner's alone.
+ */
 function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   if (ptr === 0n) return true; // an empty view
   const { driver, ordinal } = device;
   using arena = new NativeArena();
-  const pool = arena.out("ptr");
-  const { MEMPOOL_HANDLE } = CU_POINTER_ATTRIBUTE;
-  const ask = () => driver.pointer.cuPointerGetAttribute(pool.$address, MEMPOOL_HANDLE, ptr);
-  checkCuda(driver, "cuPointerGetAttribute", device.within(ask));
+  const [managed, pool] = [arena.out("u64"), arena.out("ptr")];
+  const { IS_MANAGED, MEMPOOL_HANDLE } = CU_POINTER_ATTRIBUTE;
+  const ask = (out: bigint, attribute: number) => {
+    const call = () => driver.pointer.cuPointerGetAttribute(out, attribute, ptr);
+    checkCuda(driver, "cuPointerGetAttribute", device.within(call));
+  };
+  ask(managed.$address, IS_MANAGED);
+  if (managed.value !== 0n) return true;
+  ask(pool.$address, MEMPOOL_HANDLE);
   if (pool.value === 0n) return false;
   const [location, flags] = [arena.struct(CUmemLocation), arena.out("i32")];
   location.type = CU_MEM_LOCATION_TYPE.DEVICE;

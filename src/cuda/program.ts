@@ -11,7 +11,7 @@ import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "./driver.ts";
 import { closeIfDropped, type Left } from "./dropped.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
@@ -52,7 +52,7 @@ export class Program {
     const all = [architecture, ...options];
     const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
     const make = () => compileSource({ name, source, options: all, target });
-    return new Program(device, readsFiles(source, options) ? make() : cached(key, make));
+    return new Program(device, dependsOnItself(source, options) ? cached(key, make) : make());
   }
 
   /**
@@ -80,7 +80,9 @@ export class Program {
       const { driver } = this.device;
       const text = cString(name);
       const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, text);
-      checkCuda(driver, `cuModuleGetFunction of ${name}`, this.device.within(find));
+      const code = this.device.within(find);
+      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
+      checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
       kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
       this.#kernels.set(name, kernel);
     }
@@ -140,6 +142,18 @@ async function atRest(device: CudaDevice): Promise<void> {
   device.synchronize();
 }
 
+/** The error for a kernel that a program does not have by this name. */
+function notFound(name: string): CudaError {
+  const code = CUresult.CUDA_ERROR_NOT_FOUND;
+  return new CudaError(
+    `cuModuleGetFunction of ${name}`,
+    code,
+    resultName(code),
+    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare it " +
+      '`extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
+  );
+}
+
 /** Bytes of the compiler's log that are kept. */
 const logBytes = 8192;
 
@@ -179,8 +193,29 @@ function isNewer(one: readonly [number, number], other: readonly [number, number
   return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
 }
 
-/** Whether a compilation may depend on files: on what they hold, no key of a cache would. */
-function readsFiles(source: string, options: readonly string[]): boolean {
-  return /^[ \t]*#[ \t]*include[ \t]*"/m.test(source) ||
-    options.some((option) => /^(-I|-include|--include-path|--pre-include|-opt-file|--options-file|-optf)/.test(option));
+/** What ends a line without ending it, for the compiler. */
+const splice = /(\\|\?\?\/)\r?\n/g;
+
+/** What no text shows in the end: the clock, and the operator that puts names together. */
+const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
+
+/** What a source that looks at files has somewhere: the name of the directive, for which no macro can stand. */
+const looksAround = /include|embed|import/;
+
+/** Options that name no file and write none; `-I` alone reads nothing. */
+const selfContained = new RegExp(
+  "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|prec-div|" +
+    "fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|-(arch|std|diag-(error|suppress|warn))=.*|" +
+    "--use_fast_math|-use_fast_math|--device-as-default-execution-space|-default-device|--relocatable-device-code=.*|" +
+    "-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|--restrict|-restrict)$",
+);
+
+/**
+ * Whether code depends on its source and options alone, so that they are a key to it. NVRTC does not say which files it
+ * has read: whatever might read one is compiled anew, and so is whatever has an option that is not known here.
+ */
+function dependsOnItself(source: string, options: readonly string[]): boolean {
+  const text = source.replace(splice, "");
+  if (looksAround.test(text) || hidden.test(text)) return false;
+  return options.every((option) => selfContained.test(option) && !hidden.test(option));
 }

@@ -426,10 +426,11 @@ export class CudaStream {
 
   /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
   async ready(): Promise<void> {
-    if (!this.#isReady()) await this.completed(); // what that enqueues comes after all of it
+    if (!this.isReady) await this.completed(); // what that enqueues comes after all of it
   }
 
-  #isReady(): boolean {
+  /** Whether the stream's next work could begin now: see {@linkcode CudaStream.waitUntilReady}. */
+  get isReady(): boolean {
     if (this.isKnownNonBlocking) return this.isDone;
     return this.#atNext((event) => event.isDone);
   }

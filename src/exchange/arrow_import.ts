@@ -101,8 +101,15 @@ export function importArrow(source: unknown, options: FromArrowOptions, accept: 
   }
   throw new ExchangeError(
     "Cannot import an Arrow array: expected an object of Python, or one with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
-      "addresses { schema, array } or { schema, deviceArray }",
+      "addresses { schema, array } or { schema, deviceArray }" + wayOf(source),
   );
+}
+
+/** What to do with what is no array, but gives some. */
+function wayOf(source: unknown): string {
+  if (typeof source !== "object" || source === null) return "";
+  if ("stream" in source || "deviceStream" in source) return ". A stream is taken by ArrowStream.from()";
+  return "data" in source ? ". Vectors and tables of apache-arrow are taken by fromApacheArrow()" : "";
 }
 
 /** The error of a schema that is requested of structs which are made already. */

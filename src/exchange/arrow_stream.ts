@@ -16,7 +16,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import { readCString } from "../ffi/text.ts";
 import type { ArrowArray } from "./arrow_array.ts";
-import { type FromArrowOptions, releaseArray, releaseSchema } from "./arrow_device.ts";
+import { type FromArrowOptions, isArrowSource, releaseArray, releaseSchema } from "./arrow_device.ts";
 import { openForeign, takeArray, tooLate } from "./arrow_import.ts";
 import { readSchema } from "./arrow_schema_import.ts";
 import type { ArrowField } from "./arrow_type.ts";
@@ -148,7 +148,8 @@ function pointerOf(source: unknown): ArrowStreamPointer {
     }
   }
   throw new ExchangeError(
-    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python",
+    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python" +
+      (isArrowSource(source) ? ". One array is taken by ArrowArray.from()" : ""),
   );
 }
 

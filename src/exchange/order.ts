@@ -29,6 +29,15 @@ export function orderHost({ stream }: MemoryBuffer): void {
   stream?.waitUntilReady();
 }
 
+/**
+ * As {@linkcode orderHost}, for consumers that need not block: settles when they may begin.
+ *
+ * @returns null if they may at once
+ */
+export function hostReady({ stream }: MemoryBuffer): Promise<void> | null {
+  return stream === null || stream.isReady ? null : stream.ready();
+}
+
 /** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
 export function orderStreams(before: CudaStream, after: CudaStream): void {
   after.wait(before);

@@ -84,6 +84,19 @@ export function notInteger(what: string, rule: string, value: unknown): Error {
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
+/**
+ * The error for a value that can be no number of bytes.
+ *
+ * @param doing what cannot be done with it: `allocate 10n bytes`, with the value as {@linkcode show} writes it
+ * @returns a TypeError if the value is not a number at all, otherwise a RangeError
+ */
+export function noSize(doing: string, value: unknown): Error {
+  const message = `Cannot ${doing}: expected a safe integer of at least 0`;
+  if (typeof value === "number") return new RangeError(message);
+  const way = typeof value === "bigint" ? `: Number(${value}n) is one` : "";
+  return new TypeError(`${message}, got ${value === null ? "null" : `a ${typeof value}`}${way}`);
+}
+
 /** Throws a TypeError unless the value is an array. */
 export function checkArray(what: string, value: unknown): void {
   if (!Array.isArray(value)) throw noArray(what, value);

@@ -543,9 +543,10 @@ export class StridedLayout {
     const dataPtr = options?.dataPtr;
     checkItemsize(itemsize);
     checkDataPtr(dataPtr);
-    const axis = normalizeAxis(options?.axis ?? -1, this.shape.length);
-    if (itemsize === this.itemsize) return this;
     checkSizes(this.itemsize, itemsize);
+    if (itemsize === this.itemsize && this.ndim === 0 && options?.axis === undefined) return this;
+    const axis = normalizeAxis(options?.axis ?? -1, this.ndim);
+    if (itemsize === this.itemsize) return this;
     const shape = arrayOf(this.shape.length, 0);
     const strides = arrayOf(this.shape.length, 0);
     let offset: number;
@@ -593,6 +594,7 @@ export class StridedLayout {
     if (max < this.itemsize) {
       throw new RangeError(`Expected max to be at least the itemsize ${this.itemsize}, got ${max}`);
     }
+    if (this.ndim === 0 && options?.axis === undefined) return this.itemsize;
     const axis = normalizeAxis(options?.axis ?? -1, this.ndim);
     if (max % this.itemsize !== 0) return this.itemsize;
     return this.itemsize * largestPack(this, max / this.itemsize, axis, dataPtr);

@@ -9,6 +9,7 @@ import { roundUp } from "../ffi/struct.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { reclaim } from "./reclaim.ts";
+import { show } from "../layout/shape.ts";
 import { checkSize, MemoryResource } from "./memory_resource.ts";
 
 /** Options of {@linkcode HostMemoryResource}. */
@@ -44,7 +45,7 @@ export class HostMemoryResource extends MemoryResource {
     super();
     const { alignment = 64 } = options;
     if (!Number.isSafeInteger(alignment) || alignment < 8 || Math.log2(alignment) % 1 !== 0) {
-      throw new RangeError(`Cannot align memory to ${alignment} bytes: expected a power of two of at least 8`);
+      throw new RangeError(`Cannot align memory to ${show(alignment)} bytes: expected a power of two of at least 8`);
     }
     this.alignment = alignment;
   }

@@ -15,6 +15,7 @@ import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
+import { noSize, show } from "../layout/shape.ts";
 import { lookIfFew } from "./deferred_free.ts";
 import { keepWhileUsed, wantKept } from "./kept_memory.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -270,7 +271,7 @@ export class MemoryBuffer {
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = {}): MemoryBuffer {
     if (!Number.isSafeInteger(size) || size < 0) {
-      throw new RangeError(`Cannot make a buffer of ${size} bytes: expected a safe integer of at least 0`);
+      throw noSize(`make a buffer of ${show(size)} bytes`, size);
     }
     if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
       throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);

@@ -20,6 +20,7 @@ import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
 import { closeIfDropped, type Left } from "../cuda/dropped.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { noSize, show } from "../layout/shape.ts";
 import { freeAfterAll } from "./deferred_free.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -54,7 +55,7 @@ export interface MemoryPoolUse {
 export function checkPoolOptions({ maxSize = 0, releaseThreshold = 0 }: MemoryPoolOptions): void {
   for (const size of [maxSize, releaseThreshold]) {
     if (!Number.isSafeInteger(size) || size < 0) {
-      throw new RangeError(`Cannot limit a pool to ${size} bytes: expected a safe integer of at least 0`);
+      throw noSize(`limit a pool to ${show(size)} bytes`, size);
     }
   }
 }
@@ -289,7 +290,7 @@ export class MemoryPool {
   /** Gives memory that no buffer uses back to the system, until at most `keep` bytes are left. Default 0. */
   trim(keep = 0): void {
     if (!Number.isSafeInteger(keep) || keep < 0) {
-      throw new RangeError(`Cannot trim a pool to ${keep} bytes: expected a safe integer of at least 0`);
+      throw noSize(`trim a pool to ${show(keep)} bytes`, keep);
     }
     const { driver } = this.device;
     checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CudaStream } from "../cuda/stream.ts";
+import { noSize, show } from "../layout/shape.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
 /** Options of {@linkcode MemoryResource.allocate}. */
@@ -32,9 +33,10 @@ export abstract class MemoryResource {
  * Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}.
  *
  * @throws {RangeError} if it is no safe integer of at least 0
+ * @throws {TypeError} if it is no number
  */
 export function checkSize(bytes: number): void {
   if (!Number.isSafeInteger(bytes) || bytes < 0) {
-    throw new RangeError(`Cannot allocate ${bytes} bytes: expected a safe integer of at least 0`);
+    throw noSize(`allocate ${show(bytes)} bytes`, bytes);
   }
 }

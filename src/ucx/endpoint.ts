@@ -17,6 +17,7 @@ import { type Sendable, sendMemory } from "./memory.ts";
 import { printed } from "./printed.ts";
 import type { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
+import { StartQueue } from "./start_queue.ts";
 import { checkTag } from "./tag.ts";
 
 /** Options of {@linkcode UcxEndpoint.send}. */
@@ -53,7 +54,8 @@ export class UcxEndpoint {
   readonly #home: EndpointHome;
   readonly #settleClosed: (reason: CloseReason) => void;
   #handle: bigint;
-  /** Sends that UCX is not done with. */
+  readonly #starts = new StartQueue();
+  /** Sends that UCX is not done with, or that wait for their memory. */
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
   #failure: UcxError | undefined;
@@ -73,7 +75,8 @@ export class UcxEndpoint {
 
   /**
    * Sends bytes. They must not change until the promise is settled; they are then the receiver's, or on their way in
-   * memory of UCX.
+   * memory of UCX. Memory with a home stream goes out when that stream's next work could begin, and later messages of this
+   * endpoint after it; the event loop goes on meanwhile.
    *
    * @param what contiguous memory: a view, a buffer or a Uint8Array
    * @throws {UcxError} if the other side is gone
@@ -84,24 +87,26 @@ export class UcxEndpoint {
   async send(what: Sendable, options: SendOptions = {}): Promise<void> {
     const handle = this.#open("send");
     const tag = checkTag("tag", options.tag ?? 0n);
-    options.signal?.throwIfAborted();
-    const memory = sendMemory(what, this.#home.hasCuda);
-    const { parameters, ucp, progress } = this.#home;
-    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type;
-    parameters.memory_type = memory.cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-    const { address, length, release } = memory;
-    const begun = ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address);
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const { address, length, cuda, ready, release: letGo } = sendMemory(what, this.#home.hasCuda);
+    const release = () => {
+      letGo();
+      if (--this.#underWay === 0) this.#drained?.resolve();
+    };
     this.#underWay++;
-    await progress.follow(begun, {
-      call: "ucp_tag_send_nbx",
-      release: () => {
-        release();
-        if (--this.#underWay === 0) this.#drained?.resolve();
-      },
-      immediate: () => {},
-      result: () => {},
-      signal: options.signal,
-      reason: () => this.#isLost ? gone("ucp_tag_send_nbx") : undefined,
+    await this.#starts.add({ ready, release, signal }, () => {
+      const { parameters, ucp, progress } = this.#home;
+      parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type;
+      parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
+      return progress.follow(ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address), {
+        call: "ucp_tag_send_nbx",
+        release,
+        immediate: () => {},
+        result: () => {},
+        signal,
+        reason: () => this.#isLost ? gone("ucp_tag_send_nbx") : undefined,
+      });
     });
   }
 
@@ -121,6 +126,7 @@ export class UcxEndpoint {
   /** Reports the failure of the connection. Called by the worker. */
   fail(error: UcxError): void {
     this.#failure ??= error;
+    this.#starts.stop(this.#isLost ? gone("ucp_tag_send_nbx") : error);
     this.#settleClosed(error);
   }
 
@@ -176,6 +182,7 @@ export class UcxEndpoint {
     const { parameters, ucp } = this.#home;
     const handle = this.#handle;
     this.#handle = 0n;
+    this.#starts.stop(new TypeError("The endpoint was closed"));
     this.#drained?.resolve(); // a close that waits for sends need not wait any longer
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
     parameters.flags = flags;

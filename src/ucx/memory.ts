@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { hostReady } from "../exchange/order.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
@@ -19,13 +20,17 @@ export interface Memory {
   readonly length: number;
   /** Whether it is a GPU's. */
   readonly cuda: boolean;
+  /**
+   * Settles when UCX, which knows no streams, may have it: when all is there that the home stream's next work would find.
+   * Null if it may at once.
+   */
+  readonly ready: Promise<void> | null;
   /** Lets go of it. Until then it stays where it is, even if its buffer is closed. */
   readonly release: () => void;
 }
 
 /**
- * The memory to send from. Work on it that is still enqueued on its home stream is waited for, because UCX knows no
- * streams.
+ * The memory to send from.
  *
  * @throws {TypeError} if it is not contiguous, or a GPU's and this UCX was built without CUDA
  */
@@ -34,7 +39,7 @@ export function sendMemory(what: Sendable, hasCuda: boolean): Memory {
 }
 
 /**
- * The memory to receive into. Work on it that is still enqueued is waited for as well.
+ * The memory to receive into.
  *
  * @throws {TypeError} if it is read-only, not contiguous, or a GPU's and this UCX was built without CUDA
  */
@@ -48,7 +53,7 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
     const { buffer, byteOffset, byteLength: length } = what;
     if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
     const address = length === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
-    return { address, length, cuda: false, release: hold(buffer) };
+    return { address, length, cuda: false, ready: null, release: hold(buffer) };
   }
   const cuda = what.device !== null;
   if (cuda && !hasCuda) {
@@ -62,10 +67,9 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
         "expected contiguous memory in C order. Copy it first.",
     );
   }
-  what.stream?.synchronize();
-  return what instanceof MemoryBuffer
-    ? { address: what.ptr, length: what.size, cuda, release: what.pin() }
-    : { address: what.ptr, length: what.nbytes, cuda, release: what.buffer.pin() };
+  const { ptr: address } = what;
+  const [buffer, length] = what instanceof MemoryBuffer ? [what, what.size] : [what.buffer, what.nbytes];
+  return { address, length, cuda, ready: hostReady(buffer), release: buffer.pin() };
 }
 
 /** Keeps an ArrayBuffer from being collected until it is released. */

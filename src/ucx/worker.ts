@@ -30,6 +30,7 @@ import { PeerWatch } from "./peer_watch.ts";
 import { ownIdentity, PeerProcess } from "./process.ts";
 import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
+import { StartQueue } from "./start_queue.ts";
 import { checkTag, everyBit } from "./tag.ts";
 
 /** What has been received. */
@@ -78,6 +79,7 @@ export class UcxWorker {
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
   readonly #peers = new PeerWatch();
+  readonly #starts = new StartQueue();
   #handle: bigint;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
@@ -169,7 +171,8 @@ export class UcxWorker {
 
   /**
    * Receives the next message with a matching tag from any endpoint. The memory belongs to UCX until the promise is
-   * settled.
+   * settled. Memory with a home stream is UCX's when that stream's next work could begin, and that of later receives after
+   * it; the event loop goes on meanwhile.
    *
    * @param into contiguous writable memory: a view, a buffer or a Uint8Array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
@@ -182,26 +185,28 @@ export class UcxWorker {
     const mask = checkTag("mask", options.mask ?? everyBit);
     const { signal } = options;
     signal?.throwIfAborted();
-    const { address, length, cuda, release } = receiveMemory(into, this.#home.hasCuda);
-    const parameters = this.#parameters;
-    // Always a request, also for a message that is already here: UCX 1.13.1 leaves recv_info unwritten when a receive
-    // completes at once, and the length would be that of an earlier message.
-    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL;
-    parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-    const { ucp } = this.#home;
-    const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
-    return await this.#progress.follow(begun, {
-      call: "ucp_tag_recv_nbx",
-      release,
-      immediate: () => {
-        throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_OK, "It completed at once, although asked not to");
-      },
-      result: (request) => {
-        const status = ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
-        checkStatus("ucp_tag_recv_request_test", status);
-        return { length: this.#received.length, tag: this.#received.sender_tag };
-      },
-      signal,
+    const { address, length, cuda, ready, release } = receiveMemory(into, this.#home.hasCuda);
+    return await this.#starts.add({ ready, release, signal }, () => {
+      const parameters = this.#parameters;
+      // Always a request, also for a message that is already here: UCX 1.13.1 leaves recv_info unwritten when a receive
+      // completes at once, and the length would be that of an earlier message.
+      parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL;
+      parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
+      const { ucp } = this.#home;
+      const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
+      return this.#progress.follow(begun, {
+        call: "ucp_tag_recv_nbx",
+        release,
+        immediate: () => {
+          throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_OK, "It completed at once, although asked not to");
+        },
+        result: (request) => {
+          const status = ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
+          checkStatus("ucp_tag_recv_request_test", status);
+          return { length: this.#received.length, tag: this.#received.sender_tag };
+        },
+        signal,
+      });
     });
   }
 
@@ -215,7 +220,9 @@ export class UcxWorker {
   abort(): void {
     if (this.#handle === 0n) return;
     for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
-    this.#progress.stop(new TypeError("The worker was closed"));
+    const reason = new TypeError("The worker was closed");
+    this.#starts.stop(reason);
+    this.#progress.stop(reason);
     this.#peers.close();
     this.#home.ucp.worker.ucp_worker_destroy(this.#handle);
     this.#handle = 0n;

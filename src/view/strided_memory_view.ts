@@ -12,6 +12,7 @@ import type { Lease } from "../exchange/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
 import { newMemory } from "../ffi/new_memory.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
+import { noSize, show } from "../layout/shape.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { stagingOf } from "../memory/staging.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
@@ -589,7 +590,7 @@ export class StridedMemoryView {
 
 function checkBounds(buffer: MemoryBuffer, offset: number, layout: StridedLayout): void {
   if (!Number.isSafeInteger(offset) || offset < 0) {
-    throw new RangeError(`Cannot start ${offset} bytes into a buffer: expected a safe integer of at least 0`);
+    throw noSize(`start ${show(offset)} bytes into a buffer`, offset);
   }
   if (layout.volume === 0) return;
   const { minOffset: min, maxOffset: max } = layout;

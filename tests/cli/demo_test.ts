@@ -96,6 +96,16 @@ test("bad arguments are exit code 2 and the usage", async () => {
   }
 });
 
+test("every command helps when asked to", async () => {
+  for (const args of [["--help"], ["help"], ["demo", "--help"], ["doctor", "-h"], ["doctor", "--json", "--help"]]) {
+    const { code, out, err } = await causeway(args);
+    assertEquals([code, err], [0, ""], args.join(" "));
+    assertStringIncludes(out, "Usage: causeway <command>");
+  }
+  const { code } = await causeway(["demo", "--", "--help"]); // a file
+  assertEquals(code, 2);
+});
+
 test("one wrong byte on the other side is found", async () => {
   const peer = command("peer_corrupt.ts");
   await assertRejects(() => runDemo({ peer, print: () => {} }), DemoError, "Wrong bytes");

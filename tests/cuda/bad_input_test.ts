@@ -112,6 +112,9 @@ const args: KernelArg[] = [0n, ["uint32", 1], ["uint32", 1]];
 /** Anything that is no size. */
 const noSizes = [-1, 0.5, Number.NaN, Infinity, -Infinity, 2 ** 53, 1e300] as const;
 
+/** What is no number, though JavaScript would take some of it for one. */
+const noNumbers = [10n, "10", null, [1]].map((value) => value as unknown as number);
+
 const rows: readonly Row[] = [
   // closed objects
   ["record on a closed stream", ({ closed }) => closed.stream.record(), TypeError, /closed CudaStream/],
@@ -617,6 +620,30 @@ const rows: readonly Row[] = [
     RangeError,
     /add, argument 0: /,
   ],
+
+  // what is no number
+  ...noNumbers.flatMap((size): Row[] => {
+    const what = JSON.stringify(size, (_, value) => typeof value === "bigint" ? `${value}n` : value);
+    const says = typeof size === "bigint"
+      ? /Cannot .* 10n bytes.*: expected a safe integer of at least 0, got a bigint: Number\(10n\) is one/
+      : /Cannot .* bytes.*: expected a safe integer of at least 0, got/;
+    const view = { shape: [1], dtype: "uint8", offset: size };
+    return [
+      [`allocate ${what}`, ({ own }) => own.memory.allocate(size, { stream: own.stream }), TypeError, says],
+      [`allocate ${what} on the host`, () => new HostMemoryResource().allocate(size), TypeError, says],
+      [`allocate ${what} pinned`, ({ own }) => new PinnedMemoryResource(own.device).allocate(size), TypeError, says],
+      [`a buffer of ${what}`, () => MemoryBuffer.fromPointer(64n, size), TypeError, says],
+      [`a pool of ${what}`, ({ own }) => new DeviceMemoryResource(own.device, { maxSize: size }), TypeError, says],
+      [`trim to ${what}`, ({ own }) => own.pool.trim(size), TypeError, says],
+      [`a view from ${what} on`, ({ own }) => StridedMemoryView.fromBuffer(own.buffer, view), TypeError, says],
+    ];
+  }),
+  ...[10n, "10", {}, { x: 4 }, [], [4, 1n]].map((extents): Row => [
+    `launch ${typeof extents}`,
+    ({ own }) => own.kernel.launch(own.stream, extents as unknown as number, 1, args),
+    RangeError,
+    /Cannot launch a grid of .*: expected positive integers/,
+  ]),
 
   // numbers
   ...noSizes.flatMap((size): Row[] => [

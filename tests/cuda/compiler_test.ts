@@ -1,6 +1,6 @@
 /** CUDA C++ is compiled without a GPU, and what was compiled is kept. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
@@ -56,27 +56,70 @@ function setCache(folder: string): void {
   libc().loading.setenv(cString("CAUSEWAY_CACHE"), cString(folder), 1);
 }
 
-test(...needs(missing, "code that includes files is compiled anew each time: they may have changed"), () => {
+/** How a program can come to what a file says, with the options that it takes. */
+const ways: Readonly<
+  Record<string, (path: string) => { readonly head: string; readonly options?: readonly string[] }>
+> = {
+  quoted: (path) => ({ head: `#include "${path}"` }),
+  "in angles": () => ({ head: "#include <value.h>" }),
+  "through a macro": (path) => ({ head: `#define FILE "${path}"\n#include FILE` }),
+  "in two lines": (path) => ({ head: `#inc\\\nlude "${path}"` }),
+  "in two lines of Windows": (path) => ({ head: `#inc\\\r\nlude "${path}"` }),
+  "in two lines of 1989": (path) => ({ head: `??=inc??/\nlude "${path}"`, options: ["--std=c++11"] }),
+  "after a comment": (path) => ({ head: `/* a */ # /* b */ include /* c */ "${path}"` }),
+  "after a comment of two lines": (path) => ({ head: `/* a\n */#include "${path}"` }),
+  "by a digraph": (path) => ({ head: `%:include "${path}"` }),
+  next: (path) => ({ head: `#include_next "${path}"` }),
+  "by an option": (path) => ({ head: "", options: [`--pre-include=${path}`] }),
+  "by an option of two parts": (path) => ({ head: "", options: ["-include", path] }),
+  "by its being there": (path) => ({ head: existing(`__has_include("${path}.2")`) }),
+  "by its being there, put together": (path) => ({
+    head: `#define JOIN(a, b) a##b\n${existing(`JOIN(__has_in, clude)("${path}.2")`)}`,
+  }),
+  "by its being there, put together by an option": (path) => ({
+    head: existing(`JOIN(__has_in, clude)("${path}.2")`),
+    options: ["-DJOIN(a,b)=a##b"],
+  }),
+};
+
+function existing(condition: string): string {
+  return `#if ${condition}\n#define VALUE 2\n#else\n#define VALUE 1\n#endif`;
+}
+
+test(...needs(missing, "a program is what its files say now, however it comes to them"), () => {
   const cuda = Cuda.simulate();
-  const folder = mkdtempSync(join(tmpdir(), "causeway-include-"));
-  setCache(join(folder, "cache"));
+  const folder = mkdtempSync(join(tmpdir(), "causeway-header-"));
+  const cache = join(folder, "cache");
+  setCache(cache);
   try {
     const device = cuda.device(0);
     using buffer = device.memory.allocate(4);
+    using seen = new HostMemoryResource().allocate(4);
     const { defaultStream: stream } = device;
-    const run = (value: number) => {
-      writeFileSync(join(folder, "value.h"), `#define VALUE ${value}\n`);
-      const source = '#include "value.h"\nextern "C" __global__ void put(int *at) { *at = VALUE; }';
-      using program = device.compile(source, { options: [`-I${folder}`] });
+    const path = join(folder, "value.h");
+    const run = (source: string, options: readonly string[]) => {
+      using program = device.compile(source, { options });
       program.kernel("put").launch(stream, 1, 1, [buffer]);
-      using seen = new HostMemoryResource().allocate(4);
       buffer.copyTo(seen, { stream });
       stream.synchronize();
       return new DataView(seen.bytes().buffer, seen.bytes().byteOffset).getInt32(0, true);
     };
-    assertEquals([run(1), run(2)], [1, 2]);
-    device.compile('extern "C" __global__ void nothing() {}').close();
-    assertEquals(readdirSync(join(folder, "cache")).length, 1, "and what includes none is kept");
+    for (const [name, way] of Object.entries(ways)) {
+      const { head, options = [] } = way(path);
+      const values = [1, 2].map((value) => {
+        writeFileSync(path, `#define VALUE ${value}\n`);
+        if (value === 2) writeFileSync(`${path}.2`, "");
+        const source = `${head}\nextern "C" __global__ void put(int *at) { *at = VALUE; }`;
+        return run(source, [...options, `-I${folder}`]);
+      });
+      rmSync(`${path}.2`);
+      assertEquals(values, [1, 2], name);
+    }
+    assertEquals(existsSync(cache), false);
+    const constant = 'extern "C" __global__ void put(int *at) { *at = VALUE; }';
+    const options = ["-DVALUE=5", `-I${folder}`, "--std=c++17", "--use_fast_math", "-default-device"];
+    assertEquals([1, 2].map(() => run(constant, options)), [5, 5]);
+    assertEquals(readdirSync(cache).length, 1, "and what looks at nothing else is kept");
   } finally {
     setCache("off");
     rmSync(folder, { recursive: true });

@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { writeString } from "../../src/sim/native.ts";
+import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 
 function simulate(devices: number) {
@@ -160,4 +162,25 @@ test("a driver that does not start, a device that is not there and a call that f
   simulated.failNth("cuStreamCreate", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   const error = assertThrows(() => cuda.device(0).createStream(), CudaError);
   assertEquals([error.call, error.code, error.codeName], ["cuStreamCreate", 2, "CUDA_ERROR_OUT_OF_MEMORY"]);
+});
+
+test("a slice of a GPU has the UUID by which nvidia-smi and CUDA_VISIBLE_DEVICES know it", () => {
+  // Names as drivers give them.
+  const names = {
+    "NVIDIA H100 80GB HBM3": "GPU",
+    "NVIDIA A100-SXM4-40GB MIG 1g.5gb": "MIG",
+    "NVIDIA A100 80GB PCIe MIG 1c.3g.40gb": "MIG",
+    "NVIDIA H200 MIG 1g.18gb+me": "MIG",
+    "MIGHTY 1g": "GPU",
+  };
+  const { cuda } = simulate(1);
+  const { uuid } = cuda.device(0);
+  for (const [name, prefix] of Object.entries(names)) {
+    const undo = intercept(cuda.driver, "device", () => ({
+      cuDeviceGetName: (out, length) => (writeString(out, length, name), CUresult.CUDA_SUCCESS),
+    }));
+    assertEquals(cuda.device(0).uuid, uuid.replace("GPU", prefix));
+    undo();
+  }
+  cuda.close();
 });

@@ -1,7 +1,16 @@
 /** What the kernel receives is what was passed, by every type that can be passed, and nothing of another width is. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, DeviceMemoryResource, DType, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  DType,
+  ManagedMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -105,4 +114,48 @@ test("the driver is asked for the parameters of a kernel once", () => {
   const asked = SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo");
   for (let i = 0; i < 5; i++) launch();
   assertEquals([asked, SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo")], [4, 4]);
+});
+
+test("a kernel is given memory exactly if its device can reach it, whoever's it is", () => {
+  const kinds = fc.constantFrom("pool", "opened pool", "synchronous", "managed", "pinned");
+  check(
+    fc.property(kinds, fc.nat(1), fc.nat(1), fc.boolean(), (kind, owner, at, isForeign) => {
+      using cuda = Cuda.simulate({ devices: 2 });
+      const [home, device] = [cuda.device(owner), cuda.device(at)];
+      using pool = new DeviceMemoryResource(home, {});
+      if (kind === "opened pool") pool.peerAccessibleBy.add(1 - owner);
+      using stream = device.createStream();
+      using own = kind === "synchronous"
+        ? new SynchronousMemoryResource(home).allocate(4)
+        : kind === "managed"
+        ? new ManagedMemoryResource(home).allocate(4)
+        : kind === "pinned"
+        ? new PinnedMemoryResource(home).allocate(4)
+        : pool.allocate(4, { stream: home.defaultStream });
+      home.defaultStream.synchronize();
+      // What another library made comes with a device, and no more is said.
+      using memory = isForeign && kind !== "pinned"
+        ? MemoryBuffer.fromPointer(own.ptr, 4, { device: home, owner: own })
+        : own;
+      const add = device.loadPtx(addPtx).kernel("add");
+      let isRefused = false;
+      try {
+        add.launch(stream, 1, 1, [memory, ["uint32", 1], ["uint32", 1]]);
+      } catch (error) {
+        assert(error instanceof TypeError && error.message.includes(`that device ${at} can reach`), String(error));
+        isRefused = true;
+      }
+      stream.synchronize();
+      // By its address, which nobody looks at.
+      let isOutOfReach = false;
+      try {
+        add.launch(stream, 1, 1, [own.ptr, ["uint32", 1], ["uint32", 1]]);
+        stream.synchronize();
+      } catch {
+        isOutOfReach = true;
+      }
+      assertEquals(isRefused, isOutOfReach);
+    }),
+    100,
+  );
 });

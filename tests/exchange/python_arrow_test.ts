@@ -506,3 +506,24 @@ for (const example of examplesOf("docs/python.md", guide, "pyarrow")) {
     runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });
   });
 }
+
+test(...withPython("who takes an array for a stream, or a stream for an array, is told which call takes it"), () => {
+  const python = open();
+  for (
+    const stream of ["pa.chunked_array([[1], [2]])", "pa.table({'a': [1]})", "na.ArrayStream(pa.table({'a': [1]}))"]
+  ) {
+    const object = python.evaluate(stream);
+    assertThrows(() => ArrowArray.from(object), ExchangeError, "take them with ArrowStream.from()", stream);
+    ArrowStream.from(object).close();
+  }
+  const array = python.evaluate("na.c_array([1], na.int64())");
+  assertThrows(() => ArrowStream.from(array), ExchangeError, "take it with ArrowArray.from()");
+  using taken = ArrowArray.from(array);
+  assertThrows(() => ArrowStream.from(taken), ExchangeError, "taken by ArrowArray.from()");
+  assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "taken by ArrowStream.from()");
+  assertThrows(() => ArrowArray.from(python.evaluate("object()")), ExchangeError, "it has no __arrow_c_device_array__");
+});
+
+test("vectors of apache-arrow are told apart from what C hands over", () => {
+  assertThrows(() => ArrowArray.from({ data: [] }), ExchangeError, "fromApacheArrow()");
+});

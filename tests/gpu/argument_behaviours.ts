@@ -96,6 +96,7 @@ export const argumentBehaviours: readonly Behaviour[] = [
       using pool = new DeviceMemoryResource(other, {});
       using buffer = pool.allocate(16, { stream: home });
       using plain = new SynchronousMemoryResource(other).allocate(16);
+      using managed = new ManagedMemoryResource(other).allocate(16); // which every device reaches
       using host = new PinnedMemoryResource(device).allocate(16);
       using program = device.loadPtx(addPtx);
       const add = program.kernel("add");
@@ -106,6 +107,10 @@ export const argumentBehaviours: readonly Behaviour[] = [
         const launch = () => add.launch(stream, 1, 4, [memory, ["uint32", 4], ["uint32", 3]]);
         assertThrows(launch, TypeError, "that device 0 can reach, got memory of device 1");
       }
+      managed.bytes().fill(0);
+      add.launch(stream, 1, 4, [managed, ["uint32", 4], ["uint32", 3]]);
+      stream.synchronize();
+      assertEquals(managed.bytes()[12], 3);
       pool.peerAccessibleBy.add(device);
       for (const memory of [buffer, view]) add.launch(stream, 1, 4, [memory, ["uint32", 4], ["uint32", 3]]);
       home.wait(stream);

@@ -38,6 +38,9 @@ async function law(where: "real" | "simulated"): Promise<void> {
     const { code, isSticky, message = "", call = "", cause } = outcome;
     assertEquals([code, isSticky], ["CUDA_ERROR_ILLEGAL_ADDRESS", true], seen);
     assertMatch(message, /The context is lost.*Start the process anew/, seen);
+    // The simulator knows what was wrong, and is no advice there.
+    assertEquals(/PTX line \d+: illegal address/.test(message), where === "simulated", seen);
+    assertEquals(/run it under compute-sanitizer or on Cuda\.simulate\(\)/.test(message), where === "real", seen);
     if (first === undefined) {
       assertMatch(message, /the first to report it/, seen);
       assertEquals(cause, where === "real" ? "none" : "PtxFault", seen);

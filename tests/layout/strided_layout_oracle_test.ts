@@ -406,18 +406,26 @@ function bytesOf(layout: StridedLayout, ptr = 0): number[] {
   );
 }
 
+/** An axis of a layout, if it has any. */
+function axisOf({ ndim }: StridedLayout): fc.Arbitrary<{ readonly axis?: number }> {
+  return ndim === 0
+    ? fc.constant({})
+    : fc.record({ axis: fc.integer({ min: -ndim, max: ndim - 1 }) }, { requiredKeys: [] });
+}
+
 test("repacking shows the same bytes in the same order, or refuses", () => {
-  const cases = fc.oneof(layouts([1, 2, 3, 4, 8]), evenLayouts()).filter(({ ndim }) => ndim > 0).chain((layout) =>
+  const cases = fc.oneof(layouts([1, 2, 3, 4, 8]), evenLayouts()).chain((layout) =>
     fc.record({
       layout: fc.constant(layout),
       itemsize: fc.constantFrom(1, 2, 3, 4, 6, 8, 12, 16),
-      axis: fc.integer({ min: -layout.ndim, max: layout.ndim - 1 }),
+      along: axisOf(layout),
       dataPtr: fc.constantFrom(0n, 0x1000n, 0x1004n, 0x1002n, 0x1001n),
       keepDim: fc.boolean(),
     })
   );
   check(
-    fc.property(cases, ({ layout, itemsize, axis, dataPtr, keepDim }) => {
+    fc.property(cases, ({ layout, itemsize, along: chosen, dataPtr, keepDim }) => {
+      const { axis = -1 } = chosen;
       const along = axis < 0 ? axis + layout.ndim : axis;
       const extent = layout.shape[along] ?? NaN;
       const ratio = itemsize / layout.itemsize;
@@ -427,10 +435,11 @@ test("repacking shows the same bytes in the same order, or refuses", () => {
         layout.sliceOffset % ratio === 0 && dataPtr % BigInt(itemsize) === 0n &&
         layout.strides.every((stride, other) => other === along || layout.shape[other] === 1 || stride % ratio === 0);
       if (!(ratio === 1 || canPack || canUnpack)) {
-        assertThrows(() => layout.repacked(itemsize, { axis, dataPtr, keepDim }), RangeError, "Cannot ");
+        const expected = layout.ndim === 0 && (Number.isInteger(ratio) || Number.isInteger(1 / ratio)) ? "no axes" : "";
+        assertThrows(() => layout.repacked(itemsize, { ...chosen, dataPtr, keepDim }), RangeError, expected);
         return;
       }
-      const repacked = layout.repacked(itemsize, { axis, dataPtr, keepDim });
+      const repacked = layout.repacked(itemsize, { ...chosen, dataPtr, keepDim });
       assertDescribesItself(repacked);
       assertEquals(repacked.itemsize, itemsize);
       assertEquals(repacked.sliceOffsetInBytes, layout.sliceOffsetInBytes);
@@ -439,6 +448,7 @@ test("repacking shows the same bytes in the same order, or refuses", () => {
         some.permuted([...some.shape.map((_, place) => place).filter((place) => place !== along), along]);
       const isDropped = repacked.ndim < layout.ndim;
       assertEquals(isDropped, !keepDim && ratio > 1 && extent === ratio);
+      if (layout.ndim === 0) return assert(repacked === layout);
       assertEquals(bytesOf(isDropped ? repacked : toEnd(repacked)), bytesOf(toEnd(layout)));
       if (!isDropped && layout.shape.every((one) => one !== 1)) {
         assert(repacked.repacked(layout.itemsize, { axis }).equals(layout));
@@ -449,21 +459,21 @@ test("repacking shows the same bytes in the same order, or refuses", () => {
 });
 
 test("the largest compatible itemsize can be used, and nothing larger can", () => {
-  const cases = fc.oneof(layouts([1, 2, 3, 4, 12, 0.5, 0.25, 0.75]), evenLayouts()).filter(({ ndim }) => ndim > 0)
+  const cases = fc.oneof(layouts([1, 2, 3, 4, 12, 0.5, 0.25, 0.75]), evenLayouts())
     .chain((layout) =>
       fc.record({
         layout: fc.constant(layout),
         max: fc.constantFrom(16, 12, 24, 48),
-        axis: fc.integer({ min: -layout.ndim, max: layout.ndim - 1 }),
+        along: axisOf(layout),
         dataPtr: fc.constantFrom(0n, 0x1000n, 0x1008n, 0x1004n, 0x1002n, 0x1001n, 0x1003n),
       })
     );
   check(
-    fc.property(cases, ({ layout, max, axis, dataPtr }) => {
-      const answer = layout.maxCompatibleItemsize({ max, axis, dataPtr });
+    fc.property(cases, ({ layout, max, along, dataPtr }) => {
+      const answer = layout.maxCompatibleItemsize({ max, ...along, dataPtr });
       const isUsable = (itemsize: number) => {
         try {
-          layout.repacked(itemsize, { axis, dataPtr });
+          layout.repacked(itemsize, { ...along, dataPtr });
           return itemsize >= layout.itemsize;
         } catch {
           return false;
@@ -513,3 +523,45 @@ test("the oracle tells a wrong layout from a right one", () => {
   assertThrows(() => assertMeans(StridedLayout.dense([3, 2], 1), right));
   assertMeans(StridedLayout.dense([2, 3], 1), right);
 });
+
+test("what an error advises to copy first with, helps", () => {
+  const advice = /toDense\((.*?)\)/;
+  /** What a call says, and that it says nothing of the kind once its advice was followed. */
+  const follow = (layout: StridedLayout, call: (layout: StridedLayout) => unknown, complaint: string) => {
+    const said = messageOf(() => call(layout));
+    if (said === null || !said.includes(complaint)) return false;
+    const order: unknown = JSON.parse(advice.exec(said)?.[1] ?? "null");
+    if (order === null) return false;
+    const copy = layout.toDense(order as "C"); // the text of an error is all there is
+    assertEquals(messageOf(() => call(copy))?.includes(complaint) ?? false, false, said);
+    return true;
+  };
+  let [reshapes, repacks] = [0, 0];
+  const cases = layouts([1, 2, 4]).chain((layout) =>
+    fc.record({
+      layout: fc.constant(layout),
+      shape: shapes().map((shape) => [...shape, -1]),
+      axis: fc.integer({ min: -layout.ndim, max: Math.max(0, layout.ndim - 1) }),
+      itemsize: fc.constantFrom(1, 2, 4, 8),
+    })
+  );
+  check(
+    fc.property(cases, ({ layout, shape, axis, itemsize }) => {
+      reshapes += Number(follow(layout, (one) => one.reshaped(shape), "not evenly spaced"));
+      reshapes += Number(follow(layout, (one) => one.reshaped([-1]), "not evenly spaced"));
+      if (layout.ndim === 0) return;
+      repacks += Number(follow(layout, (one) => one.repacked(itemsize, { axis }), "its stride must be 1"));
+    }),
+    3000,
+  );
+  assert(reshapes > 50 && repacks > 50, `${reshapes} and ${repacks}`);
+});
+
+function messageOf(call: () => unknown): string | null {
+  try {
+    call();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -486,4 +486,42 @@ export const cudaMutations: readonly Mutation[] = [
       "A file of the program is closed.",
     ],
   ]),
+  ...inFile("src/cuda/kernel_memory.ts", ["tests/cuda/kernel_arguments_test.ts"], [
+    ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is said to be out of reach of other devices."],
+    [
+      "  if (pool.value === 0n) return false;\n",
+      "  if (pool.value === 0n) return true;\n",
+      "A kernel is given memory out of reach.",
+    ],
+    ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
+  ]),
+  ...inFile("src/cuda/program.ts", ["tests/cuda/compiler_test.ts"], [
+    [
+      'source.replace(splice, "")',
+      "source",
+      "A directive in two lines is not seen: code is stale when the file changes.",
+    ],
+    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
+    [" || hidden.test(text)", "", "A name that is put together is not seen."],
+    [" && !hidden.test(option)", "", "An operator that comes by an option is not seen."],
+    ["selfContained.test(option) && ", "", "A file that comes by an option is not looked at again."],
+    ["  return options.every(", "  return false && options.every(", "Nothing is kept."],
+  ]),
+  ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts"], [
+    ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
+  ]),
+  ...inFile("src/cuda/program.ts", ["tests/cuda/advice_test.ts"], [
+    [
+      "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
+      "",
+      "Nobody says why a kernel of C++ is not found.",
+    ],
+  ]),
+  ...inFile("src/cuda/driver.ts", ["tests/cuda/advice_test.ts"], [
+    ["...words, ...reason, told", "...words, told", "What the simulator knows is in the cause alone."],
+    ["known === undefined ?", "known !== undefined ?", "The simulator is advised to those who use it."],
+  ]),
+  ...inFile("src/cuda/kernel.ts", ["tests/cuda/bad_input_test.ts"], [
+    ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
+  ]),
 ];

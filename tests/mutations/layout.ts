@@ -47,4 +47,26 @@ export const layoutMutations: readonly Mutation[] = [
     ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
     ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
   ]),
+  ...inFile("src/layout/repack.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+    [".concat(axis)", ".toSpliced(0, 0, axis)", "A copy is advised that does not help."],
+    ['shape.includes(0) ? "" : ', "", "A copy of nothing is advised, which does not help."],
+  ]),
+  ...inFile("src/layout/reshape.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+    ['toDense("C") is', 'toDense("K") is', "A copy in the same order is advised, which does not help."],
+  ]),
+  ...inFile("src/layout/strided_layout.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+    [
+      "    if (itemsize === this.itemsize && this.ndim === 0 && options?.axis === undefined) return this;\n",
+      "",
+      "A layout without axes cannot keep its itemsize.",
+    ],
+    [
+      "    if (this.ndim === 0 && options?.axis === undefined) return this.itemsize;\n",
+      "",
+      "A layout without axes has no compatible itemsize.",
+    ],
+  ]),
+  ...inFile("src/layout/shape.ts", ["tests/cuda/bad_input_test.ts"], [
+    ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
+  ]),
 ];

@@ -51,4 +51,46 @@ export const ucxMutations: readonly Mutation[] = [
       "Sends to the dead wait for ever.",
     ],
   ]),
+  ...inFile("src/ucx/start_queue.ts", ["tests/ucx/start_queue_test.ts"], [
+    [
+      "if (ready === null && this.#waiting.length === 0) return begin();",
+      "if (ready === null) return begin();",
+      "A message overtakes one that waits for its memory.",
+    ],
+    [
+      "if (ready === null && this.#waiting.length === 0) return begin();\n",
+      "",
+      "What waits for nothing begins after the call has returned, or never.",
+    ],
+    [
+      "    start.drop(reason);\n    this.#advance();",
+      "    start.drop(reason);",
+      "Who waited only for its turn waits for ever when the one before it ends.",
+    ],
+    [
+      "while (this.#waiting[0]?.isReady)",
+      "if (this.#waiting[0]?.isReady)",
+      "Only one of those whose turn it is begins.",
+    ],
+    ["    if (at < 0) return;", "    if (at < 0) at;", "What has begun is ended a second time by its signal."],
+  ]),
+  ...inFile("src/ucx/memory.ts", ["tests/ucx/order_test.ts"], [
+    ["ready: hostReady(buffer)", "ready: null", "UCX has memory before it is there."],
+    [
+      "release: buffer.pin() }",
+      "release: () => {} }",
+      "Memory of a message that waits is freed when its buffer is closed.",
+    ],
+  ]),
+  ...inFile("src/ucx/endpoint.ts", ["tests/ucx/order_test.ts"], [
+    [
+      '    this.#starts.stop(new TypeError("The endpoint was closed"));\n',
+      "",
+      "What waits for its memory is sent by an endpoint that is gone.",
+    ],
+    ["    this.#starts.stop(this.#isLost", "    void (this.#isLost", "A failed endpoint sends what waited."],
+  ]),
+  ...inFile("src/ucx/worker.ts", ["tests/ucx/order_test.ts"], [
+    ["    this.#starts.stop(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],
+  ]),
 ];

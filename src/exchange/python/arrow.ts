@@ -22,6 +22,8 @@ const methods = {
   __arrow_c_stream__: ["arrow_array_stream"],
 } as const;
 
+const all = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
+
 /** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
 export const pythonArrow: ForeignArrow = {
   openArray(source, requested) {
@@ -55,7 +57,10 @@ function withCapsules<Pointers>(
   return python.locked(() => {
     const method = spoken.find((name) => python.typeHas(handle.object, name));
     if (method === undefined) {
-      throw new ExchangeError(`Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()`);
+      const other = all.find((name) => python.typeHas(handle.object, name));
+      throw new ExchangeError(
+        `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${wayOf(other)}`,
+      );
     }
     const returned = call(handle, method, requested);
     try {
@@ -67,6 +72,14 @@ function withCapsules<Pointers>(
       throw error;
     }
   });
+}
+
+/** What to do with an object that hands over the other thing: one array instead of a stream, or the other way round. */
+function wayOf(method: keyof typeof methods | undefined): string {
+  if (method === undefined) return "";
+  return method.endsWith("stream__")
+    ? ". It hands over arrays one after the other: take them with ArrowStream.from()"
+    : ". It hands over one array: take it with ArrowArray.from()";
 }
 
 function call({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {

@@ -1,0 +1,82 @@
+/**
+ * What waits for streams before UCX may have its memory.
+ *
+ * @module
+ */
+
+/** An operation that has not begun. */
+interface Start {
+  /** Whether its memory is there. */
+  isReady: boolean;
+  begin(): void;
+  /** Ends it before it has begun. */
+  drop(reason: unknown): void;
+}
+
+/** What an operation waits for. */
+export interface StartOptions {
+  /** Settles when UCX may have the memory; null if it may at once. */
+  readonly ready: Promise<void> | null;
+  /** Lets go of the memory. Called once if the operation never begins. */
+  readonly release: () => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Operations that begin in the order in which they were asked for: messages of one tag go and are taken in that order.
+ * Whatever waits for nothing, with nothing before it, begins at once.
+ */
+export class StartQueue {
+  readonly #waiting: Start[] = [];
+
+  /**
+   * Begins an operation in its turn, when its memory is there.
+   *
+   * @param begin lets go of the memory in the end. It is not called once the queue was stopped
+   */
+  add<T>({ ready, release, signal }: StartOptions, begin: () => Promise<T>): Promise<T> {
+    if (ready === null && this.#waiting.length === 0) return begin();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const abort = () => this.#drop(start, signal?.reason);
+    const start: Start = {
+      isReady: ready === null,
+      begin: () => {
+        signal?.removeEventListener("abort", abort);
+        try {
+          resolve(begin());
+        } catch (error) {
+          reject(error);
+        }
+      },
+      drop: (reason) => {
+        signal?.removeEventListener("abort", abort);
+        release();
+        reject(reason);
+      },
+    };
+    this.#waiting.push(start);
+    signal?.addEventListener("abort", abort);
+    ready?.then(() => {
+      start.isReady = true;
+      this.#advance();
+    }, (error: unknown) => this.#drop(start, error));
+    return promise;
+  }
+
+  /** Ends all that has not begun. */
+  stop(reason: unknown): void {
+    for (const start of this.#waiting.splice(0)) start.drop(reason);
+  }
+
+  #drop(start: Start, reason: unknown): void {
+    const at = this.#waiting.indexOf(start);
+    if (at < 0) return; // it was dropped before
+    this.#waiting.splice(at, 1);
+    start.drop(reason);
+    this.#advance(); // others may have waited for nothing but this one
+  }
+
+  #advance(): void {
+    while (this.#waiting[0]?.isReady) this.#waiting.shift()?.begin();
+  }
+}
