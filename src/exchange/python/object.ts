@@ -3,14 +3,13 @@
  *
  * @module
  */
-import { cString } from "../../ffi/text.ts";
 import type { ArraySource } from "../../view/protocols.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import type { ImportOptions } from "../dlpack.ts";
 import { isArray, takeArray } from "./arrays.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { all, copyOut, dict, fromPython } from "./values.ts";
+import { all, copyOut, fromPython, isPlain } from "./values.ts";
 
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, it is called like a
@@ -61,20 +60,61 @@ export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
 /** A reference that lives as long as JavaScript holds this. */
 export class Handle {
   readonly python: Interpreter;
-  readonly #object: bigint;
+  #object: bigint;
   #isClosed = false;
+  /** What the object is a method of, until it has been called. */
+  #owner: Handle | null;
+  /** What the object is a function of, once that is held in place of the method of that. */
+  #self: Handle | null = null;
+  #looksAtFrame: boolean | null = null;
 
-  /** Takes the reference over. */
-  constructor(python: Interpreter, object: bigint) {
+  /**
+   * Takes the reference over.
+   *
+   * @param owner whose attribute it is, if it was looked up by its name
+   */
+  constructor(python: Interpreter, object: bigint, owner: Handle | null = null) {
     this.python = python;
     this.#object = object;
+    this.#owner = owner !== null && isMethodOf(python, object, owner.object) ? owner : null;
     forgotten.register(this, { python, object }, this);
   }
 
   /** The object; borrowed. */
   get object(): bigint {
     if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
+    if (this.#self !== null) {
+      const { python } = this;
+      if (this.#self.isClosed) throw new TypeError("Cannot use a method of a closed PyObject");
+      const self = python.share(this.#self.object);
+      this.#hold(python.callHelper("method", [python.share(this.#object), python.text("__get__"), self]));
+      this.#self = null;
+    }
     return this.#object;
+  }
+
+  /** Whether the object was let go of. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether what it does may depend on who calls it. Functions written in C do not look, but those of two modules. */
+  get looksAtFrame(): boolean {
+    return this.#looksAtFrame ??= looksAtFrame(this.python, this.object);
+  }
+
+  /**
+   * Lets go of what a method is bound to, after it was called: nobody else might, if it was looked up for this call alone.
+   * Who has kept it, and calls it again, holds the method itself from then on.
+   */
+  unbind(): void {
+    const owner = this.#owner;
+    this.#owner = null;
+    if (owner === null || this.#isClosed || owner.isClosed) return;
+    const unbound = functionOf(this.python, this.#object, owner.object);
+    if (unbound === null) return;
+    this.#hold(unbound);
+    this.#self = owner;
   }
 
   /** Lets go of the object. */
@@ -84,6 +124,45 @@ export class Handle {
     forgotten.unregister(this);
     this.python.locked(() => this.python.release(this.#object));
   }
+
+  /** Holds another object in place of this one; takes the reference over. */
+  #hold(object: bigint): void {
+    forgotten.unregister(this);
+    const before = this.#object;
+    this.#object = object;
+    forgotten.register(this, { python: this.python, object }, this);
+    this.python.drop(before);
+  }
+}
+
+/** Whether a callable may look at the frame that it is called from. */
+function looksAtFrame(python: Interpreter, object: bigint): boolean {
+  if (!python.isExactly(object, "builtin_function")) return true;
+  const self = python.api.methods.PyCFunction_GetSelf(object);
+  return self === python.helper("builtins") || self === python.helper("sys");
+}
+
+/** Whether an object is a method that is bound to another one. Functions of a module are bound to it, which stays. */
+function isMethodOf(python: Interpreter, object: bigint, self: bigint): boolean {
+  const { PyMethod_Self, PyCFunction_GetSelf } = python.api.methods;
+  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self;
+  return python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
+    !python.isExactly(self, "module_type");
+}
+
+/** A new reference to the function that makes a method for an object; null where there may be another one by then. */
+function functionOf(python: Interpreter, method: bigint, self: bigint): bigint | null {
+  const { methods, objects, errors } = python.api;
+  if (python.isExactly(method, "bound_method")) return python.share(methods.PyMethod_Function(method));
+  const name = python.check(objects.PyObject_GetAttr(method, python.name("__name__")));
+  const type = objects.PyObject_Type(self);
+  const found = objects.PyObject_GetAttr(type, name);
+  python.drop(name);
+  python.drop(type);
+  if (found === 0n) errors.PyErr_Clear();
+  else if (python.isExactly(found, "method_descriptor")) return found;
+  else python.drop(found);
+  return null;
 }
 
 /** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
@@ -105,8 +184,9 @@ export const pythonArrays: ArraySource = {
   take(source, options) {
     const handle = handles.get(source);
     if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
-    const { python, object } = handle;
+    const { python } = handle;
     return python.locked(() => {
+      const { object } = handle;
       const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) =>
         python.typeHas(object, name)
       );
@@ -127,29 +207,66 @@ export const pythonArrays: ArraySource = {
 /** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
 const askedInPassing = new Set(["then", "toJSON", "constructor"]);
 
-/** A `PyObject` that takes the reference over. */
-export function wrap(python: Interpreter, object: bigint, options: ImportOptions): PyObject {
-  const handle = new Handle(python, object);
+/** A name that stands for an item. */
+const index = /^(0|-?[1-9]\d*)$/;
+
+/**
+ * A `PyObject` that takes the reference over.
+ *
+ * @param owner of what it is an attribute
+ */
+export function wrap(python: Interpreter, object: bigint, options: ImportOptions, owner?: Handle): PyObject {
+  const handle = new Handle(python, object, owner);
   const members = membersOf(handle, options);
   // A proxy is inspected as its target is.
-  const target = Object.assign(() => {}, {
-    [Symbol.for("nodejs.util.inspect.custom")]: () => `PyObject ${show(handle)}`,
-  });
+  const target = Object.assign(() => {}, { [Symbol.for("nodejs.util.inspect.custom")]: () => inspect(handle) });
   const proxy = new Proxy(target, {
     apply: (_, __, args: unknown[]) => call(handle, args, options),
     get(_, key) {
       if (typeof key === "symbol" || key.startsWith("$")) return Reflect.get(members, key);
-      if (/^-?(0|[1-9]\d*)$/.test(key)) return members.$item(Number(key));
+      if (index.test(key)) return members.$item(BigInt(key));
       if (askedInPassing.has(key) && !hasAttribute(handle, key)) return undefined;
       if (key === "toString" && !hasAttribute(handle, key)) return () => show(handle);
-      return python.locked(() => fromPython(python, attribute(handle, key), options));
+      return python.locked(() => fromPython(python, attribute(handle, key), options, handle));
     },
-    has: (_, key) => typeof key === "symbol" ? key in members : key in members || hasAttribute(handle, key),
-    set: (_, key, value: unknown) => typeof key === "string" && setAttribute(handle, key, value),
+    has(_, key) {
+      if (Object.hasOwn(members, key) || key === "toString") return true;
+      return typeof key === "string" && has(handle, key);
+    },
+    set(_, key, value: unknown) {
+      const name = nameOf(key, "set");
+      if (index.test(name)) setItem(handle, BigInt(name), value);
+      else setAttribute(handle, name, value);
+      return true;
+    },
+    deleteProperty(_, key) {
+      const name = nameOf(key, "delete");
+      if (index.test(name)) deleteItem(handle, BigInt(name));
+      else deleteAttribute(handle, name);
+      return true;
+    },
+    // What JavaScript's own functions do with properties does not reach Python.
+    defineProperty: () => false,
+    preventExtensions: () => false,
+    setPrototypeOf: () => false,
     getPrototypeOf: () => null,
   });
   handles.set(proxy, handle);
   return proxy as unknown as PyObject; // the traps are its members
+}
+
+/**
+ * The name of an attribute that is to be changed.
+ *
+ * @throws {TypeError} for names that are no attribute's
+ */
+function nameOf(key: string | symbol, doing: "set" | "delete"): string {
+  if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
+  if (!key.startsWith("$")) return key;
+  throw new TypeError(
+    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are its own. If Python has an attribute of this name, ` +
+      `use builtins.${doing === "set" ? "setattr" : "delattr"}`,
+  );
 }
 
 function membersOf(handle: Handle, options: ImportOptions) {
@@ -167,28 +284,68 @@ function membersOf(handle: Handle, options: ImportOptions) {
   };
 }
 
-function show({ python, object }: Handle): string {
-  return python.locked(() => python.show(object));
+/** What a console shows, which must not fail for whatever it is given. */
+function inspect(handle: Handle): string {
+  const { python } = handle;
+  return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.show(handle.object)}`);
 }
 
-function hasAttribute({ python, object }: Handle, name: string): boolean {
-  return python.locked(() => python.api.objects.PyObject_HasAttrString(object, cString(name)) === 1);
+function show(handle: Handle): string {
+  const { python } = handle;
+  return python.locked(() => python.str(handle.object));
 }
 
-function attribute({ python, object }: Handle, name: string): bigint {
-  return python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+function hasAttribute(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  return python.locked(() => python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1);
 }
 
-function setAttribute({ python, object }: Handle, name: string, value: unknown): boolean {
+/** Whether an object has an attribute, a mapping this key, or a sequence this item. */
+function has(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  const { objects, errors } = python.api;
   return python.locked(() => {
-    const [made = 0n] = all(python, [value]);
-    const code = python.api.objects.PyObject_SetAttrString(object, cString(name), made);
-    python.drop(made);
-    return python.checkInt(code) === 0;
+    const { object } = handle;
+    if (!index.test(name) && hasAttribute(handle, name)) return true;
+    const isMapping = python.typeHas(object, "keys"); // as dict() tells one
+    if (!isMapping && !index.test(name)) return false;
+    const key = index.test(name) ? python.integer(BigInt(name)) : python.text(name);
+    let found: boolean;
+    if (isMapping) found = objects.PySequence_Contains(object, key) === 1; // some make an item when it is asked for
+    else {
+      const item = objects.PyObject_GetItem(object, key);
+      found = item !== 0n;
+      if (found) python.drop(item);
+    }
+    errors.PyErr_Clear();
+    python.drop(key);
+    return found;
   });
 }
 
-function item({ python, object }: Handle, keys: readonly unknown[]): bigint {
+function attribute(handle: Handle, name: string): bigint {
+  const { python } = handle;
+  return python.check(python.api.objects.PyObject_GetAttr(handle.object, python.name(name)));
+}
+
+function setAttribute(handle: Handle, name: string, value: unknown): void {
+  const { python } = handle;
+  python.locked(() => {
+    const { object } = handle;
+    const [made = 0n] = all(python, [value]);
+    const code = python.api.objects.PyObject_SetAttr(object, python.name(name), made);
+    python.drop(made);
+    python.checkInt(code);
+  });
+}
+
+function deleteAttribute(handle: Handle, name: string): void {
+  const { python } = handle;
+  python.locked(() => python.checkInt(python.api.objects.PyObject_SetAttr(handle.object, python.name(name), 0n)));
+}
+
+function item(handle: Handle, keys: readonly unknown[]): bigint {
+  const { python, object } = handle;
   const objects = all(python, keys);
   const [only = 0n] = objects;
   const key = objects.length === 1 ? only : python.tuple(objects);
@@ -197,12 +354,24 @@ function item({ python, object }: Handle, keys: readonly unknown[]): bigint {
   return python.check(found);
 }
 
-function setItem({ python, object }: Handle, key: unknown, value: unknown): void {
+function setItem(handle: Handle, key: unknown, value: unknown): void {
+  const { python } = handle;
   python.locked(() => {
+    const { object } = handle;
     const [keyObject = 0n, valueObject = 0n] = all(python, [key, value]);
     const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
     python.drop(keyObject);
     python.drop(valueObject);
+    python.checkInt(code);
+  });
+}
+
+function deleteItem(handle: Handle, key: bigint): void {
+  const { python } = handle;
+  python.locked(() => {
+    const keyObject = python.integer(key);
+    const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
+    python.drop(keyObject);
     python.checkInt(code);
   });
 }
@@ -220,27 +389,45 @@ function orderOf(args: readonly unknown[], options: ImportOptions): ImportOption
   return view.stream === null ? { device: view.device } : { stream: view.stream };
 }
 
-function rawCall({ python, object }: Handle, args: readonly unknown[]): bigint {
+function rawCall(handle: Handle, args: readonly unknown[]): bigint {
+  const { python } = handle;
   const last = args.at(-1);
-  const named = last instanceof Keywords ? dict(python, Object.entries(last.values)) : 0n;
-  let objects: bigint[];
   try {
-    objects = all(python, last instanceof Keywords ? args.slice(0, -1) : args);
+    const { object } = handle;
+    const isNamed = last instanceof Keywords;
+    const objects = all(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
+    const named = isNamed ? objects.pop() ?? 0n : 0n;
+    // A function that does not look at its caller's frame may call what it is given, which does.
+    const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);
+    return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
   } catch (error) {
-    if (named !== 0n) python.drop(named);
+    if (error instanceof PythonError && mayMistake.has(error.type)) error.message += keywordsHint(last);
     throw error;
-  }
-  try {
-    return python.call(object, objects, named);
   } finally {
+    handle.unbind();
     python.release();
   }
 }
 
-function* iterate({ python, object }: Handle, options: ImportOptions): Generator<unknown, void> {
+function isPyObject(value: unknown): boolean {
+  return (typeof value === "function" || typeof value === "object") && value !== null && handles.has(value);
+}
+
+/** Exceptions of functions that have got a dict where they expect something else. */
+const mayMistake = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
+
+/** How arguments by name are given, if the last argument looks as if it was to be those. */
+function keywordsHint(last: unknown): string {
+  if (!isPlain(last) || Object.keys(last).length === 0) return "";
+  const names = Object.keys(last).join(", ");
+  return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
+}
+
+function* iterate(handle: Handle, options: ImportOptions): Generator<unknown, void> {
+  const { python } = handle;
   const { PyObject_GetIter, PyIter_Next } = python.api.iteration;
   const { PyErr_Occurred } = python.api.errors;
-  const iterator = new Handle(python, python.locked(() => python.check(PyObject_GetIter(object))));
+  const iterator = new Handle(python, python.locked(() => python.check(PyObject_GetIter(handle.object))));
   try {
     for (;;) {
       const next = python.locked(() => {
@@ -258,8 +445,9 @@ function* iterate({ python, object }: Handle, options: ImportOptions): Generator
 }
 
 /** What `Number(object)` gives: what Python's `float()` makes of it. */
-function toNumber({ python, object }: Handle, options: ImportOptions): unknown {
+function toNumber(handle: Handle, options: ImportOptions): unknown {
+  const { python } = handle;
   return python.locked(() =>
-    fromPython(python, python.callHelper("method", [python.share(object), python.text("__float__")]), options)
+    fromPython(python, python.callHelper("method", [python.share(handle.object), python.text("__float__")]), options)
   );
 }

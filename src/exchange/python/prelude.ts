@@ -11,11 +11,12 @@
 
 import { arrowPrelude } from "./prelude_arrow.ts";
 import { copyPrelude } from "./prelude_copy.ts";
+import { framePrelude } from "./prelude_frame.ts";
 import { marksPrelude } from "./prelude_marks.ts";
 
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
-import contextlib, ctypes, sys, threading, traceback
+import builtins, contextlib, ctypes, sys, threading, traceback
 
 def describe(error):
     kind = type(error)
@@ -122,6 +123,7 @@ lock = threading.RLock()
 ${marksPrelude}
 ${arrowPrelude}
 ${copyPrelude}
+${framePrelude}
 class Array(SpeaksArrow):
     "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "made_on", "__weakref__"
