@@ -50,6 +50,8 @@ test(...needs(missing, "a string of any code units is the same string in Python,
   }
   assertEquals(identity("\ufeffx"), "\ufeffx", "it is a character here, not a mark of the order of bytes");
   assertEquals(python.evaluate("'a\\udcffb'"), "a\udcffb");
+  assertThrows(() => python.evaluate("'\ud800'"), TypeError, "half a surrogate pair"); // source text is UTF-8
+  assertThrows(() => python.import("m\ud800"), TypeError, "half a surrogate pair");
 });
 
 test(
