@@ -1,8 +1,10 @@
 /** What looks at its caller's frame, called from JavaScript: it finds one, of the module `__main__`. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { kwargs, type PyObject, Python, PythonError } from "../../mod.ts";
 import { openInterpreter } from "../../src/exchange/python/start.ts";
+import { examplesOf, runExample } from "../support/examples.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
@@ -147,3 +149,10 @@ test(...needs(missingPandas, "pandas' query sees the variables of __main__"), ()
   using fewer: PyObject = df["query"].$call("a > @lim");
   assertEquals(fewer["a"]["tolist"]().$value(), [3]);
 });
+
+const guide = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
+for (const example of examplesOf("docs/python.md", guide, "python")) {
+  test(...needs(missing, `${example.name}: prints what it says`), () => {
+    runExample(example, { CAUSEWAY_PYTHON: typeof found === "string" ? "" : found.executable });
+  });
+}

@@ -73,6 +73,8 @@ export class Interpreter {
   readonly #pointer: Out<"ptr"> = this.#arena.out("ptr");
   readonly #helpers = new Map<Helper, bigint>();
   readonly #names = new Map<string, bigint>();
+  /** What calls from a frame take; borrowed from the helpers. */
+  #frames: { readonly given: bigint; readonly byPosition: bigint; readonly byName: bigint } | null = null;
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References that JavaScript has let go of while it did not hold the lock. */
@@ -212,14 +214,18 @@ export class Interpreter {
    * @param keywords a dict, or 0n
    */
   callFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
-    const { lists, calls } = this.api;
+    const { PyList_Append } = this.api.lists;
+    const { given, byPosition, byName } = this.#frames ??= {
+      given: this.helper("given"),
+      byPosition: this.helper("call_framed"),
+      byName: this.helper("call_framed_by_name"),
+    };
     const tuple = this.tuple(args);
-    const given = this.helper("given");
-    const objects = [...(keywords === 0n ? [] : [keywords]), tuple, callable];
-    for (const object of objects) lists.PyList_Append(given, object);
+    if (keywords !== 0n) PyList_Append(given, keywords);
+    PyList_Append(given, tuple);
+    PyList_Append(given, callable);
     try {
-      const caller = this.helper(keywords === 0n ? "call_framed" : "call_framed_by_name");
-      return this.check(calls.PyObject_CallNoArgs(caller));
+      return this.check(this.api.calls.PyObject_CallNoArgs(keywords === 0n ? byPosition : byName));
     } finally {
       this.drop(tuple);
       if (keywords !== 0n) this.drop(keywords);

@@ -12,12 +12,14 @@ import type { Interpreter } from "./interpreter.ts";
 import { all, copyOut, fromPython, isPlain } from "./values.ts";
 
 /**
- * An object of Python: a module, a function, a class, an instance. Its attributes are properties, it is called like a
- * function and iterated like an array; `object[0]` is the item 0. What comes back is converted: None, truth values,
- * numbers and texts to JavaScript's, arrays to views of the same memory, all else to another `PyObject`. Members of our
- * own begin with `$`, which no name in Python does.
+ * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
+ * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for an
+ * attribute, and for a key where Python has a mapping. What comes back is converted: None, truth values, numbers and texts
+ * to JavaScript's, arrays to views of the same memory, all else to another `PyObject`. Members of our own begin with `$`,
+ * which no name in Python does.
  *
- * It holds a reference until it is closed with `using` or `$close()`, or collected.
+ * It holds a reference until it is closed with `using` or `$close()`, or collected. A method, `array.sum`, holds its
+ * object until it was called: what is looked up to be called keeps nothing afterwards.
  */
 export interface PyObject extends Iterable<unknown>, Disposable {
   /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
@@ -392,9 +394,9 @@ function orderOf(args: readonly unknown[], options: ImportOptions): ImportOption
 function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const { python } = handle;
   const last = args.at(-1);
+  const isNamed = last instanceof Keywords;
   try {
     const { object } = handle;
-    const isNamed = last instanceof Keywords;
     const objects = all(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not look at its caller's frame may call what it is given, which does.

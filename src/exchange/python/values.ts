@@ -33,8 +33,8 @@ class Conversion {
   readonly #python: Interpreter;
   /** Containers that the value lies in, outermost first. */
   readonly #above: object[] = [];
-  /** Streams, and what they will be in Python; borrowed. */
-  readonly #streams = new Map<ArrowStreamExport, bigint>();
+  /** Streams, and what they will be in Python; borrowed. Few calls have any. */
+  #streams: Map<ArrowStreamExport, bigint> | null = null;
 
   constructor(python: Interpreter) {
     this.#python = python;
@@ -54,6 +54,7 @@ class Conversion {
 
   /** Gives away what can be given once. */
   complete(): void {
+    if (this.#streams === null) return;
     for (const [stream, object] of this.#streams) fillStream(this.#python, object, stream);
   }
 
@@ -146,12 +147,13 @@ class Conversion {
   }
 
   #stream(stream: ArrowStreamExport): bigint {
-    if (this.#streams.has(stream)) {
+    const streams = this.#streams ??= new Map();
+    if (streams.has(stream)) {
       throw new ExchangeError("Cannot pass an Arrow stream to Python twice: it is read once");
     }
     if (stream.taken) stream.take(); // which throws
     const object = emptyStream(this.#python, stream);
-    this.#streams.set(stream, object);
+    streams.set(stream, object);
     return object;
   }
 }
