@@ -21,8 +21,15 @@ import builtins, contextlib, ctypes, sys, threading, traceback
 def describe(error):
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
-    last = traceback.format_exception_only(kind, error)[-1].strip()
-    return name, last, "".join(traceback.format_exception(kind, error, error.__traceback__))
+    try:
+        lines = traceback.format_exception_only(kind, error)
+        # After a syntax error's source and before an exception's notes.
+        said = next((line for line in lines if line.startswith((name, kind.__qualname__))), lines[-1])
+        return name, said.strip(), "".join(traceback.format_exception(kind, error, error.__traceback__))
+    except Exception: # Python's own words fail for some
+        try: text = str(error)
+        except Exception: text = "<exception str() failed>"
+        return name, name + ": " + text, "".join(traceback.format_tb(error.__traceback__))
 
 def function(api, name, result, *arguments):
     found = getattr(api, name)
