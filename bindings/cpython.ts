@@ -124,6 +124,8 @@ export const cpython = {
     // NULL for a static method, without an exception
     // PyObject *PyCFunction_GetSelf(PyObject *);
     PyCFunction_GetSelf: { args: ["ptr"], returns: "ptr" },
+    // PyCFunction PyCFunction_GetFunction(PyObject *);
+    PyCFunction_GetFunction: { args: ["ptr"], returns: "ptr" },
   },
   iteration: {
     // PyObject *PyObject_GetIter(PyObject *);

@@ -342,17 +342,25 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   list["index"](thing);
   list["count"].$call(thing).$close();
   assertEquals(ofList(), one, "methods in C");
-  // What is kept is the same method when it is called again, whatever has that name by then.
+  // What is kept is the same method when it is called again, or refused.
   const kept = thing["get"];
   kept().$close();
   assertEquals(references(), before);
-  thing["get"] = python.evaluate("lambda: 'another'");
-  assertEquals(thing["get"](), "another");
   for (let i = 0; i < 3; i++) kept().$close();
   using same: PyObject = python.evaluate("Thing.get.__get__(things[0])");
   assertEquals(String(kept), String(same));
   same.$close();
   kept.$close();
+  assertEquals(references(), before);
+  const changed = thing["get"];
+  changed().$close();
+  const held = thing.$get("get");
+  held().$close();
+  thing["get"] = python.evaluate("lambda: 'another'");
+  assertEquals(thing["get"](), "another");
+  assertThrows(() => changed(), TypeError, 'the object has another one since. Keep a method with $get("get")');
+  held().$close();
+  held.$close();
   assertEquals(references(), before);
   delete thing["get"];
   const index = list["index"];

@@ -49,5 +49,7 @@ export function emptyStream(python: Interpreter, stream: ArrowStreamExport): big
 export function fillStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
   const address = stream.take();
   python.hasLent = true;
-  python.drop(python.callHelper("method", [python.share(object), python.text("fill"), python.integer(address)]));
+  python.drop(
+    python.callHelper("method", [python.share(object), python.share(python.name("fill")), python.integer(address)]),
+  );
 }

@@ -42,7 +42,6 @@ type Helper =
   | "call_framed_by_name"
   | "builtin_function"
   | "bound_method"
-  | "method_descriptor"
   | "module_type";
 
 /** How many names of attributes are kept as strings of Python. */

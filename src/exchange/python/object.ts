@@ -59,43 +59,40 @@ export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
   return new Keywords(values);
 }
 
+/** How an object was come by: as an attribute of another one. */
+export interface Origin {
+  readonly owner: Handle;
+  readonly name: string;
+}
+
 /** A reference that lives as long as JavaScript holds this. */
 export class Handle {
   readonly python: Interpreter;
+  /** 0n while it is let go of. */
   #object: bigint;
   #isClosed = false;
-  /** What the object is a method of, until it has been called. */
-  #owner: Handle | null;
-  /** What the object is a function of, once that is held in place of the method of that. */
-  #self: Handle | null = null;
+  /** Where the object is a method of its owner: how it is had again after a call. */
+  readonly #origin: Origin | null;
+  /** The C function, or the function of Python, that the method is of; 0n until it was called. */
+  #function = 0n;
   #looksAtFrame: boolean | null = null;
 
-  /**
-   * Takes the reference over.
-   *
-   * @param owner whose attribute it is, if it was looked up by its name
-   */
-  constructor(python: Interpreter, object: bigint, owner: Handle | null = null) {
+  /** Takes the reference over. */
+  constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
     this.python = python;
     this.#object = object;
-    this.#owner = owner !== null && isMethodOf(python, object, owner.object) ? owner : null;
+    this.#origin = origin !== null && functionOf(python, object, origin.owner.object) !== 0n ? origin : null;
     forgotten.register(this, { python, object }, this);
   }
 
   /** The object; borrowed. */
   get object(): bigint {
     if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
-    if (this.#self !== null) {
-      const { python } = this;
-      if (this.#self.isClosed) throw new TypeError("Cannot use a method of a closed PyObject");
-      const self = python.share(this.#self.object);
-      this.#hold(python.callHelper("method", [python.share(this.#object), python.text("__get__"), self]));
-      this.#self = null;
-    }
+    if (this.#object === 0n && this.#origin !== null) this.#lookUp(this.#origin);
     return this.#object;
   }
 
-  /** Whether the object was let go of. */
+  /** Whether the object was let go of for good. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -106,17 +103,17 @@ export class Handle {
   }
 
   /**
-   * Lets go of what a method is bound to, after it was called: nobody else might, if it was looked up for this call alone.
-   * Who has kept it, and calls it again, holds the method itself from then on.
+   * Lets go of a method after its first call, because nobody else might if it was looked up for that alone. Who has kept
+   * it, and calls it again, holds it from then on.
    */
-  unbind(): void {
-    const owner = this.#owner;
-    this.#owner = null;
-    if (owner === null || this.#isClosed || owner.isClosed) return;
-    const unbound = functionOf(this.python, this.#object, owner.object);
-    if (unbound === null) return;
-    this.#hold(unbound);
-    this.#self = owner;
+  endCall(): void {
+    if (this.#origin === null || this.#function !== 0n || this.#isClosed) return;
+    const { owner } = this.#origin;
+    if (owner.isClosed) return; // it could not be had again
+    this.#function = functionOf(this.python, this.#object, owner.object);
+    forgotten.unregister(this);
+    this.python.drop(this.#object);
+    this.#object = 0n;
   }
 
   /** Lets go of the object. */
@@ -124,16 +121,21 @@ export class Handle {
     if (this.#isClosed) return;
     this.#isClosed = true;
     forgotten.unregister(this);
-    this.python.locked(() => this.python.release(this.#object));
+    if (this.#object !== 0n) this.python.locked(() => this.python.release(this.#object));
   }
 
-  /** Holds another object in place of this one; takes the reference over. */
-  #hold(object: bigint): void {
-    forgotten.unregister(this);
-    const before = this.#object;
+  #lookUp({ owner, name }: Origin): void {
+    const { python } = this;
+    if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
+    const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
+    if (functionOf(python, object, owner.object) !== this.#function) {
+      python.drop(object);
+      throw new TypeError(
+        `Cannot use ${name} again: the object has another one since. Keep a method with $get("${name}")`,
+      );
+    }
     this.#object = object;
-    forgotten.register(this, { python: this.python, object }, this);
-    this.python.drop(before);
+    forgotten.register(this, { python, object }, this);
   }
 }
 
@@ -144,27 +146,16 @@ function looksAtFrame(python: Interpreter, object: bigint): boolean {
   return self === python.helper("builtins") || self === python.helper("sys");
 }
 
-/** Whether an object is a method that is bound to another one. Functions of a module are bound to it, which stays. */
-function isMethodOf(python: Interpreter, object: bigint, self: bigint): boolean {
-  const { PyMethod_Self, PyCFunction_GetSelf } = python.api.methods;
-  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self;
-  return python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
+/**
+ * What a method of an object is a method of: a function of Python, or the address of one in C. 0n for all else, and for
+ * functions of a module, which is never closed.
+ */
+function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
+  const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;
+  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
+  const isMethod = python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
     !python.isExactly(self, "module_type");
-}
-
-/** A new reference to the function that makes a method for an object; null where there may be another one by then. */
-function functionOf(python: Interpreter, method: bigint, self: bigint): bigint | null {
-  const { methods, objects, errors } = python.api;
-  if (python.isExactly(method, "bound_method")) return python.share(methods.PyMethod_Function(method));
-  const name = python.check(objects.PyObject_GetAttr(method, python.name("__name__")));
-  const type = objects.PyObject_Type(self);
-  const found = objects.PyObject_GetAttr(type, name);
-  python.drop(name);
-  python.drop(type);
-  if (found === 0n) errors.PyErr_Clear();
-  else if (python.isExactly(found, "method_descriptor")) return found;
-  else python.drop(found);
-  return null;
+  return isMethod ? PyCFunction_GetFunction(object) : 0n;
 }
 
 /** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
@@ -212,13 +203,9 @@ const askedInPassing = new Set(["then", "toJSON", "constructor"]);
 /** A name that stands for an item. */
 const index = /^(0|-?[1-9]\d*)$/;
 
-/**
- * A `PyObject` that takes the reference over.
- *
- * @param owner of what it is an attribute
- */
-export function wrap(python: Interpreter, object: bigint, options: ImportOptions, owner?: Handle): PyObject {
-  const handle = new Handle(python, object, owner);
+/** A `PyObject` that takes the reference over. */
+export function wrap(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): PyObject {
+  const handle = new Handle(python, object, origin);
   const members = membersOf(handle, options);
   // A proxy is inspected as its target is.
   const target = Object.assign(() => {}, { [Symbol.for("nodejs.util.inspect.custom")]: () => inspect(handle) });
@@ -229,7 +216,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
       if (index.test(key)) return members.$item(BigInt(key));
       if (askedInPassing.has(key) && !hasAttribute(handle, key)) return undefined;
       if (key === "toString" && !hasAttribute(handle, key)) return () => show(handle);
-      return python.locked(() => fromPython(python, attribute(handle, key), options, handle));
+      return python.locked(() => fromPython(python, attribute(handle, key), options, { owner: handle, name: key }));
     },
     has(_, key) {
       if (Object.hasOwn(members, key) || key === "toString") return true;
@@ -406,7 +393,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     if (error instanceof PythonError && mayMistake.has(error.type)) error.message += keywordsHint(last);
     throw error;
   } finally {
-    handle.unbind();
+    handle.endCall();
     python.release();
   }
 }
@@ -450,6 +437,10 @@ function* iterate(handle: Handle, options: ImportOptions): Generator<unknown, vo
 function toNumber(handle: Handle, options: ImportOptions): unknown {
   const { python } = handle;
   return python.locked(() =>
-    fromPython(python, python.callHelper("method", [python.share(handle.object), python.text("__float__")]), options)
+    fromPython(
+      python,
+      python.callHelper("method", [python.share(handle.object), python.share(python.name("__float__"))]),
+      options,
+    )
   );
 }

@@ -22,6 +22,5 @@ def frames():
     return given, framed(lambda: take()(*take())), framed(lambda: take()(*take(), **take()))
 
 given, call_framed, call_framed_by_name = frames()
-builtin_function, bound_method, method_descriptor = type(len), type(counters.keep), type(str.join)
-module_type = type(sys)
+builtin_function, bound_method, module_type = type(len), type(counters.keep), type(sys)
 `;

@@ -18,7 +18,7 @@ import { isArray, lend, takeArray } from "./arrays.ts";
 import { emptyStream, fillStream, lendArrow } from "./arrow_lend.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { type Handle, handleOf, wrap } from "./object.ts";
+import { handleOf, type Origin, wrap } from "./object.ts";
 
 /** References to several values, which go to Python together: none, and nothing consumed, if one of them cannot be passed. */
 export function all(python: Interpreter, values: readonly unknown[]): bigint[] {
@@ -169,9 +169,9 @@ export function isPlain(value: unknown): value is Readonly<Record<string, unknow
  * What an object of Python is in JavaScript; takes the reference over.
  *
  * @param options where arrays of devices will be used
- * @param owner of what it is an attribute
+ * @param origin of what it is an attribute
  */
-export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, owner?: Handle): unknown {
+export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
   let isKept = false;
   try {
     const simple = simpleValue(python, object);
@@ -179,7 +179,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
     const array = isArray(python, object) ? takeIfPossible(python, object, options) : undefined;
     if (array !== undefined) return array;
     isKept = true;
-    return wrap(python, object, options, owner);
+    return wrap(python, object, options, origin);
   } finally {
     if (!isKept) python.drop(object);
   }
@@ -214,7 +214,7 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 }
 
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const item = python.callHelper("method", [python.share(object), python.text("item")]);
+  const item = python.callHelper("method", [python.share(object), python.share(python.name("item"))]);
   try {
     return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
   } finally {
