@@ -58,6 +58,11 @@ export class ArrowStreamExport {
     return this.#stream.isDevice;
   }
 
+  /** Whether the stream was given to a consumer, or closed. */
+  get taken(): boolean {
+    return this.#taken;
+  }
+
   /** Whether the consumer has released the stream. Arrays that it took from it may still be out. */
   get released(): boolean {
     return this.#stream.isReleased();

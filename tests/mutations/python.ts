@@ -3,6 +3,7 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 const arrow = ["tests/exchange/python_arrow_test.ts"];
 const arrays = ["tests/exchange/python_arrays_test.ts"];
+const objects = ["objects", "frame", "leaks"].map((name) => `tests/exchange/python_${name}_test.ts`);
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
@@ -204,29 +205,183 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python's consumers have released is kept.",
     ],
   ]),
+  ...inFile("src/exchange/python/interpreter.ts", objects, [
+    ["    if (keywords !== 0n) PyList_Append(given, keywords);\n", "", "Arguments by name are those of another call."],
+    [
+      "    if (this.api.errors.PyErr_Occurred() === 0n) {\n",
+      "    if (false) {\n",
+      "A call that fails without an exception ends the process.",
+    ],
+    [
+      "    this.#int.value = -1;",
+      "    this.#int.value = 0;",
+      "A mark at the start of a text is taken for the order of its bytes.",
+    ],
+    [
+      "      for (const kept of this.#names.values()) this.drop(kept);\n",
+      "",
+      "Names of attributes are kept for ever.",
+    ],
+    ["      this.#names.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
+    ["    this.drop(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
+    [
+      "    if (value.isWellFormed()) {\n",
+      "    if (true) {\n",
+      "Half a surrogate pair goes to Python as another character.",
+    ],
+    [
+      "      if (!(error instanceof PythonError)) throw error;\n      return `<",
+      "      throw error;\n      return `<",
+      "An error about an object that cannot say what it is says something else.",
+    ],
+    ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
+    ["    this.drop(digits);\n", "", "The digits of large integers are never freed."],
+    [
+      "      this.drop(tuple);\n      if (keywords !== 0n) this.drop(keywords);\n    }\n  }\n\n  /**\n",
+      "    }\n  }\n\n  /**\n",
+      "Arguments are never freed.",
+    ],
+  ]),
   ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
     [
       '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
       "",
       "An object is used that Python has freed.",
     ],
-    ["    forgotten.register(this, { python, object }, this);\n", "", "What is dropped is never given back to Python."],
-    ["    forgotten.unregister(this);\n", "", "A reference that was closed is given up again."],
-    ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],
+    [
+      "    forgotten.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
+      "  }\n\n  /** The object; borrowed. */\n",
+      "What is dropped is never given back to Python.",
+    ],
+    [
+      "    this.#isClosed = true;\n    forgotten.unregister(this);\n",
+      "    this.#isClosed = true;\n",
+      "A reference that was closed is given up again.",
+    ],
+    [
+      "    if (this.#isClosed) return;\n    this.#isClosed",
+      "    this.#isClosed",
+      "A reference that was closed is given up again.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/object.ts", objects, [
+    ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
+    ["    if (owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
+    [
+      "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
+      "    if (false) {\n",
+      "Who has kept a method calls another one.",
+    ],
+    ["    this.#function = functionOf(", "    functionOf(", "What is kept and called is never the same method again."],
+    [
+      "    forgotten.unregister(this);\n    this.python.drop(this.#object);\n",
+      "    this.python.drop(this.#object);\n",
+      "A method that was called is given up again when it is collected.",
+    ],
+    [
+      "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
+      "return PyMethod_Function(object);",
+      "A method of another object is looked up where it was found.",
+    ],
+    [
+      "const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);",
+      "const isFramed = handle.looksAtFrame;",
+      "What a function in C calls finds no frame.",
+    ],
+    ['  if (!python.isExactly(object, "builtin_function")) return true;\n', "", "Python's functions find no frame."],
+    [
+      'self === python.helper("builtins") || self === python.helper("sys")',
+      'self === python.helper("builtins")',
+      "sys._getframe finds no frame.",
+    ],
+    ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
+    [
+      "    errors.PyErr_Clear();\n    python.drop(key);\n",
+      "    python.drop(key);\n",
+      "What is not there makes the next call fail.",
+    ],
+    ["      if (found) python.drop(item);\n", "", "Items that are asked for are never freed."],
+    ["if (Object.hasOwn(members, key)", "if (key in members", "Every object has a constructor."],
+    ["    defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
+    ["    preventExtensions: () => false,\n", "", "An object is frozen that is not."],
+    ['  if (!key.startsWith("$")) return key;\n', "  return key;\n", "A name that nobody can read is set."],
+    [
+      'handle.isClosed ? "PyObject (closed)" : ',
+      "",
+      "A closed object cannot be printed.",
+    ],
+    [
+      "if (error instanceof PythonError && mayMistake.has(error.type)) ",
+      "if (error instanceof PythonError) ",
+      "Every error after a plain object speaks of arguments by name.",
+    ],
+    [
+      "  python.drop(key);\n  return python.check(found);\n",
+      "  return python.check(found);\n",
+      "Keys are never freed.",
+    ],
+    ["    python.drop(valueObject);\n", "", "What is set as an item is never freed."],
+    ["    python.drop(made);\n", "", "What is set as an attribute is never freed."],
+    ["    iterator.close();\n", "", "Iterators are kept until they are collected."],
+    [
+      "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
+      "isNamed ? [...args.slice(0, -1)] : args",
+      "Arguments by name are lost.",
+    ],
   ]),
   ...inFile("src/exchange/python/values.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
     [
-      "    made.forEach((object) => python.drop(object));\n",
+      "      made.forEach((object) => this.#python.drop(object));\n",
       "",
       "What goes with a value that is refused is never freed.",
     ],
     ["    if (!isKept) python.drop(object);\n", "", "What comes back from Python is never freed there."],
-    ["  if (above.includes(value)) throw", "  if (false) throw", "A container in itself is followed without end."],
+    [
+      "    if (this.#above.includes(container)) {",
+      "    if (false) {",
+      "A container in itself is followed without end.",
+    ],
+    ["      this.#above.pop();\n", "", "The same list twice is a loop."],
     [
       "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
       "",
       "A result that is more than an array is an error.",
     ],
+  ]),
+  ...inFile("src/exchange/python/values.ts", objects, [
+    ["    if (stream.taken) stream.take(); // which throws\n", "", "A stream is given away with one that was."],
+    [
+      "    if (streams.has(stream)) {",
+      "    if (false) {",
+      "A stream that is passed twice is given away, and nobody gets it.",
+    ],
+    [
+      "      using view = StridedMemoryView.from(value);",
+      "      const view = StridedMemoryView.from(value);",
+      "An array of another owner is kept until it is collected.",
+    ],
+    ["        objects.forEach((object) => python.drop(object));\n", "", "What is in a dict is never freed."],
+    [
+      "  try {\n    return new Map(copyOut(python, pairs, options) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.drop(pairs);\n  }\n",
+      "  return new Map(copyOut(python, pairs, options) as [unknown, unknown][]);\n",
+      "The pairs of a dict are never freed.",
+    ],
+    [
+      "      python.drop(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A dict that is refused is never freed.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", ["tests/exchange/python_values_test.ts"], [
+    ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
+    [
+      "        except Exception: text =",
+      "        except KeyError: text =",
+      "An exception that cannot say what it is is lost.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_frame.ts", objects, [
+    ["    optimized_or_newlocals = 3\n", "    optimized_or_newlocals = 0\n", "locals() are not those of __main__."],
   ]),
   ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
     ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],

@@ -11,17 +11,25 @@
 
 import { arrowPrelude } from "./prelude_arrow.ts";
 import { copyPrelude } from "./prelude_copy.ts";
+import { framePrelude } from "./prelude_frame.ts";
 import { marksPrelude } from "./prelude_marks.ts";
 
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
-import contextlib, ctypes, sys, threading, traceback
+import builtins, contextlib, ctypes, sys, threading, traceback
 
 def describe(error):
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
-    last = traceback.format_exception_only(kind, error)[-1].strip()
-    return name, last, "".join(traceback.format_exception(kind, error, error.__traceback__))
+    try:
+        lines = traceback.format_exception_only(kind, error)
+        # After a syntax error's source and before an exception's notes.
+        said = next((line for line in lines if line.startswith((name, kind.__qualname__))), lines[-1])
+        return name, said.strip(), "".join(traceback.format_exception(kind, error, error.__traceback__))
+    except Exception: # Python's own words fail for some
+        try: text = str(error)
+        except Exception: text = "<exception str() failed>"
+        return name, name + ": " + text, "".join(traceback.format_tb(error.__traceback__))
 
 def function(api, name, result, *arguments):
     found = getattr(api, name)
@@ -122,6 +130,7 @@ lock = threading.RLock()
 ${marksPrelude}
 ${arrowPrelude}
 ${copyPrelude}
+${framePrelude}
 class Array(SpeaksArrow):
     "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "made_on", "__weakref__"

@@ -217,7 +217,10 @@ class ArrowStream:
     "An Arrow stream of ours, which is read once: a copy of its struct, which nobody else uses."
     __slots__ = "stream", "__weakref__"
 
-    def __init__(self, address):
+    def __init__(self):
+        self.stream = None
+
+    def fill(self, address):
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
 
     def __del__(self):
