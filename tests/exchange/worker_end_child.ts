@@ -2,7 +2,7 @@
  * Workers that end, each in its own way, while others hold what they have lent, or within a call of Python. The Worker is
  * this file too. Prints what was found as JSON.
  *
- * Arguments: `lend` or `call`, a seed, how many Workers, and `python` if there is one.
+ * Arguments: `lend` or `call`, a seed, how many Workers, and an interpreter if there is one.
  */
 import process from "node:process";
 import {
@@ -19,8 +19,8 @@ import { ffiPort } from "../../src/ffi/port.ts";
 
 /** What a Worker shall do. */
 type Task =
-  | { readonly do: "lend"; readonly seed: number; readonly python: boolean }
-  | { readonly do: "call"; readonly milliseconds: number; readonly times: number };
+  | { readonly do: "lend"; readonly seed: number; readonly home: string | undefined }
+  | { readonly do: "call"; readonly home: string; readonly milliseconds: number; readonly times: number };
 
 /** What a Worker has lent: addresses of structs, what is in each, and what was refused. */
 interface Lent {
@@ -68,7 +68,7 @@ function bytesOf({ buffer, nbytes }: StridedMemoryView): StridedMemoryView {
   return StridedMemoryView.fromBuffer(buffer, { shape: [nbytes], dtype: "uint8" });
 }
 
-function lend(seed: number, hasPython: boolean): Lent {
+function lend(seed: number, home: string | undefined): Lent {
   const dice = numbers(seed);
   const arrays = Array.from({ length: 12 }, () => typedArray(dice));
   const views = arrays.map((array) => StridedMemoryView.fromTypedArray(array));
@@ -86,8 +86,8 @@ function lend(seed: number, hasPython: boolean): Lent {
     using array = ArrowArray.from(one);
     inPlace.push(seen.ptr === one.ptr, array.buffers[1]?.ptr === one.ptr);
   }
-  if (hasPython) {
-    const python = Python.open();
+  if (home !== undefined) {
+    const python = Python.open({ home });
     const main = python.import("__main__");
     for (const view of part(3)) main["keep"](view);
     inPlace.push(main["address"](view) === Number(view.ptr), main["address"](again) === Number(again.ptr));
@@ -103,8 +103,8 @@ const post = (value: unknown): void => Reflect.get(globalThis, "postMessage").ca
 
 /** What a Worker of this file does. */
 function work(task: Task): void {
-  if (task.do === "lend") return post(lend(task.seed, task.python));
-  const { sleep } = Python.open().import("time");
+  if (task.do === "lend") return post(lend(task.seed, task.home));
+  const { sleep } = Python.open({ home: task.home }).import("time");
   post("begun");
   for (let i = 0; i < task.times; i++) sleep(task.milliseconds / 1000);
 }
@@ -125,14 +125,14 @@ const equal = (left: readonly number[], right: readonly number[]) =>
   left.length === right.length && left.every((value, i) => value === right[i]);
 
 /** How much of what Workers have lent is there when they have ended. */
-async function lending(seed: number, workers: number, hasPython: boolean): Promise<unknown> {
-  const python = hasPython ? Python.open() : null;
+async function lending(seed: number, workers: number, home: string | undefined): Promise<unknown> {
+  const python = home === undefined ? null : Python.open({ home });
   python?.run("import numpy as np; kept = []\ndef keep(one): kept.append(np.asarray(one))");
   python?.run("def address(one): return one.__array_interface__['data'][0]");
   const found = { right: 0, wrong: 0, refused: new Set<string>(), inPlace: new Set<boolean>() };
   const dice = numbers(seed);
   for (let i = 0; i < workers; i++) {
-    const [worker, said] = await start({ do: "lend", seed: dice.next().value, python: hasPython });
+    const [worker, said] = await start({ do: "lend", seed: dice.next().value, home });
     const { tensors, arrays, streams, expected, refused, inPlace } = said as Lent;
     worker.terminate();
     await pause(200); // until its memory is gone
@@ -164,17 +164,17 @@ async function lending(seed: number, workers: number, hasPython: boolean): Promi
 }
 
 /** Whether Python answers when Workers were ended within calls, and how long it took at most. */
-async function calling(seed: number, workers: number): Promise<unknown> {
+async function calling(seed: number, workers: number, home: string): Promise<unknown> {
   const dice = numbers(seed);
   let right = 0;
   for (let i = 0; i < workers; i++) {
     // The first Worker starts the interpreter. Long calls, and many short ones.
     const milliseconds = [200, 20, 1][dice.next().value % 3] ?? 1;
-    const [worker] = await start({ do: "call", milliseconds, times: 200 / milliseconds });
+    const [worker] = await start({ do: "call", home, milliseconds, times: 200 / milliseconds });
     await pause(dice.next().value % 30);
     worker.terminate();
     await pause(dice.next().value % 30);
-    if (Python.open().evaluate("6 * 7") === 42) right++;
+    if (Python.open({ home }).evaluate("6 * 7") === 42) right++;
   }
   return { right };
 }
@@ -183,11 +183,10 @@ if (ffiPort().isWorker) {
   Reflect.set(globalThis, "onmessage", ({ data }: { data: Task }) => work(data));
   post("ready");
 } else {
-  const [what, seed = "0", workers = "1", python] = process.argv.slice(2);
-  const hasPython = python === "python";
+  const [what, seed = "0", workers = "1", home] = process.argv.slice(2);
   const result = what === "lend"
-    ? lending(Number(seed), Number(workers), hasPython)
-    : calling(Number(seed), Number(workers));
+    ? lending(Number(seed), Number(workers), home)
+    : calling(Number(seed), Number(workers), home ?? "");
   console.log(JSON.stringify(await result));
   process.exit(0); // Deno waits for Workers that are ended within a loop of calls
 }

@@ -20,13 +20,14 @@ async function forSomeSeed(about: (seed: string) => Promise<void>): Promise<void
 const refusal = /^ExchangeError: Cannot export the memory of a typed array from a Worker without a copy/;
 
 for (const [packages, what] of [[[], "any library in C"], [["numpy"], "Python"]] as const) {
-  const found = packages.length === 0 ? "" : findPython(...packages);
-  const missing = typeof found === "string" && packages.length > 0 ? found : null;
+  const found = packages.length === 0 ? null : findPython(...packages);
+  const missing = typeof found === "string" ? found : null;
+  const home = found === null || typeof found === "string" ? [] : [found.executable];
   const [title, { skip }] = needs(missing, `what a Worker has lent is there for ${what} when the Worker has ended`);
   test(title, { skip, ...patiently }, () =>
     forSomeSeed(async (seed) => {
       const workers = 3;
-      const args = ["lend", seed, String(workers), ...packages.map(() => "python")];
+      const args = ["lend", seed, String(workers), ...home];
       const { refused, ...rest } = await runScriptForJson(script, { args }) as Record<string, unknown>;
       assertEquals(rest, { right: workers * (packages.length === 0 ? 9 : 12), wrong: 0, inPlace: [true] });
       const [first = "", second = "none"] = refused as string[];
@@ -36,6 +37,7 @@ for (const [packages, what] of [[[], "any library in C"], [["numpy"], "Python"]]
 }
 
 const found = findPython();
+const executable = typeof found === "string" ? "" : found.executable;
 const noPython = typeof found === "string" ? found : null;
 for (const runtime of runtimes) { // in both: what stands in a `finally` is left aside in Bun alone
   const [title, { skip }] = needs(
@@ -45,7 +47,7 @@ for (const runtime of runtimes) { // in both: what stands in a `finally` is left
   test(title, { skip, ...patiently }, () =>
     forSomeSeed(async (seed) => {
       const workers = 8;
-      const { printed } = startIn(runtime, script, ["call", seed, String(workers)]); // killed when it hangs
+      const { printed } = startIn(runtime, script, ["call", seed, String(workers), executable]); // killed when it hangs
       assertEquals(JSON.parse(await printed), { right: workers });
     }));
 }
