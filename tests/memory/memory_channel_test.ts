@@ -29,6 +29,7 @@ import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
+import { until as untilHolds } from "../support/until.ts";
 
 function live(cuda: Cuda) {
   const simulated = SimulatedDriver.of(cuda.driver);
@@ -50,13 +51,10 @@ function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
   return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
 }
 
-/** Waits until something has come over the socket: for as long as a loaded machine may need. */
+/** Waits until something has come over the socket. */
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 30_000; performance.now() < end;) {
-    if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`${what} did not happen`);
+  await untilHolds(condition);
+  assert(condition(), `${what} did not happen`);
 }
 
 /**
