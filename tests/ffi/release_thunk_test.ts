@@ -226,6 +226,7 @@ interface Emulated {
   readonly written: readonly string[];
   readonly returned: boolean;
   readonly preserved: boolean;
+  readonly counted: string;
   readonly stores: number;
 }
 
@@ -270,6 +271,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           const expected = Buffer.from(report.before, "hex");
           if (clear !== null) expected.fill(0, clear, clear + 8);
           assertEquals(report.struct, expected.toString("hex"));
+          assertEquals(report.counted, report.struct, "who sees the count may free the struct");
           // Another processor's write between load and store makes the exclusive store fail, unless it changes nothing.
           let seen = counter;
           let failures = 0;

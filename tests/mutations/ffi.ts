@@ -103,4 +103,21 @@ export const ffiMutations: readonly Mutation[] = [
   ...inFile("src/ffi/file_descriptor.ts", ["tests/ffi/file_descriptor_test.ts"], [
     ["    forgotten.unregister(this);\n", "", "What was given away is closed by the garbage collector."],
   ]),
+  ...inFile("src/ffi/release_thunk.ts", ["tests/ffi/release_thunk_test.ts"], [
+    [
+      "[0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
+      "[0xf0, 0xff, 0x00, 0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]),\n    ...(clear === undefined ? [0xf0, 0xff, 0x00] : []),\n",
+      "A struct is written after its end was told, when it may be freed.",
+    ],
+    [
+      "    ...[0xf0, 0xff, 0x00], // lock",
+      "    ...[0xff, 0x00], // lock",
+      "Two threads that release at once are counted as one.",
+    ],
+    [
+      "  if (!port.isWorker) return port;\n",
+      "  return port;\n",
+      "A Worker lends with callbacks that end with it.",
+    ],
+  ]),
 ];
