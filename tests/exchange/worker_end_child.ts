@@ -17,6 +17,16 @@ import {
 } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
+/** The part of a Worker that is used here: both runtimes have them, and no types that both compilers know. */
+interface WorkerThread {
+  onmessage: (event: { readonly data: unknown }) => void;
+  onerror: (event: { readonly message: string }) => void;
+  postMessage(message: Task): void;
+  terminate(): void;
+}
+
+type WorkerConstructor = new (url: string, options: { readonly type: "module" }) => WorkerThread;
+
 /** What a Worker shall do. */
 type Task =
   | { readonly do: "lend"; readonly seed: number; readonly home: string | undefined }
@@ -112,7 +122,8 @@ function work(task: Task): void {
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Starts a Worker. @returns it, and the first that it says */
-async function start(task: Task): Promise<[Worker, unknown]> {
+async function start(task: Task): Promise<[WorkerThread, unknown]> {
+  const Worker = Reflect.get(globalThis, "Worker") as unknown as WorkerConstructor;
   const worker = new Worker(import.meta.url, { type: "module" });
   const said = new Promise((resolve, reject) => {
     worker.onmessage = ({ data }) => data === "ready" ? worker.postMessage(task) : resolve(data);
