@@ -41,6 +41,10 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python writes to a copy is lost without a word.",
     ],
   ]),
+  ...inFile("src/exchange/python/thread_end.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+    ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
+    ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
+  ]),
   ...inFile("src/exchange/python/start.ts", workers, [
     [
       "    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);\n",
