@@ -2,13 +2,14 @@
  * The machine code that calls a function of Python, on emulated processors: which functions it calls with what, what it
  * returns, and what it leaves as it was. The functions are a few instructions by hand that write down their arguments.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { aarch64Call, currentStreamCode, x8664Call } from "../../src/exchange/python/call_thunk.ts";
-import { aarch64GiveUp, x8664GiveUp } from "../../src/exchange/python/thread_end.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
+import { aarch64GiveUp, giveUpLockAtEnd, x8664GiveUp } from "../../src/exchange/python/thread_end.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -178,3 +179,7 @@ for (const [arch, encode] of [["x86_64", x8664GiveUp], ["aarch64", aarch64GiveUp
     });
   });
 }
+
+test("where machine code is refused a Worker is refused Python, at once", () => {
+  assertThrows(() => giveUpLockAtEnd(0n, () => null), FfiError, "Use it on the main thread");
+});

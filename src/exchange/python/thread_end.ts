@@ -27,10 +27,11 @@ const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
  * Has the interpreter's lock given up at the end of this thread, if the thread holds it then. It costs a call nothing.
  *
  * @param library `dlopen`'s handle of libpython
+ * @param make puts code where it can be called
  * @throws {FfiError} where the system refuses machine code: a Worker that ends within a call would stop all others for ever
  */
-export function giveUpLockAtEnd(library: bigint): void {
-  const code = executable([ffiPort().platform.arch === "aarch64" ? aarch64GiveUp() : x8664GiveUp()])?.[0];
+export function giveUpLockAtEnd(library: bigint, make: typeof executable = executable): void {
+  const code = make([ffiPort().platform.arch === "aarch64" ? aarch64GiveUp() : x8664GiveUp()])?.[0];
   if (code === undefined) {
     throw new FfiError(
       "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is terminated " +
