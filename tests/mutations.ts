@@ -12,6 +12,7 @@ import { checkerMutations } from "./mutations/checker.ts";
 import { copyMutations } from "./mutations/copies.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
 import { exchangeMutations } from "./mutations/exchange.ts";
+import { ffiMutations } from "./mutations/ffi.ts";
 import { graphMutations } from "./mutations/graphs.ts";
 import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
@@ -33,6 +34,7 @@ export const mutations: readonly Mutation[] = [
   ...arrowMutations,
   ...arrowCheckMutations,
   ...pythonMutations,
+  ...ffiMutations,
   ...layoutMutations,
   ...checkerMutations,
   ...ucxMutations,

@@ -1,5 +1,6 @@
 /**
  * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the system.
+ * Tests get the time that a loaded machine needs, for which bunfig.toml has no word (Bun 1.4.4): by default it is 5 s.
  *
  * @module
  */
@@ -7,6 +8,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+
+const specifier = "bun:test"; // which Deno, that checks this file, does not know
+const { setDefaultTimeout } = await import(specifier) as { setDefaultTimeout(milliseconds: number): void };
+setDefaultTimeout(600_000);
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 

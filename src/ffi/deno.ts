@@ -72,6 +72,7 @@ export function denoPort(): FfiPort | null {
 class DenoPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
+  readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope"); // node:worker_threads says no there
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
   #memset: AddressOf | undefined;

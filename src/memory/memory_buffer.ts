@@ -347,6 +347,18 @@ export class MemoryBuffer {
     return this.#holding.owner;
   }
 
+  /**
+   * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer, and no
+   * runtime lets that outlive its thread. What is lent to others is copied therefore, if it is such memory. False for memory
+   * of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with the program.
+   */
+  get endsWithWorker(): boolean {
+    if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;
+    const { owner } = this.#holding;
+    const memory = ArrayBuffer.isView(owner) ? owner.buffer : owner;
+    return memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);
+  }
+
   /** Whether the host can use the memory. */
   get isHostAccessible(): boolean {
     return this.kind !== "device";

@@ -27,6 +27,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
 import { apart, pattern, positionsOf } from "../view/arrays.ts";
+import { until } from "../support/until.ts";
 
 const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;
@@ -283,18 +284,20 @@ class Old:
 test(...needs(missing, "what a thread of Python lets go of is seen when exports are counted"), async () => {
   const python = open();
   python.run(`
-import threading, time
+import threading
+may_let_go = threading.Event()
 def later(array):
     kept = [np.from_dlpack(array)]
     def work():
-        time.sleep(0.05)
+        may_let_go.wait()
         kept.clear()
     threading.Thread(target=work, daemon=True).start()
 `);
   assertEquals(await stillLent(python), 0);
   python.evaluate("later")(new Float32Array(3));
   assertEquals(liveExports(), 1);
-  for (let i = 0; i < 100 && liveExports() > 0; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+  python.run("may_let_go.set()");
+  await until(() => liveExports() === 0);
   assertEquals(liveExports(), 0);
 });
 

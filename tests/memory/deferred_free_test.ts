@@ -1,7 +1,6 @@
 /** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
@@ -15,6 +14,7 @@ import {
 import { drainFrees, freeAfter } from "../../src/memory/deferred_free.ts";
 import { onReclaim, reclaim } from "../../src/memory/reclaim.ts";
 import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
 
 const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
 
@@ -115,7 +115,7 @@ test("once its Cuda is closed, all of it is given back when the work is done, th
     if (isClosedFirst) cuda.close();
     for (const one of [...buffers, pool, stream, cuda]) one.close();
     assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
-    for (let i = 0; i < 200 && simulated.live.contexts > 0; i++) await setTimeout(5);
+    await until(() => simulated.live.contexts === 0);
     const left = simulated.live;
     assertEquals([left.pools, left.contexts, left.allocations, left.events], [0, 0, 0, 0]);
   }

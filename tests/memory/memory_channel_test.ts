@@ -31,6 +31,7 @@ import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
+import { until as untilHolds } from "../support/until.ts";
 
 function live(cuda: Cuda) {
   const simulated = SimulatedDriver.of(cuda.driver);
@@ -54,11 +55,8 @@ function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
 
 /** Waits until something has come over the socket. */
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`${what} did not happen`);
+  await untilHolds(condition);
+  assert(condition(), `${what} did not happen`);
 }
 
 /**

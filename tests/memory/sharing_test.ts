@@ -5,7 +5,6 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import {
   type BufferDescriptor,
   checkDriver,
@@ -28,6 +27,7 @@ import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { fileWith, openFiles } from "../ffi/files.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
 
 const size = 200_000; // more than one page of the simulator's, and no multiple of any
 
@@ -572,7 +572,7 @@ test("an error while imported memory is given back behind everybody's back is he
     const copy = new SynchronousMemoryResource(there.device(0)).importBuffer(descriptor, { stream, onRelease });
     copy.fill(1, { stream });
     copy.close();
-    for (let i = 0; i < 100 && live(there).allocations > 0; i++) await setTimeout(10);
+    await until(() => live(there).allocations === 0);
     assertEquals([heard, live(there).allocations], [[], 0]);
   } finally {
     process.off("unhandledRejection", onError);

@@ -5,8 +5,54 @@ const arrow = ["tests/exchange/python_arrow_test.ts"];
 const arrays = ["tests/exchange/python_arrays_test.ts"];
 const objects = ["objects", "frame", "leaks"].map((name) => `tests/exchange/python_${name}_test.ts`);
 
+const workers = ["tests/exchange/worker_end_test.ts"];
+
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
+  ...inFile("src/memory/memory_buffer.ts", workers, [
+    [
+      "if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;",
+      "return false;",
+      "What a Worker has lent ends with it.",
+    ],
+    [
+      "memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);",
+      "memory instanceof ArrayBuffer;",
+      "Memory of a resource is copied, if it is seen as a typed array.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_view_export.ts", workers, [
+    [
+      "  if (buffer.endsWithWorker) return",
+      "  if (false) return",
+      "Arrow is lent in place.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_export.ts", workers, [
+    ["  if (ending.length > 0) {\n", "  if (false) {\n", "Buffers of Arrow arrays are lent in place."],
+  ]),
+  ...inFile("src/exchange/dlpack_export.ts", workers, [
+    ["  if (mustOutlive && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
+    ["mustMove || mustOutlive || copy", "mustMove || copy", "Tensors are lent in place."],
+  ]),
+  ...inFile("src/exchange/dlpack_copy.ts", workers, [
+    [
+      "shape, dtype, readonly: true }",
+      "shape, dtype }",
+      "What Python writes to a copy is lost without a word.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/thread_end.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+    ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
+    ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
+  ]),
+  ...inFile("src/exchange/python/start.ts", workers, [
+    [
+      "    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);\n",
+      "",
+      "A Worker that is ended in a call keeps the lock for ever (Bun).",
+    ],
+  ]),
   ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
     [
       "        if child.struct.release or counters.is_over(child.counter): end(child.counter)\n",

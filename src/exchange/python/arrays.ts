@@ -15,6 +15,7 @@ import { cString, readCString } from "../../ffi/text.ts";
 import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.ts";
+import { withLastingCopies } from "../dlpack_copy.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
 import { orderHost } from "../order.ts";
@@ -27,10 +28,13 @@ import { copyOut } from "./values.ts";
 /**
  * A new reference to an `Array` of the prelude over a view. It keeps the memory allocated until Python has let go of it.
  *
+ * Memory that ends with this Worker is copied for it, and the copy read-only: what were written there would be lost.
+ *
  * @param arrow makes a new reference to what it is in Arrow, if that is more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
 export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
+  if (view.buffer.endsWithWorker) return withLastingCopies([view], (lasting) => lend(python, lasting(view), arrow));
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);
   offerTable(python);
