@@ -252,22 +252,25 @@ test(...needs(missing, "a stream is consumed by a call only if everything else c
       fc.array(good, { maxLength: 3 }),
       fc.option(bad, { freq: 2 }),
       fc.nat(),
-      fc.constantFrom("argument", "item", "keyword", "twice", "closed"),
+      fc.constantFrom("argument", "item", "keyword", "twice", "closed", "taken"),
       (rest, bad, at, where) => {
         const before = liveExports();
         using array = batch();
         using stream = exportArrowStream([array]);
         using dead: PyObject = python.evaluate("object()");
         dead.$close();
+        const gone = exportArrowStream([array]);
+        gone.close();
         const args: unknown[] = [...rest];
         const insert = (value: unknown, seed: number) => args.splice(seed % (args.length + 1), 0, value);
         if (bad !== null) insert(bad, at);
         else if (where === "closed") insert(dead, at);
+        else if (where === "taken") insert(gone, at);
         if (where === "item") insert([[stream]], at >> 4);
         else if (where !== "keyword") insert(stream, at >> 4);
         if (where === "twice") insert(stream, at >> 8);
         if (where === "keyword") args.push(kwargs({ a: 1, stream }));
-        const fails = bad !== null || where === "closed" || where === "twice";
+        const fails = bad !== null || ["closed", "twice", "taken"].includes(where);
         if (fails) {
           assertThrows(() => taker(...args));
           assertFalse(stream.taken);
@@ -373,7 +376,22 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   assertEquals(references(), before - 1, "the object goes, though a method that was called is kept");
   assertThrows(() => late(), TypeError, "a method of a closed PyObject");
   late.$close();
-  // One that was kept and called before is the object's user as any other.
+  // One that was kept, and called not at all or before, is the object's user as any other.
+  const early: PyObject = python.evaluate("things[0]");
+  const kind = early["get"];
+  early.$close();
+  for (let i = 0; i < 3; i++) kind().$close();
+  kind.$close();
+  assertEquals(references(), before - 1);
+  // So is a method of another object that was found there.
+  python.run("one, two, here = Thing(), Thing(), Thing()\nhere.link = one.get");
+  using first: PyObject = python.evaluate("one");
+  using here: PyObject = python.evaluate("here");
+  const link = here["link"];
+  const is: PyObject = python.import("operator")["is_"];
+  assertEquals(is(link(), first), true);
+  python.run("here.link = two.get");
+  assertEquals([is(link(), first), is(link(), first)], [true, true]);
   const again: PyObject = python.evaluate("things[0]");
   const method = again["get"];
   method().$close();

@@ -383,8 +383,8 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["    if (!isKept) python.drop(object);\n", "", "What comes back from Python is never freed there."],
     [
-      "    if (this.#above.includes(container)) {",
-      "    if (false) {",
+      "    if (this.#above.includes(container)) throw",
+      "    if (false) throw",
       "A container in itself is followed without end.",
     ],
     ["      this.#above.pop();\n", "", "The same list twice is a loop."],
@@ -422,12 +422,105 @@ export const pythonMutations: readonly Mutation[] = [
     ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
     [
       "        except Exception: text =",
-      "        except KeyError: text =",
+      "        except ArithmeticError: text =",
       "An exception that cannot say what it is is lost.",
     ],
   ]),
   ...inFile("src/exchange/python/prelude_frame.ts", objects, [
     ["    optimized_or_newlocals = 3\n", "    optimized_or_newlocals = 0\n", "locals() are not those of __main__."],
+  ]),
+  ...inFile("src/exchange/python/interpreter.ts", objects, [
+    ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],
+    ["      this.drop(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
+    ["    this.drop(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
+    ["    this.drop(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
+    ["    this.drop(itsType);\n", "", "Types of objects are never freed."],
+    ["    this.drop(args);\n", "", "Exceptions are never freed."],
+    ["    this.drop(description);\n", "", "Descriptions of exceptions are never freed."],
+  ]),
+  ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...objects], [
+    ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
+    ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
+    [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
+    ["return members.$item(BigInt(key));", "return members.$item(Number(key));", "A large key is another one."],
+  ]),
+  ...inFile("src/exchange/python/values.ts", [
+    "tests/exchange/python_values_test.ts",
+    "tests/exchange/python_leaks_test.ts",
+  ], [
+    [
+      "isScalar(python, item) ? undefined : simpleValue(python, item)",
+      "simpleValue(python, item)",
+      "A longdouble is asked for its item without end.",
+    ],
+    [
+      "Number.isSafeInteger(value) && !Object.is(value, -0)",
+      "Number.isSafeInteger(value)",
+      "Minus zero loses its sign.",
+    ],
+    ["    python.drop(item);\n", "", "Values of scalars are never freed."],
+  ]),
+  ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts", ...objects], [
+    [
+      "  if (!isSaid) unsetenv(",
+      "  if (false) unsetenv(",
+      "Programs that are started later are told which encoding to use.",
+    ],
+    ["  if (!isSaid) setenv(", "  if (false) setenv(", "File names that are no ASCII are read as if they were none."],
+    [
+      "problem ??= error;",
+      "problem = error;",
+      "What is to be installed is for the worst Python, and not for the best.",
+    ],
+    ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python takes the signals."],
+    ["if sys.stdout: sys.stdout.reconfigure(line_buffering=True)\n", "", "What is printed last is never written out."],
+    [
+      "if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)\n",
+      "",
+      "Ctrl-C ends nothing any more.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", [...arrays, "tests/exchange/python_offer_test.ts"], [
+    [
+      "        if stream == 0: raise BufferError",
+      "        if False: raise BufferError",
+      "An ambiguous stream is taken for another one.",
+    ],
+    [
+      "            elif count <= alone + 1:",
+      "            elif count <= alone + 2:",
+      "What a library is about to take is taken back.",
+    ],
+    ["    if type(value) is dict: return", "    if False: return", "An array among arguments in a dict is none."],
+    [
+      "    if type(value) in (list, tuple): return type(value)",
+      "    if type(value) in (list, tuple): return list",
+      "A tuple of arrays is a list.",
+    ],
+    [
+      '        if copy is False: raise ValueError("cannot make an array',
+      '        if False: raise ValueError("cannot make an array',
+      "An array that must not be copied is.",
+    ],
+    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
+  ]),
+  ...inFile("src/exchange/python/call_thunk.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+    ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
+    ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
+    [
+      "    ...[0x74, called.length + succeeded.length], // jz fail\n",
+      "",
+      "An address that cannot be made an object is used all the same.",
+    ],
+    ["    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    [
+      "    ...[0x31, 0xc0], // xor eax, eax: a variadic function is told of no floating-point argument\n",
+      "",
+      "A variadic function reads registers that hold nothing.",
+    ],
+    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
+    ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
   ]),
   ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
     ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
