@@ -9,7 +9,7 @@ Reads a JSON list of cases from standard input and prints a JSON list of reports
   counter  the counter before
   meanwhile  values that another processor writes to the counter, each while the thunk is about to store its own
 
-A report: the struct's bytes and the counter afterwards, where memory was written, whether the thunk returned to its
+A report: the struct's bytes and the counter afterwards, where memory was written, and where last, whether the thunk returned to its
 caller with the stack and the registers that it must preserve as they were, and how often it stored to the counter.
 """
 
@@ -58,10 +58,12 @@ def emulate(case):
         uc.reg_write(arm.UC_ARM64_REG_LR, CALLER)
         uc.reg_write(arm.UC_ARM64_REG_X0, STRUCT)
 
-    writes, stores, meanwhile = set(), 0, list(case["meanwhile"])
+    writes, last, stores, meanwhile = set(), 0, 0, list(case["meanwhile"])
 
     def on_write(_uc, _access, address, size, _value, _data):
+        nonlocal last
         writes.update(range(address, address + size))
+        last = address
 
     def on_instruction(_uc, address, _size, _data):
         nonlocal stores
@@ -83,6 +85,7 @@ def emulate(case):
         "counter": struct.unpack("<I", uc.mem_read(COUNTER, 4))[0],
         "written": sorted(f"struct+{at - STRUCT}" if STRUCT <= at < STRUCT + len(body) else
                           f"counter+{at - COUNTER}" if COUNTER <= at < COUNTER + 4 else hex(at) for at in writes),
+        "last": "counter" if last == COUNTER else "elsewhere",
         "returned": pc == CALLER,
         "preserved": kept and uc.reg_read(stack) == STACK + 0x8000 + (8 if wide else 0),
         "stores": stores,

@@ -222,6 +222,7 @@ interface Emulated {
   readonly before: string;
   readonly counter: number;
   readonly written: readonly string[];
+  readonly last: string;
   readonly returned: boolean;
   readonly preserved: boolean;
   readonly stores: number;
@@ -281,6 +282,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           const cleared = clear === null ? [] : Array.from({ length: 8 }, (_, byte) => `struct+${clear + byte}`);
           const counted = Array.from({ length: 4 }, (_, byte) => `counter+${byte}`);
           assertEquals(report.written, [...counted, ...cleared].toSorted());
+          assertEquals(report.last, "counter", "who has seen the count may free the struct");
           assert(report.returned && report.preserved, JSON.stringify(report));
         }
       }),
