@@ -25,7 +25,7 @@ export interface Used {
  * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that nothing
  * need be known of them.
  */
-class LastLaunch {
+export class LastLaunch {
   /** The stream that it is on, retained; null if that is somebody else's, who may destroy it at any time. */
   #stream: CudaStream | null = null;
   /** Marks the end of a launch on somebody else's stream. */

@@ -292,7 +292,7 @@ export class CudaStream {
 
   /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
   recordNew(): CudaEvent {
-    if (this.#isShut) this.#open("record an event in");
+    this.#open("record an event in");
     const event = this.device.makeEvent();
     try {
       this.#mark(event);

@@ -90,7 +90,21 @@ def make(number, folder):
 
 const name = fc.oneof(
   units,
-  fc.constantFrom("a", "b", "x\0y", "\ud800", "00", "-0", "1.5", "+1", "1e3", "na\u00efve", "then", "toJSON", "constructor"),
+  fc.constantFrom(
+    "a",
+    "b",
+    "x\0y",
+    "\ud800",
+    "00",
+    "-0",
+    "1.5",
+    "+1",
+    "1e3",
+    "na\u00efve",
+    "then",
+    "toJSON",
+    "constructor",
+  ),
 )
   .filter((name) => !name.startsWith("$") && !/^(0|-?[1-9]\d*)$/.test(name) && !name.startsWith("__"));
 const value = fc.oneof(fc.integer(), fc.string(), fc.constant(null), fc.boolean());

@@ -575,6 +575,32 @@ for (const runtime of runtimes) {
   );
 }
 
+test("who waits for a value learns what has ended the channel, the first thing that did", async () => {
+  using cuda = Cuda.simulate();
+  const garbage = new TextEncoder().encode("{");
+  for (const what of ["close", "garbage", "end", "close, garbage", "garbage, close"] as const) {
+    const [one, other] = UnixSocket.pair();
+    const user = new MemoryChannel(other, cuda);
+    const waiting = [user.receive(), user.receive()].map((value) => value.catch((error: unknown) => error));
+    for (const step of what.split(", ")) {
+      if (step === "close") user.close();
+      else if (step === "end") one.close();
+      else await one.send(garbage).catch(() => {}); // it may be closed at the other end
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const outcome of await Promise.all(waiting)) {
+      if (what === "end") assertEquals(outcome, undefined);
+      else assert(outcome instanceof (what.startsWith("close") ? TypeError : SyntaxError), `${what}: ${outcome}`);
+    }
+    const again = user.receive();
+    if (what.includes("close")) await assertRejects(() => again, TypeError, "closed MemoryChannel");
+    else if (what === "garbage") await assertRejects(() => again, SyntaxError);
+    else assertEquals(await again, undefined);
+    for (const closing of [user, one]) closing.close();
+    await until("the end", () => other.isClosed);
+  }
+});
+
 test("what is no message of a channel ends it on both sides", async () => {
   using cuda = Cuda.simulate();
   const [one, other] = UnixSocket.pair();

@@ -213,6 +213,12 @@ export const copyMutations: readonly Mutation[] = [
       "      throw 0;\n",
       "The owner never hears that its memory is free.",
     ],
+    ["      this.#failure = error;\n", "", "What cannot be understood looks like the end of what was sent."],
+    [
+      "      if (this.#failure !== undefined) throw this.#failure;\n",
+      "",
+      "What cannot be understood looks like the end of what was sent.",
+    ],
   ]),
   ...inFile("src/memory/copy_access.ts", [peers], [
     ["  if (ways.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],

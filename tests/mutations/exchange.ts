@@ -55,6 +55,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (one.place < 0 || !one", "  if (!one", "What is released is given back again."],
     ["one.place < 0 || !one.order(order)", "one.place < 0", "Memory is freed while the consumer's work still uses it."],
     ["  one.place = -1;\n", "", "What is released is given back again at every look."],
+    [
+      "  one.place = -1;\n  one.finish();\n",
+      "  one.finish();\n  one.place = -1;\n",
+      "What is released is given back twice if somebody asks meanwhile.",
+    ],
+    ["  one.place = -1;\n", "  one.place = 0;\n", "Asking after what is released takes another export off the list."],
     ["  one.finish();\n", "", "Memory that was exported is never freed."],
     ["        errors.push(error);\n", "        throw error;\n", "One release that fails holds up all others."],
     ["  if (errors.length > 0) throw errors[0];\n", "", "Nobody learns that a release fails."],
@@ -479,7 +485,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "  if (others.length === 0) return first.record();\n",
+      "  if (others.length === 0) return first.recordNew();\n",
       "",
       "A stream is made for every export that has one home only.",
     ],

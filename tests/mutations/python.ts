@@ -213,7 +213,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/python/work_stream.ts", ["tests/exchange/python_work_stream_test.ts"], [
     [
-      "  orderBack(consumerStream(device, before), named);\n",
+      "  orderBack(consumerStream(device, before), following);\n",
       "",
       "What was made on the stream before is read before it is.",
     ],

@@ -96,18 +96,13 @@ export const resourceMutations: readonly Mutation[] = [
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    options.stream?.retain();",
-      "    options.stream?.retain();",
+      "    reclaim();\n    return device.holding",
+      "    return device.holding",
       "What has been released meanwhile is never given back.",
     ],
 
-    ["      options.stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
+    ["      stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
 
-    [
-      "    const releaseDevice = device.hold();\n",
-      "    const releaseDevice = () => {};\n",
-      "The context goes before the memory that was allocated in it.",
-    ],
     [
       "        freeAfter(home, () => {\n",
       "        freeAfter(null, () => {\n",
@@ -128,11 +123,6 @@ export const resourceMutations: readonly Mutation[] = [
       "          } finally {\n            releaseDevice();\n",
       "          } finally {\n",
       "A device is never given back.",
-    ],
-    [
-      "      releaseDevice();\n      throw error;\n",
-      "      throw error;\n",
-      "A device is never given back after a failed allocation.",
     ],
     [
       "const ptr = bytes === 0 ? 0n : this.#allocate(bytes);",
@@ -185,16 +175,11 @@ export const resourceMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/memory_pool.ts", ["tests/memory/memory_pool_test.ts", programs], [
     [
-      "const releaseDevice = isOwned ? device.hold() : null;",
-      "const releaseDevice = isOwned ? () => {} : null;",
-      "The context goes before its pool.",
-    ],
-    [
       "      if (releaseDevice === null) return; // the device's own pool is not ours to destroy\n",
       "",
       "The device's own pool is destroyed.",
     ],
-    ["driver.pool.cuMemPoolDestroy(handle))", "0)", "Pools pile up."],
+    ["driver.pool.cuMemPoolDestroy(handle);", "0;", "Pools pile up."],
     [
       "freeAfterAll([...users.keys()], ",
       "freeAfterAll([], ",
@@ -206,13 +191,13 @@ export const resourceMutations: readonly Mutation[] = [
       "A device on whose stream a pool's memory is freed is forgotten before.",
     ],
     [
-      "[destroy, releaseDevice, ...users.values()]",
-      "[destroy, ...users.values()]",
+      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
+      "destroy(driver, handle, imports), ...users.values()]",
       "A device is never given back once it had a pool.",
     ],
     [
-      "[destroy, releaseDevice, ...users.values()]",
-      "[destroy, releaseDevice]",
+      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
+      "destroy(driver, handle, imports), releaseDevice]",
       "A device on whose stream memory was freed is never given back.",
     ],
     ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],

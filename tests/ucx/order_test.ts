@@ -8,7 +8,7 @@ import {
   Cuda,
   type CudaStream,
   HostMemoryResource,
-  MemoryBuffer,
+  type MemoryBuffer,
   PinnedMemoryResource,
   SimulatedDriver,
   Ucx,
