@@ -63,6 +63,7 @@ export class LastLaunch {
     return mark !== null && isBusy(mark) ? mark : null;
   }
 
+  /** Gives up what it has noted. Called once. */
   release(): void {
     this.#stream?.release();
     this.#event?.close();

@@ -301,10 +301,6 @@ export const copyMutations: readonly Mutation[] = [
       "The host arranges what is not there yet.",
     ],
   ]),
-  ...inFile("src/view/device_copy.ts", [peers], [
-    ["      sending.wait(receiving); // the memory is there\n", "", "Bytes are sent to memory that is not there yet."],
-    ["      receiving.wait(sending);\n", "", "What was sent is spread before it has come."],
-  ]),
   ...inFile("src/view/copy_side.ts", [peers, "tests/view/far_stream_test.ts"], [
     ["  helper.wait(stream);\n", "", "Another device begins before it may."],
     ["  stream.wait(helper);\n", "", "A stream goes on before another device is done for it."],
