@@ -338,7 +338,7 @@ export const pythonMutations: readonly Mutation[] = [
     [
       'self === python.helper("builtins") || self === python.helper("sys")',
       'self === python.helper("builtins")',
-      "sys._getframe finds no frame.",
+      "Without it sys._getframe finds no frame.",
     ],
     ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
     [
