@@ -65,10 +65,15 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       for (const node of of.graph.nodes) machine.graphNodes.set(node.handle, node);
       writeWord(out, of.graph.handle);
     },
-    cuStreamIsCapturing: (handle, out) => writeInt(out, status(machine.stream(handle))),
+    cuStreamIsCapturing(handle, out) {
+      const stream = machine.stream(handle);
+      machine.askImplicit(stream);
+      writeInt(out, status(stream));
+    },
     cuStreamGetCaptureInfo_v2(handle, statusOut, idOut, graphOut, dependenciesOut, countOut) {
       const stream = machine.stream(handle);
       if (dependenciesOut !== 0n) throw unsimulated("the list of dependencies");
+      machine.askImplicit(stream);
       writeInt(statusOut, status(stream));
       if (stream.capture === null) return;
       const { of, point } = stream.capture;
