@@ -8,6 +8,7 @@
  */
 import { arrowMutations } from "./mutations/arrow.ts";
 import { arrowCheckMutations } from "./mutations/arrow_checks.ts";
+import { captureMutations } from "./mutations/captures.ts";
 import { checkerMutations } from "./mutations/checker.ts";
 import { copyMutations } from "./mutations/copies.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
@@ -26,6 +27,7 @@ import { ucxMutations } from "./mutations/ucx.ts";
 export const mutations: readonly Mutation[] = [
   ...cudaMutations,
   ...graphMutations,
+  ...captureMutations,
   ...memoryMutations,
   ...copyMutations,
   ...resourceMutations,

@@ -9,6 +9,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { checkSameDevice } from "./belonging.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "./driver.ts";
+import { besideCaptures } from "./relaxed.ts";
 import { closeIfDropped, type Left } from "./dropped.ts";
 import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
 
@@ -106,7 +107,8 @@ export class CudaEvent {
   /** Blocks until the work before the event is done. */
   synchronize(): void {
     const { driver } = this.device;
-    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));
+    const handle = this.#there("synchronize");
+    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));
   }
 
   /**
@@ -124,7 +126,8 @@ export class CudaEvent {
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;
-    const code = driver.event.cuEventQuery(this.#there("ask"));
+    const handle = this.#there("ask");
+    const code = besideCaptures(driver, () => driver.event.cuEventQuery(handle));
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
     return code === CUresult.CUDA_SUCCESS;
   }

@@ -12,6 +12,7 @@ import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from 
 import { closeIfDropped, type Left } from "./dropped.ts";
 import type { CudaGraph } from "./graph.ts";
 import type { GraphUse } from "./graph_use.ts";
+import { besideCaptures } from "./relaxed.ts";
 import type { CudaStream } from "./stream.ts";
 
 const reasons: ReadonlyMap<number, string> = new Map(
@@ -49,7 +50,7 @@ class LeftExec implements Left {
     const { driver } = this;
     this.use.ended(this);
     afterCaptures(driver, () => { // it would spoil a capture
-      const code = driver.graph.cuGraphExecDestroy(this.#handle);
+      const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
       this.#release();
       checkRelease(driver, "cuGraphExecDestroy", code);
     });

@@ -12,6 +12,7 @@ import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "./driver.ts";
+import { besideCaptures } from "./relaxed.ts";
 import { closeIfDropped, type Left } from "./dropped.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
@@ -109,7 +110,8 @@ function unload(device: CudaDevice, handle: bigint, release: () => void): void {
   // The driver unloads nothing while a stream is captured: it would spoil the capture.
   afterCaptures(driver, () => {
     try {
-      checkRelease(driver, "cuModuleUnload", device.within(() => driver.module.cuModuleUnload(handle)));
+      const take = () => device.within(() => driver.module.cuModuleUnload(handle));
+      checkRelease(driver, "cuModuleUnload", besideCaptures(driver, take));
     } finally {
       release();
     }

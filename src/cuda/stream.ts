@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import {
+  CU_STREAM,
+  CU_STREAM_CAPTURE_STATUS,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
 import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
@@ -15,6 +21,7 @@ import { captureOf, isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "./driver.ts";
+import { besideCaptures } from "./relaxed.ts";
 import { closeIfDropped, type Left } from "./dropped.ts";
 import { closeDropped, type CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph.ts";
@@ -259,6 +266,11 @@ export class CudaStream {
     return this.#isDefault;
   }
 
+  /** Whether it is the legacy default stream, which waits for and holds up every blocking stream of its context. */
+  get isLegacy(): boolean {
+    return this.#handle <= CU_STREAM_LEGACY;
+  }
+
   /**
    * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
    * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
@@ -410,7 +422,8 @@ export class CudaStream {
   synchronize(): void {
     const { driver } = this.device;
     const handle = this.#open("synchronize");
-    checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
+    const synchronize = () => this.enqueue(() => driver.stream.cuStreamSynchronize(handle));
+    checkCuda(driver, "cuStreamSynchronize", besideCaptures(driver, synchronize));
     this.#watcher?.passed();
   }
 
@@ -497,7 +510,8 @@ export class CudaStream {
   /** For who has looked whether the stream is there, or keeps it. */
   #query(): number {
     const handle = this.#handle;
-    return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
+    const { driver } = this.device;
+    return besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)));
   }
 
   /** While anything is captured no stream may be asked: then it is not known to have failed. */

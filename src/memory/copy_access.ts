@@ -10,6 +10,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { CudaError } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { isAccessWithheld, sayPrice, setAccess } from "./peer_access.ts";
 
@@ -95,7 +96,7 @@ function take(access: Access): void {
   const { buffer: { pool }, owner, peer } = access;
   if (pool === null) {
     const enable = () => peer.driver.context.cuCtxEnablePeerAccess(owner.context, 0);
-    const code = peer.within(enable);
+    const code = besideCaptures(peer.driver, () => peer.within(enable));
     const isEnabled = code === CUresult.CUDA_SUCCESS || code === CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     return note(isEnabled ? enabled : refused, access);
   }

@@ -9,8 +9,10 @@ import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { relax, restore } from "../cuda/relaxed.ts";
 import { contextWanted, type CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
+import { onceLetThrough } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
@@ -174,8 +176,13 @@ export class DeviceMemoryResource extends MemoryResource {
     if (bytes !== this.#bytes) [this.#bytes, this.#size] = [bytes, BigInt(bytes)];
     const size = this.#size;
     let code = contextWanted;
-    if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
-    if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
+    const mode = relax(driver);
+    try {
+      if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
+      if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
+    } finally {
+      restore(driver, mode);
+    }
     if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
     checkCuda(driver, "cuMemAllocFromPoolAsync", code);
     return answer.value;
@@ -204,18 +211,26 @@ export function refuseCapture(stream: CudaStream, bytes: number): void {
 
 function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
   const last = home ?? pool.device.defaultStream;
-  try {
-    if (ptr !== 0n) freeInOrder(ptr, last);
-  } finally {
-    pool.release(last);
-  }
+  onceLetThrough(last, () => {
+    try {
+      if (ptr !== 0n) freeInOrder(ptr, last);
+    } finally {
+      pool.release(last);
+    }
+  });
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
-  let code = stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle);
-  if (code === contextWanted) code = freeWithin(stream, ptr);
+  let code = contextWanted;
+  const mode = relax(driver);
+  try {
+    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);
+    if (code === contextWanted) code = freeWithin(stream, ptr);
+  } finally {
+    restore(driver, mode);
+  }
   checkRelease(driver, "cuMemFreeAsync", code);
 }
 

@@ -7,6 +7,7 @@ import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult 
 import { checkSameCuda, checkStream } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { freeAfter } from "./deferred_free.ts";
@@ -99,7 +100,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
       const free = (at: bigint, home: CudaStream | null) => {
         freeAfter(home, () => {
           try {
-            if (at !== 0n) device.within(() => release(device, at));
+            if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));
           } finally {
             releaseDevice();
           }
@@ -114,8 +115,10 @@ export abstract class DriverMemoryResource extends MemoryResource {
   #allocate(bytes: number): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
+    const { device } = this;
     try {
-      this.device.within(() => this.#calls.acquire(this.device, out.$address, BigInt(bytes)));
+      const acquire = () => this.#calls.acquire(device, out.$address, BigInt(bytes));
+      besideCaptures(device.driver, () => device.within(acquire));
     } catch (error) {
       throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;
     }

@@ -16,6 +16,7 @@ import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { besideAllCaptures, besideCaptures } from "../cuda/relaxed.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
 import { closeIfDropped, type Left } from "../cuda/dropped.ts";
 import { Holders } from "../cuda/holders.ts";
@@ -96,7 +97,7 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
 }
 
 function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
-  const code = driver.pool.cuMemPoolDestroy(handle);
+  const code = besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));
   if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
 }
 
@@ -171,7 +172,9 @@ export class MemoryPool {
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
     const pool = new MemoryPool(device, out.value, "current");
     // The driver's default gives all memory back at every synchronisation. A value that somebody has set is left alone.
-    if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
+    besideAllCaptures(driver, () => {
+      if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
+    });
     return pool;
   }
 
@@ -193,7 +196,8 @@ export class MemoryPool {
     properties.maxSize = maxSize;
     const out = arena.out("ptr");
     const { driver } = device;
-    const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
+    const make = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
+    const create = () => besideCaptures(driver, make);
     const pool = device.holding((release) => {
       checkCuda(driver, "cuMemPoolCreate", device.within(create));
       return new MemoryPool(device, out.value, shareable ? "shareable" : "own", release);
@@ -222,7 +226,8 @@ export class MemoryPool {
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
     return device.holding((release) => {
-      const code = device.within(() => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n));
+      const open = () => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n);
+      const code = besideCaptures(driver, () => device.within(open));
       checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
       return new MemoryPool(device, out.value, "imported", release);
     });
@@ -293,7 +298,9 @@ export class MemoryPool {
       throw noSize(`trim a pool to ${show(keep)} bytes`, keep);
     }
     const { driver } = this.device;
-    checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
+    const { handle } = this;
+    const code = besideCaptures(driver, () => driver.pool.cuMemPoolTrimTo(handle, BigInt(keep)));
+    checkCuda(driver, "cuMemPoolTrimTo", code);
   }
 
   /** Whether a device can use the memory, also after `close`, as long as there are buffers. Asks the driver. */
@@ -338,7 +345,9 @@ export class MemoryPool {
     using arena = new NativeArena();
     const out = arena.out("u64");
     const { driver } = this.device;
-    const code = driver.pool.cuMemPoolGetAttribute(this.handle, CU_MEMPOOL_ATTR[name], out.$address);
+    const { handle } = this;
+    const get = () => driver.pool.cuMemPoolGetAttribute(handle, CU_MEMPOOL_ATTR[name], out.$address);
+    const code = besideCaptures(driver, get);
     checkCuda(driver, "cuMemPoolGetAttribute", code);
     return out.value;
   }
@@ -348,7 +357,9 @@ export class MemoryPool {
     const slot = arena.out("u64");
     slot.value = value;
     const { driver } = this.device;
-    const code = driver.pool.cuMemPoolSetAttribute(this.handle, CU_MEMPOOL_ATTR[name], slot.$address);
+    const { handle } = this;
+    const set = () => driver.pool.cuMemPoolSetAttribute(handle, CU_MEMPOOL_ATTR[name], slot.$address);
+    const code = besideCaptures(driver, set);
     checkCuda(driver, "cuMemPoolSetAttribute", code);
   }
 }

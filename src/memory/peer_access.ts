@@ -15,6 +15,7 @@ import {
 import { isSameDevice } from "../cuda/belonging.ts";
 import { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, type CudaDriver } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 
@@ -116,8 +117,9 @@ export function setAccess({ device, handle }: PoolOfPeers, { grant, revoke }: Pe
     description.location.id = ordinal;
     description.flags = i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE;
   });
-  const code = device.driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count));
-  checkCuda(device.driver, "cuMemPoolSetAccess", code);
+  const { driver } = device;
+  const code = besideCaptures(driver, () => driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count)));
+  checkCuda(driver, "cuMemPoolSetAccess", code);
 }
 
 /** What a peer access set needs of its pool. */

@@ -8,12 +8,13 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { checkStream } from "../cuda/belonging.ts";
 import { allOf } from "../cuda/all_of.ts";
 import { checkCuda, checkRelease, isSticky } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { unheard } from "../ffi/unheard.ts";
-import { freeAfter, isOver, markEnd } from "./deferred_free.ts";
+import { freeAfter, isOver, markEnd, onceLetThrough } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -141,7 +142,8 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
   bytes.set(data);
   const out = arena.out("ptr");
   const { driver } = device;
-  const code = device.within(() => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address));
+  const open = () => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address);
+  const code = besideCaptures(driver, () => device.within(open));
   checkCuda(driver, "cuMemPoolImportPointer", code);
   return out.value;
 }
@@ -160,10 +162,11 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
   const { handle } = home;
   const { driver } = home.device;
   const free = () => {
-    checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle)));
+    const take = () => home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle));
+    checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
   };
   const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
-  allOf([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]);
+  onceLetThrough(home, () => allOf([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
 /** Makes a stream come after an event, or the host where the driver refuses. */
@@ -205,7 +208,7 @@ export function importMemory(
     const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
     // The driver counts how often it is open, and unmaps it at the last close.
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
-    checkCuda(driver, "cuIpcOpenMemHandle_v2", device.within(open));
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.within(open)));
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
@@ -233,7 +236,8 @@ function lookAfter(stream: CudaStream): void {
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
   const { driver } = device;
   try {
-    checkRelease(driver, "cuIpcCloseMemHandle", device.within(() => driver.ipc.cuIpcCloseMemHandle(base)));
+    const close = () => device.within(() => driver.ipc.cuIpcCloseMemHandle(base));
+    checkRelease(driver, "cuIpcCloseMemHandle", besideCaptures(driver, close));
   } finally {
     release();
   }

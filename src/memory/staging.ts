@@ -12,6 +12,7 @@ import { isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { PointerQuery } from "../cuda/pointer_attributes.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -235,9 +236,10 @@ class Ring {
     this.#device = device;
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    const { cuMemHostAlloc } = device.driver.hostMemory;
-    const code = device.within(() => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE));
-    checkCuda(device.driver, "cuMemHostAlloc", code);
+    const { driver } = device;
+    const { cuMemHostAlloc } = driver.hostMemory;
+    const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
+    checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.within(allocate)));
     this.#memory = out.value;
     checkOf(device.driver)?.letGo(this.#memory); // it goes with the device
   }
@@ -294,7 +296,8 @@ class Ring {
     this.#team?.close();
     this.#device.synchronize(); // the bus may still be at work
     for (const event of this.#events) event?.close();
-    checkRelease(driver, "cuMemFreeHost", this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory)));
+    const free = () => this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory));
+    checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));
   }
 }
 

@@ -133,8 +133,8 @@ test("whatever is closed while a stream is captured, the graph is what was captu
         cuda.close();
         const { live } = SimulatedDriver.of(cuda.driver) ?? {};
         assertEquals(
-          [live?.graphs, live?.streams, live?.events, live?.allocations, live?.contexts],
-          [0, 0, 0, 0, 0],
+          [live?.graphs, live?.streams, live?.events, live?.pools, live?.allocations, live?.contexts],
+          [0, 0, 0, 0, 0, 0],
           during.join(", "),
         );
       },

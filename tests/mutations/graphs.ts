@@ -8,6 +8,7 @@ const graphs = [
   behaviours,
   "tests/memory/deferred_free_test.ts",
   "tests/cuda/failures_test.ts",
+  "tests/cuda/captures_test.ts",
 ];
 
 /** What can be broken there. */
@@ -56,6 +57,26 @@ export const graphMutations: readonly Mutation[] = [
     ],
     ["    this.#used.push(used);\n", "", "Memory is freed under a graph."],
     [
+      "    return this.#isOurs(stream) && this.#streams.has(name(stream));\n",
+      "    return this.#streams.has(name(stream));\n",
+      "What one Cuda captures holds up another one whose handles are the same.",
+    ],
+    [
+      "    if (!this.#isOurs(event)) return;\n",
+      "",
+      "An event of one Cuda makes a stream of it join another one's capture.",
+    ],
+    [
+      "    else this.#events.delete(event.handle);\n",
+      "",
+      "A stream that waits for an event recorded anew is taken for one of the capture.",
+    ],
+    [
+      "if (this.#isOurs(stream) && this.#events.has(event.handle)",
+      "if (this.#events.has(event.handle)",
+      "A stream of one Cuda joins the capture of another one.",
+    ],
+    [
       '      checkCuda(device.driver, "cuStreamEndCapture", code);\n',
       "",
       "A spoiled capture gives a graph that is none.",
@@ -70,15 +91,47 @@ export const graphMutations: readonly Mutation[] = [
       "    this.#releaseDevice = () => {};\n",
       "The context goes before its graph.",
     ],
-    ["    stream.retain();\n    this.#streams.add(stream);\n", "", "Memory is freed under a launch."],
     [
-      "[...[...this.#streams].map((stream) => () => stream.release()), this.#releaseDevice];",
-      "[this.#releaseDevice];",
+      "...launches.map((launch) => () => launch.release()), this.#releaseDevice];",
+      "this.#releaseDevice];",
       "Streams that graphs were launched on are never destroyed.",
     ],
     [", this.#releaseDevice];", "];", "A device is never given back once it had a graph."],
-    ["    return !stream.isDone;\n", "    return false;\n", "Memory is freed under a launch."],
-    ["    home.wait(stream);\n", "", "Memory is freed under a launch."],
+    ["    return !mark.isDone;\n", "    return false;\n", "Memory is freed under a launch."],
+    [
+      "    if (isLasting(stream)) stream.retain();\n",
+      "    if (isLasting(stream)) {}\n",
+      "Memory is freed under a launch.",
+    ],
+    [
+      "busy.every((mark) => follows(home, mark))",
+      "busy.some((mark) => follows(home, mark))",
+      "Memory is freed under a launch on one of several streams.",
+    ],
+    [
+      "      if (this.#event !== null) stream.record(this.#event);\n",
+      "",
+      "Memory is freed under a launch on somebody else's stream.",
+    ],
+    [
+      "    else if (this.#event?.device !== stream.device) {\n",
+      "    else {\n",
+      "Every launch on somebody else's stream makes an event.",
+    ],
+    ["      this.#stream = null;\n", "", "What was launched on somebody else's stream is not waited for."],
+    ["    before?.release();\n", "", "Streams that graphs were launched on are never destroyed."],
+    ["    this.#event?.close();\n  }\n", "  }\n", "A graph's event is never destroyed."],
+    ["    if (launch !== undefined) launch.isLast = true;\n", "", "What closed executables have launched piles up."],
+    [
+      "      if (!launch.isLast || launch.underWay !== null) continue;\n",
+      "      if (!launch.isLast) continue;\n",
+      "Memory is freed under a launch whose executable is closed.",
+    ],
+    [
+      "    if (this.#launches.size >= this.#enough) this.#forgetWhatIsOver();\n",
+      "",
+      "What closed executables have launched piles up.",
+    ],
   ]),
   ...inFile("src/cuda/graph_exec.ts", graphs, [
     [
