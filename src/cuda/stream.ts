@@ -93,9 +93,6 @@ export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
 /** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
 export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
 
-/** Whether the user of a stream has closed it, who may be another than that of this object. */
-export let isLeft: (stream: CudaStream) => boolean;
-
 /** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
 export let isLasting: (stream: CudaStream) => boolean;
 
@@ -110,7 +107,6 @@ export class CudaStream {
   static {
     beforeClose = (stream, act) => void (stream.#beforeClose = act);
     watcherOf = (stream) => stream.#watcher;
-    isLeft = (stream) => stream.#holders.isClosed;
     withoutUser = (stream) => stream.#inherited();
     watch = (stream, watcher) => void (stream.#watcher = watcher);
     isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;

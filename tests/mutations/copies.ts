@@ -204,9 +204,6 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/exchange/dlpack_export.ts", ["tests/exchange/arrow_host_order_test.ts"], [
     ["  checkOptions(options);\n", "", "Options that mean nothing are left aside."],
   ]),
-  ...inFile("src/cuda/graph_use.ts", ["tests/cuda/late_streams_test.ts"], [
-    ["!isLeft(other)", "!other.isClosed", "Streams pile up while a graph is there."],
-  ]),
   ...inFile("src/memory/memory_channel.ts", ["tests/memory/memory_channel_test.ts"], [
     [
       "      waitForEnd(stream);\n      return null;\n",
@@ -301,10 +298,7 @@ export const copyMutations: readonly Mutation[] = [
       "The host arranges what is not there yet.",
     ],
   ]),
-  ...inFile("src/view/copy_side.ts", [peers, "tests/view/far_stream_test.ts"], [
-    ["  helper.wait(stream);\n", "", "Another device begins before it may."],
-    ["  stream.wait(helper);\n", "", "A stream goes on before another device is done for it."],
-  ]),
+  ...inFile("src/view/copy_side.ts", [peers, "tests/view/far_stream_test.ts"], []),
   ...inFile("src/view/planned_copy.ts", ["tests/view/home_order_test.ts"], [
     ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
     ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],

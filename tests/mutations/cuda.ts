@@ -273,7 +273,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
 
     [
-      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));\n',
+      '    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));\n',
       "",
       "The host does not wait.",
     ],
@@ -399,7 +399,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
     ["    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
     [
-      "const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);",
+      "const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);",
       "const watch = setInterval(() => {}, failureCheck);",
       "A failed context, which calls nothing any more, is waited for for ever.",
     ],

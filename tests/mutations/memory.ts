@@ -209,8 +209,8 @@ export const memoryMutations: readonly Mutation[] = [
     ["(stream.#isOwned || stream.#isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
     [" && !stream.#holders.isClosed;", ";", "The end of a stream is marked after it was destroyed."],
     [
-      "cuStreamSynchronize(handle)));\n    this.#watcher?.passed();",
-      "cuStreamSynchronize(handle)));",
+      "besideCaptures(driver, synchronize));\n    this.#watcher?.passed();",
+      "besideCaptures(driver, synchronize));",
       "Waiting for a stream does not give back what it has used.",
     ],
     [

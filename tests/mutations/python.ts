@@ -427,7 +427,11 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/exchange/python/prelude_frame.ts", objects, [
-    ["    optimized_or_newlocals = 3\n", "    optimized_or_newlocals = 0\n", "What locals() gives is not what __main__ has."],
+    [
+      "    optimized_or_newlocals = 3\n",
+      "    optimized_or_newlocals = 0\n",
+      "What locals() gives is not what __main__ has.",
+    ],
   ]),
   ...inFile("src/exchange/python/interpreter.ts", objects, [
     ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],

@@ -41,8 +41,8 @@ export const resourceMutations: readonly Mutation[] = [
       "Memory is freed on the wrong stream.",
     ],
     [
-      "  } finally {\n    pool.release(last);\n",
-      "  } finally {\n",
+      "      pool.release(last);\n",
+      "",
       "A pool, and its device, is never given back.",
     ],
 
@@ -69,13 +69,13 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
     [
-      "stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle)",
-      "driver.pool.cuMemFreeAsync(ptr, handle)",
+      "    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
+      "    code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
       "Memory of a default stream is freed on that of another device.",
     ],
     [
-      "    if (!stream.needsContext) code =",
-      "    code =",
+      "      if (!stream.needsContext) code = driver.pool.cuMemAlloc",
+      "      code = driver.pool.cuMemAlloc",
       "Memory of a default stream is allocated on that of another device.",
     ],
     ["  if (code === contextWanted) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
@@ -108,15 +108,19 @@ export const resourceMutations: readonly Mutation[] = [
       "        freeAfter(null, () => {\n",
       "Memory is freed while work still uses it.",
     ],
-    ["if (at !== 0n) device.within(() => release(device, at));", "", "Memory is never freed."],
     [
-      "if (at !== 0n) device.within(() => release(device, at));",
-      "device.within(() => release(device, at));",
+      "if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));",
+      "",
+      "Memory is never freed.",
+    ],
+    [
+      "if (at !== 0n) besideCaptures(",
+      "besideCaptures(",
       "The driver is asked to free nothing.",
     ],
     [
-      "if (at !== 0n) device.within(() => release(device, at));",
-      "if (at !== 0n) release(device, at);",
+      "() => device.within(() => release(device, at))",
+      "() => release(device, at)",
       "Memory is freed in whatever context is current, or in none.",
     ],
     [
@@ -179,7 +183,7 @@ export const resourceMutations: readonly Mutation[] = [
       "",
       "The device's own pool is destroyed.",
     ],
-    ["driver.pool.cuMemPoolDestroy(handle);", "0;", "Pools pile up."],
+    ["besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));", "0;", "Pools pile up."],
     [
       "freeAfterAll([...users.keys()], ",
       "freeAfterAll([], ",
@@ -292,7 +296,7 @@ export const resourceMutations: readonly Mutation[] = [
       "    if (unreachable.length > 1) {\n",
       "One device without a path is only refused by the driver.",
     ],
-    ['  checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
+    ['  checkCuda(driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
     ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
 
     [
