@@ -9,6 +9,7 @@ const graphs = [
   "tests/memory/deferred_free_test.ts",
   "tests/cuda/failures_test.ts",
   "tests/cuda/captures_test.ts",
+  "tests/cuda/graph_launches_test.ts",
 ];
 
 /** What can be broken there. */
