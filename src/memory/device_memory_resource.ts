@@ -202,7 +202,7 @@ export class DeviceMemoryResource extends MemoryResource {
 }
 
 /** Memory of a graph would be there only while the graph runs, which no buffer can know. */
-export function refuseCapture(stream: CudaStream, bytes: number): void {
+function refuseCapture(stream: CudaStream, bytes: number): void {
   if (captureOf(stream) === null) return;
   throw new TypeError(
     `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture`,

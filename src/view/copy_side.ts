@@ -9,7 +9,7 @@ import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { type Access, waysBetween } from "../memory/copy_access.ts";
-import { DeviceMemoryResource, refuseCapture } from "../memory/device_memory_resource.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
 /** One side of a copy. */
@@ -32,7 +32,6 @@ export function sizeOf(layout: StridedLayout): number {
 
 /** Memory of a stream's device for a dense layout; freed in the order of the stream. */
 export function temporary(layout: StridedLayout, stream: CudaStream): TemporarySide {
-  refuseCapture(stream, sizeOf(layout)); // asking for the pool would spoil it
   const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
   return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
 }

@@ -126,6 +126,10 @@ for (const how of ["closed", "updated to another graph"] as const) {
       }
     }
     assert((simulated?.live.events ?? 0) <= 64, `${simulated?.live.events} events`); // 900 launches, and 300 streams before
+    assert(
+      (simulated?.calls("cuEventCreate") ?? 0) <= 300 + 64,
+      "an event for each executable, and not for each launch",
+    );
     for (const exec of execs) exec.close();
     theirs.destroy();
   });

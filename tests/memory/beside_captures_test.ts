@@ -5,8 +5,17 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, liveExports, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  liveExports,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  StridedMemoryView,
+} from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { reclaim } from "../../src/memory/reclaim.ts";
 import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
 import { check, fc } from "../support/property.ts";
 
@@ -64,3 +73,43 @@ test("a release beside a capture that nobody can see fails for nobody, and is or
   cuda.close();
   assertEquals(simulated?.live.allocations, 0);
 });
+
+for (const nonBlocking of [false, true]) {
+  const stream = nonBlocking ? "nobody can see" : "holds up the default stream";
+  test(`what is closed beside a capture that ${stream} is freed once that has ended, and not before`, () => {
+    const cuda = Cuda.simulate({ schedule: "latest" });
+    const simulated = SimulatedDriver.of(cuda.driver);
+    assert(simulated !== null);
+    const device = cuda.device(0);
+    const [theirs, stream] = [device.createStream({ nonBlocking }), device.createStream()];
+    const pool = new DeviceMemoryResource(device, {});
+    const used = pool.allocate(64, { stream });
+    used.close(); // the pool is not destroyed before this has happened
+    const ours = [
+      device.memory.allocate(64, { stream: device.defaultStream }),
+      new PinnedMemoryResource(device).allocate(64, { stream: device.defaultStream }),
+    ];
+    for (const one of ours) one.copyFrom(new Uint8Array(64), { stream: device.defaultStream });
+    using arena = new NativeArena();
+    const graph = arena.out("ptr");
+    const { cuStreamBeginCapture_v2, cuStreamEndCapture } = cuda.driver.capture;
+    cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by whoever it was that made the stream
+    if (!nonBlocking) { for (const one of ours) one.close(); }
+    pool.close();
+    for (let i = 0; i < 3; i++) reclaim();
+    if (!nonBlocking) assertEquals(simulated.live.allocations, 2);
+    assertEquals(simulated.live.pools, 1);
+    const code = cuStreamEndCapture(theirs.handle, graph.$address);
+    assertEquals(code === CUresult.CUDA_SUCCESS, !nonBlocking, "the limit that docs/architecture.md names");
+    if (nonBlocking) { for (const one of ours) one.close(); }
+    else cuda.driver.graph.cuGraphDestroy(graph.value);
+    reclaim();
+    device.synchronize();
+    for (let i = 0; i < 3; i++) reclaim(); // the mark of the end is seen to have passed by the second look
+    assertEquals([simulated.live.allocations, simulated.live.pools], [0, 0]);
+    for (const one of [theirs, stream]) one.close();
+    cuda.close();
+    drainFrees(); // what was copied from is kept until the default stream is over
+    assertEquals([simulated.live.contexts, simulated.live.events, simulated.live.graphs], [0, 0, 0]);
+  });
+}

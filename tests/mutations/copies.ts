@@ -120,13 +120,6 @@ export const copyMutations: readonly Mutation[] = [
       "A graph reads what the host has arranged once, and freed.",
     ],
   ]),
-  ...inFile("src/view/copy_side.ts", ["tests/sim/behaviours_test.ts"], [
-    [
-      "  refuseCapture(stream, sizeOf(layout)); // asking for the pool would spoil it\n",
-      "",
-      "A copy that needs memory on the way spoils a capture.",
-    ],
-  ]),
   ...inFile("src/view/copy_side.ts", [peers], [
     ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],
     ["  stream.wait(helper);\n", "", "What comes after a copy does not wait for the other device."],
