@@ -132,11 +132,24 @@ test(
         assertEquals([back.dtype.name, [...back.shape]], [name, [...view.shape]]);
       }
     }
-    const bad = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
+    const table = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
+    using column: PyObject = pa["array"].$call(table.sliced(slice(), 1));
+    assertEquals(column["to_pylist"]().$value(), [2, 5], "as any array of NumPy's that has gaps: PyArrow copies it");
+    const ask = python.evaluate(
+      "lambda array, requested: getattr(array, 'lent', [array])[0].__arrow_c_array__(requested)",
+    );
     const halves = StridedMemoryView.fromTypedArray(new Uint16Array(6)).view({ dtype: "bfloat16" });
-    for (const view of [bad.permuted([1, 0]), bad.sliced(1, 1), halves]) {
-      assertThrows(() => pa["array"](view), PythonError, "to Arrow");
+    for (const view of [table.permuted([1, 0]), table.sliced(slice(), 1), halves]) {
+      assertThrows(() => ask(view, null), PythonError, "to Arrow");
     }
+    assertThrows(() => pa["array"](table.permuted([1, 0])), PythonError, "1-dimensional");
+    assertThrows(() => pa["array"](halves), PythonError, "to Arrow");
+    const made = python.evaluate("lambda x: [hasattr(x[1:], '__arrow_c_array__'), hasattr(x, '__arrow_c_array__')]");
+    assertEquals(made(table).$value(), [false, true], "what NumPy makes of a view is NumPy's");
+    using days: PyObject = python.evaluate("lambda x: x.view('M8[D]')").$call(new BigInt64Array([1n, 2n]));
+    assertEquals(String(pa["array"](days).type), "date32[day]");
+    assertThrows(() => ArrowArray.from(days), ExchangeError, "it has no __arrow_c_device_array__()");
+    days.$close();
     assertEquals(await stillLent(python), 0);
   },
 );

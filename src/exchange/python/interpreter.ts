@@ -22,6 +22,7 @@ type Helper =
   | "take_ordered"
   | "look"
   | "Array"
+  | "lend"
   | "Arrow"
   | "HostStream"
   | "DeviceStream"
@@ -314,6 +315,11 @@ export class Interpreter {
     const has = this.api.objects.PyObject_HasAttrString(type, cString(name)) === 1;
     this.drop(type);
     return has;
+  }
+
+  /** Whether an object has a method of a protocol: its type has it, and this one does not hide it. */
+  speaks(object: bigint, name: string): boolean {
+    return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 
   /** The bits of an object's type that tell the built-in types apart. */
