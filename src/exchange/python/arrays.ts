@@ -218,6 +218,7 @@ function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
 
 /** Sees an array by its interface; a reference to the array itself keeps the memory. */
 function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  python.drop(python.callHelper("check_elements", [python.share(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));

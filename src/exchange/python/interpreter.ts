@@ -28,6 +28,7 @@ type Helper =
   | "DeviceStream"
   | "hand_over"
   | "is_plain"
+  | "check_elements"
   | "hand_out"
   | "take_in"
   | "offer_table"

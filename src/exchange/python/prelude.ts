@@ -274,8 +274,17 @@ def converted(value, convert):
 
 ${partPrelude}
 ${numpyPrelude}
+def check_elements(value):
+    "Of a tensor, as torch has them: its elements must be what its memory says."
+    for bit in "conj", "neg":
+        resolve = "resolve_" + bit
+        if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
+            raise BufferError("cannot hand over a tensor with the bit %s, whose memory holds other numbers: call %s() first"
+                % (bit, resolve))
+
 def hand_over(value, stream):
     "The capsule of a foreign array: with a version if it can, and without if it knows of none."
+    check_elements(value)
     on_host = value.__dlpack_device__()[0] in (1, 3) # kDLCPU and kDLCUDAHost, which no stream orders
     options = {} if stream is None or on_host else {"stream": stream}
     try: return value.__dlpack__(max_version=(1, 3), **options)
