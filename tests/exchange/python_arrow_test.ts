@@ -349,6 +349,57 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
   assertEquals(tables.released, true);
 });
 
+test(...withPython("a stream tells its schema as often as one likes, until it is handed over"), async () => {
+  const python = open();
+  const tell = python.evaluate("lambda stream: [str(pa.schema(stream).field(0).type) for _ in range(3)]");
+  for (const device of [false, true]) {
+    const stream = exportArrowStream([table()], { device });
+    {
+      using inside: PyObject = python.evaluate("lambda stream: stream").$call(stream);
+      const said: PyObject = tell(inside);
+      assertEquals(said.$value(), ["string", "string", "string"]);
+      using reader = ArrowStream.from(inside);
+      using batch = reader.next();
+      assertEquals(batch?.length, 3);
+      assertThrows(() => tell(inside), PythonError, "was handed over");
+    }
+    assertEquals(await stillLent(python), 0);
+    assertEquals(stream.released, true);
+  }
+});
+
+const duckdb = findPython("numpy", "pyarrow", "duckdb");
+
+test(
+  ...needs(typeof duckdb === "string" ? duckdb : null, "DuckDB reads a stream, in the order of its batches"),
+  async () => {
+    const python = open();
+    python.run("import duckdb");
+    const column = fc.array(fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })), { maxLength: 9 });
+    const ways = [
+      "lambda s: duckdb.from_arrow(s).fetchall()",
+      "lambda s: duckdb.sql('select * from s').fetchall()",
+      "lambda s: duckdb.connect().register('here', s).execute('from here').fetchall()",
+      "lambda s: [row for row in duckdb.from_arrow(s).project('*').fetchall()]",
+    ].map((way) => python.evaluate(way));
+    const make = python.evaluate(
+      "lambda values: pa.record_batch({'n': pa.array(values, 'int32'), 't': pa.array(map(str, values), 'string')})",
+    );
+    check(
+      fc.property(fc.array(column, { minLength: 1, maxLength: 4 }), fc.constantFrom(...ways), (columns, way) => {
+        const batches = columns.map((values) => ArrowArray.from(make.$call(values)));
+        {
+          using rows: PyObject = way.$call(exportArrowStream(batches));
+          assertEquals(rows.$value(), columns.flat().map((value) => [value, value === null ? "None" : `${value}`]));
+        }
+        for (const batch of batches) batch.close();
+      }),
+      100,
+    );
+    assertEquals(await stillLent(python), 0);
+  },
+);
+
 test(...withPython("an Arrow array of numbers is NumPy's too, and is still what it is to Arrow"), async () => {
   const python = open();
   const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(new BigInt64Array([1n, 2n, 3n]).buffer));

@@ -226,7 +226,11 @@ class ArrowStream:
     def __del__(self):
         if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))
 
+    def __arrow_c_schema__(self):
+        return offer(self.schema(), b"arrow_schema")
+
     def schema(self):
+        if self.stream is None: raise BufferError("cannot tell the schema of an Arrow stream that was handed over")
         one = ArrowSchema()
         ask = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(self.stream.get_schema)
         if ask(ctypes.addressof(self.stream), ctypes.addressof(one)) != 0: raise BufferError("it does not tell its schema")
