@@ -128,3 +128,31 @@ test("an array whose dictionary is read by other numbers than integers is refuse
   assertThrows(() => ArrowArray.from({ schema, array }), ExchangeError, "indices of float");
   assertEquals([release.calls.size, isTaken(array, schema)], [0, false]);
 });
+
+test("a struct has the values of all of its fields, whatever they are called", () => {
+  const name = fc.constantFrom("a", "b", "", "1", "0", "__proto__", "constructor", "toString");
+  const number = (value: number) => {
+    const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.of(value).buffer));
+    return (name: string) =>
+      new ArrowArray({ field: arrowField("i", { name }), length: 1, nullCount: 0, buffers: [null, bytes] });
+  };
+  check(
+    fc.property(fc.array(fc.tuple(name, fc.integer({ min: -9, max: 9 })), { maxLength: 5 }), (fields) => {
+      const children = fields.map(([name, value]) => number(value)(name));
+      const field = arrowField({ kind: "struct", children: children.map(({ field }) => field) });
+      const array = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null], children });
+      const value = array.get(0);
+      assert(typeof value === "object" && value !== null);
+      const isUnique = new Set(fields.map(([name]) => name)).size === fields.length;
+      assertEquals(Array.isArray(value), !isUnique);
+      const pairs = Array.isArray(value) ? value : Object.entries(value);
+      const sorted = (some: readonly unknown[]) => some.map((one) => JSON.stringify(one)).sort();
+      assertEquals(sorted(pairs), sorted(fields));
+      if (!Array.isArray(value)) assertEquals(Object.getPrototypeOf(value), Object.prototype);
+      for (const [name, number] of fields) {
+        assert(`${array}`.includes(`${JSON.stringify(name)}${isUnique ? ":" : ","}${number}`), `${array}`);
+      }
+    }),
+    200,
+  );
+});

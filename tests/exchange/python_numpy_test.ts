@@ -263,6 +263,11 @@ test(...needs(missing, "a part of an array without NumPy is the same memory, and
     using array = plainly(python, lent);
     return assertThrows(() => python.evaluate(`lambda x: ${use}`)(array), PythonError).message;
   };
+  const nothing = StridedMemoryView.fromBuffer(new HostMemoryResource().allocate(0), { shape: [0], dtype: "int8" });
+  using empty = plainly(python, nothing);
+  const isSomewhere = python.evaluate("lambda x: x.__array_interface__['data'][0] != 0");
+  assertEquals(isSomewhere(empty), true, "NumPy before 2.0 takes nothing at NULL");
+  empty.$close();
   assertStringIncludes(error("x[4]", view), "IndexError: index 4 is out of bounds for an axis of 4");
   assertStringIncludes(error("x['a']", view), "expected integers, slices, None and an ellipsis");
   assertStringIncludes(error("x[True]", view), "TypeError: cannot index an array by True");

@@ -537,16 +537,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/python/prelude_numpy.ts", [...numpy, ...arrow], [
     ["            if array is self: return array\n", "", "What is written into an array of ours is another array."],
-    [
-      "            if return_scalar or return_scalar is None and array.ndim == 0: return array[()]\n",
-      "",
-      "A sum is an array without axes.",
-    ],
-    [
-      "            return array.view(numpy.ndarray)\n",
-      "            return array\n",
-      "What NumPy computes is said to be ours.",
-    ],
+    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
     [
       "return self.view(numpy.ndarray).__reduce__()",
       "return super().__reduce__()",
@@ -652,11 +643,6 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
-    [
-      '        if self.stream is None: raise BufferError("cannot tell the schema',
-      '        if False: raise BufferError("cannot tell the schema',
-      "A stream that was handed over is asked for its schema.",
-    ],
     [
       '        return offer(self.schema(), b"arrow_schema")\n',
       "        return self.give(None)\n",

@@ -75,8 +75,8 @@ def host_array_of(numpy):
         def __array_wrap__(self, array, context=None, return_scalar=None):
             "What NumPy computes is nobody's but its own."
             if array is self: return array
-            if return_scalar or return_scalar is None and array.ndim == 0: return array[()]
-            return array.view(numpy.ndarray)
+            is_scalar = return_scalar or return_scalar is None and array.ndim == 0
+            return array[()] if is_scalar else array.view(numpy.ndarray) # which before 2.0 it is not
 
         def __reduce__(self):
             return self.view(numpy.ndarray).__reduce__()
