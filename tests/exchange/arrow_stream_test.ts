@@ -220,7 +220,8 @@ test("an array of a stream that cannot be taken is released, and the next one co
   setPointer(struct(StreamState).at(state).next_array, 0, (1n << 64n) - 1n); // the length of the first: -1
   using stream = ArrowStream.from({ stream: address });
   const before = liveExports();
-  assertThrows(() => stream.next(), ExchangeError, "length");
+  const { message } = assertThrows(() => stream.next(), ExchangeError, "length");
+  assertEquals(message.split(". ")[1], "It was released, and next() goes on with the one after it");
   assertEquals(liveExports(), before - 2); // the array, and the one whose memory it was
   const second = stream.next();
   assertEquals([second?.toArray(), stream.next()], [[2], null]);
