@@ -120,6 +120,8 @@ test("an array that a stream cannot have is refused with what is other about it"
   const coded = (values: ArrowField, ordered = false) =>
     arrowField({ kind: "dictionary", index: { kind: "int", bits: 8 }, values, ordered });
   const list = (child: ArrowField) => arrowField({ kind: "list", offsets: 32, child }, { name: "l" });
+  const map = (keysSorted: boolean) =>
+    arrowField({ kind: "map", keysSorted, child: struct(u("key", { nullable: false }), u("value")) });
   const pairs: readonly (readonly [ArrowField, ArrowField, string])[] = [
     [arrowField("i"), arrowField("f"), "the formats i and f"],
     [struct(u("a")), struct(arrowField("n", { name: "a" })), "the formats u and n at a"],
@@ -131,11 +133,13 @@ test("an array that a stream cannot have is refused with what is other about it"
     [coded(u("")), coded(arrowField("U")), "the formats u and U at *"],
     [coded(u("")), coded(u(""), true), "ordered and unordered"],
     [coded(u("")), arrowField("c"), "indices and values"],
+    [map(false), map(true), "ordered and unordered"],
   ];
   const empty = (field: ArrowField): ArrowArray => {
     const { type } = field;
     const isDictionary = type.kind === "dictionary";
-    const children = type.kind === "struct" ? type.children : type.kind === "list" ? [type.child] : [];
+    const isList = type.kind === "list" || type.kind === "map";
+    const children = type.kind === "struct" ? type.children : isList ? [type.child] : [];
     const count = { null: 0, struct: 1, utf8: 3 }[type.kind as string] ?? 2;
     return new ArrowArray({
       field,
