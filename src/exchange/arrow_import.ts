@@ -189,7 +189,7 @@ export function takeArray(
   field: ArrowField,
   isDevice: boolean,
   options: FromArrowOptions,
-  accept: Accept = () => {},
+  accept: Accept,
   ifRefused?: string,
 ): ArrowArray {
   const walk = new Walk(isDevice ? "ArrowDeviceArray" : "ArrowArray", ifRefused);

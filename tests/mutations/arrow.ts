@@ -53,8 +53,8 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/arrow_stream.ts", [streams], [
     [
-      "this.#options, undefined, wasReleased)",
-      "this.#options)",
+      "this.#options, () => {}, wasReleased)",
+      "this.#options, () => {})",
       "An error says that the producer has an array that is gone.",
     ],
   ]),
