@@ -3,6 +3,7 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 const arrow = ["tests/exchange/python_arrow_test.ts"];
 const arrays = ["tests/exchange/python_arrays_test.ts"];
+const numpy = ["tests/exchange/python_numpy_test.ts"];
 const objects = ["objects", "frame", "leaks"].map((name) => `tests/exchange/python_${name}_test.ts`);
 
 const workers = ["tests/exchange/worker_end_test.ts"];
@@ -532,6 +533,120 @@ export const pythonMutations: readonly Mutation[] = [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
       "  if (false) {\n",
       "A library is started with packages of another version.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_numpy.ts", [...numpy, ...arrow], [
+    ["            if array is self: return array\n", "", "What is written into an array of ours is another array."],
+    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
+    [
+      "return self.view(numpy.ndarray).__reduce__()",
+      "return super().__reduce__()",
+      "An array cannot be sent to a process.",
+    ],
+    [
+      "    return lent if said == array.__array_interface__ else None\n",
+      "    return lent\n",
+      "An array that was given another type goes to Arrow as what it was.",
+    ],
+    [
+      " or lent.format is None and lent.arrow is None: raise AttributeError(name)",
+      ": raise AttributeError(name)",
+      "PyArrow refuses what has gaps, instead of copying it.",
+    ],
+    ["READ_ONLY if readonly else 0", "0", "A part of what is read-only is written to."],
+    ["address if array.size else 0", "address", "An array without elements says that it is somewhere."],
+    [
+      "    if type.kind not in KINDS or not type.isnative or width >",
+      "    if type.kind not in KINDS or width >",
+      "Bytes are read in the wrong order.",
+    ],
+    [
+      "    if any(step % width for step in array.strides):\n",
+      "    if False:\n",
+      "Elements between others are read at the wrong places.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_members.ts", numpy, [
+    ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
+    ["    if layout.width % 8: raise", "    if False: raise", "Elements that share bytes are read at wrong places."],
+    [
+      "        if self.device[0] != 1: raise TypeError",
+      "        if False: raise TypeError",
+      "The host reads memory of a device, and crashes.",
+    ],
+    ["code is None or self.device[0] != 1:", "code is None:", "The host reads memory of a device, and crashes."],
+    [
+      "        start += first * step * layout.width // 8\n",
+      "        start += first * step\n",
+      "Other elements are read.",
+    ],
+    ["    if at is None: raise", "    if False: raise", "A truth value is an index."],
+    [
+      "    if not -extent <= at < extent: raise",
+      "    if False: raise",
+      "An index beyond the end counts from the other side.",
+    ],
+    ["flags & (READ_ONLY | PADDED)", "flags & PADDED", "A part of what is read-only is written to."],
+    [
+      "    def home(self): return self.whole.home\n",
+      "    def home(self): return None\n",
+      "A part of device memory is read before it is written.",
+    ],
+    ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
+    [
+      "        if self.size != 1: raise ValueError",
+      "        if False: raise ValueError",
+      "An array of many elements is as true as the first of them.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", [...numpy, ...arrays], [
+    [
+      "address or NOWHERE if device[0] == 1 else address",
+      "address",
+      "NumPy has an array without elements somewhere else.",
+    ],
+    [
+      "        if self.device[0] != 1 and not all(issubclass(one, Ours) for one in types): return NotImplemented\n",
+      "",
+      "Functions of CuPy fail for arrays of ours among its own.",
+    ],
+  ]),
+  ...inFile(
+    "src/exchange/python/prelude.ts",
+    ["tests/exchange/python_malformed_test.ts", "tests/peers/torch_test.ts"],
+    [
+      ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
+      [
+        '    for bit in "conj", "neg":\n',
+        '    for bit in ("conj",):\n',
+        "A tensor to be negated comes with the wrong sign.",
+      ],
+      [
+        "    if min(array.strides or (), default=0) < 0:",
+        "    if False:",
+        "The process ends in torch for strides that it lacks.",
+      ],
+    ],
+  ),
+  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
+    [
+      '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
+      "",
+      "An array that is described comes with the wrong sign.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/interpreter.ts", arrow, [
+    [
+      "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
+      "return this.typeHas(object, name);",
+      "What one object of a type cannot is an error, and not said to be missing.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
+    [
+      '        return offer(self.schema(), b"arrow_schema")\n',
+      "        return self.give(None)\n",
+      "A stream is given away by who asks for its schema.",
     ],
   ]),
   ...inFile("src/exchange/python/arrow_lend.ts", arrow, [

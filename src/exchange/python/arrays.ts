@@ -26,7 +26,7 @@ import { Handle } from "./object.ts";
 import { copyOut } from "./values.ts";
 
 /**
- * A new reference to an `Array` of the prelude over a view. It keeps the memory allocated until Python has let go of it.
+ * A new reference to an array of the prelude over a view: NumPy's, where a program has loaded it. It keeps the memory allocated until Python has let go of it.
  *
  * Memory that ends with this Worker is copied for it, and the copy read-only: what were written there would be lost.
  *
@@ -47,7 +47,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {
-    return python.callHelper("Array", [
+    return python.callHelper("lend", [
       python.integer(tensor),
       python.text(dtype.name),
       text(layout.isContiguousC ? dtype.arrowFormat : null),
@@ -55,8 +55,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
       numbers(view.shape),
       isDense ? python.share(none) : numbers(layout.stridesInBytes),
       text(dtype.typestr),
-      // NumPy makes memory of its own for NULL. Nobody reads an array without elements, wherever it says that it is.
-      python.integer(view.ptr === 0n && device === null ? tensor : view.ptr),
+      python.integer(view.ptr),
       python.share(view.readonly ? yes : no),
       numbers(dlpackDevice(view)),
       handle(device?.context),
@@ -219,6 +218,7 @@ function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
 
 /** Sees an array by its interface; a reference to the array itself keeps the memory. */
 function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  python.drop(python.callHelper("check_elements", [python.share(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));

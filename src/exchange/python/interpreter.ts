@@ -22,11 +22,13 @@ type Helper =
   | "take_ordered"
   | "look"
   | "Array"
+  | "lend"
   | "Arrow"
   | "HostStream"
   | "DeviceStream"
   | "hand_over"
   | "is_plain"
+  | "check_elements"
   | "hand_out"
   | "take_in"
   | "offer_table"
@@ -314,6 +316,11 @@ export class Interpreter {
     const has = this.api.objects.PyObject_HasAttrString(type, cString(name)) === 1;
     this.drop(type);
     return has;
+  }
+
+  /** Whether an object has a method of a protocol: its type has it, and this one does not hide it. */
+  speaks(object: bigint, name: string): boolean {
+    return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 
   /** The bits of an object's type that tell the built-in types apart. */

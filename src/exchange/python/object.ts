@@ -180,9 +180,7 @@ export const pythonArrays: ArraySource = {
     const { python } = handle;
     return python.locked(() => {
       const { object } = handle;
-      const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) =>
-        python.typeHas(object, name)
-      );
+      const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.speaks(object, name));
       if (isArray(python, object)) {
         try {
           return takeArray(python, object, options);
