@@ -7,27 +7,37 @@
  * @module
  */
 import { CU_STREAM_CAPTURE_MODE, CU_STREAM_LEGACY, CUresult } from "../../bindings/cuda_types.ts";
-import { NativeArena, type Out } from "../ffi/arena.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort } from "../ffi/port.ts";
+import type { HandleArgument } from "../ffi/types.ts";
 import { isCapturing } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { type CudaDriver, CudaError } from "./driver.ts";
 
 /** Where the driver reads the mode that a thread is to have, and writes the one that it had. There as long as the process. */
-let slot: Out<"i32"> | undefined;
+interface Slot {
+  readonly word: Int32Array<ArrayBuffer>;
+  readonly address: bigint;
+  /** The address as the runtime passes it fastest: every allocation and every question passes it twice. */
+  readonly argument: HandleArgument;
+}
 
-function slotOf(): Out<"i32"> {
-  return slot ??= new NativeArena().out("i32");
+let slot: Slot | undefined;
+
+function makeSlot(): Slot {
+  const { address, bytes: { buffer, byteOffset } } = new NativeArena().bytes(4);
+  return slot = { word: new Int32Array(buffer, byteOffset, 1), address, argument: ffiPort().handle(address) };
 }
 
 /** A mode that need not be put back. */
 const unchanged = -1;
 
 function relaxThread({ capture }: CudaDriver): number {
-  const slot = slotOf();
-  slot.value = CU_STREAM_CAPTURE_MODE.RELAXED;
-  const code = capture.cuThreadExchangeStreamCaptureMode(slot.$address);
-  if (code !== CUresult.CUDA_SUCCESS || slot.value === CU_STREAM_CAPTURE_MODE.RELAXED) return unchanged;
-  return slot.value;
+  const { word, argument } = slot ?? makeSlot();
+  word[0] = CU_STREAM_CAPTURE_MODE.RELAXED;
+  const code = capture.cuThreadExchangeStreamCaptureMode(argument);
+  const before = word[0];
+  return code !== CUresult.CUDA_SUCCESS || before === CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;
 }
 
 /**
@@ -43,8 +53,8 @@ export function relax(driver: CudaDriver): number {
 /** Gives the thread the mode back that it had. */
 export function restore({ capture }: CudaDriver, mode: number): void {
   if (mode === unchanged || slot === undefined) return;
-  slot.value = mode;
-  capture.cuThreadExchangeStreamCaptureMode(slot.$address);
+  slot.word[0] = mode;
+  capture.cuThreadExchangeStreamCaptureMode(slot.argument);
 }
 
 /** Makes calls that a capture of another library must not be spoiled by. While one of ours is active its `mode` counts. */
@@ -75,7 +85,7 @@ export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
 export function isHeldUp(device: CudaDevice): boolean {
   if (device.isGone) return false;
   const { capture } = device.driver;
-  const ask = () => capture.cuStreamIsCapturing(CU_STREAM_LEGACY, slotOf().$address);
+  const ask = () => capture.cuStreamIsCapturing(CU_STREAM_LEGACY, (slot ?? makeSlot()).address);
   return device.within(ask) === CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 

@@ -211,13 +211,16 @@ function refuseCapture(stream: CudaStream, bytes: number): void {
 
 function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
   const last = home ?? pool.device.defaultStream;
-  onceLetThrough(last, () => {
-    try {
-      if (ptr !== 0n) freeInOrder(ptr, last);
-    } finally {
-      pool.release(last);
-    }
-  });
+  if (last.isLegacy) onceLetThrough(last, () => giveBackOn(last, ptr, pool));
+  else giveBackOn(last, ptr, pool);
+}
+
+function giveBackOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
+  try {
+    if (ptr !== 0n) freeInOrder(ptr, last);
+  } finally {
+    pool.release(last);
+  }
 }
 
 /** A function of its own, so that what it is called from keeps no buffer alive. */

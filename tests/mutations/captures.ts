@@ -13,11 +13,11 @@ export const captureMutations: readonly Mutation[] = [
       "Whatever is done meanwhile spoils another library's capture.",
     ],
     [
-      "  if (code !== CUresult.CUDA_SUCCESS || slot.value === CU_STREAM_CAPTURE_MODE.RELAXED) return unchanged;\n",
-      "  return unchanged;\n",
+      "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;",
+      "CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : unchanged;",
       "The thread stays relaxed, and other libraries spoil what they capture without a word.",
     ],
-    ["  slot.value = mode;\n", "", "The thread gets a mode that it never had."],
+    ["  slot.word[0] = mode;\n", "", "The thread gets a mode that it never had."],
     [
       "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;\n}\n\n/** Whether a call",
       "CUDA_SUCCESS;\n}\n\n/** Whether a call",
@@ -109,8 +109,8 @@ export const captureMutations: readonly Mutation[] = [
       "Freeing spoils another library's capture.",
     ],
     [
-      "  onceLetThrough(last, () => {\n",
-      "  ((_: unknown, work: () => void) => work())(last, () => {\n",
+      "  if (last.isLegacy) onceLetThrough(last, () => giveBackOn(last, ptr, pool));\n  else giveBackOn",
+      "  giveBackOn",
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),

@@ -41,7 +41,7 @@ export const resourceMutations: readonly Mutation[] = [
       "Memory is freed on the wrong stream.",
     ],
     [
-      "      pool.release(last);\n",
+      "    pool.release(last);\n",
       "",
       "A pool, and its device, is never given back.",
     ],

@@ -81,7 +81,8 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       if (graphOut !== 0n) writeWord(graphOut, of.graph.handle);
       if (countOut !== 0n) writeWord(countOut, BigInt(point.length));
     },
-    cuThreadExchangeStreamCaptureMode(inout) {
+    cuThreadExchangeStreamCaptureMode(argument) {
+      const inout = BigInt(argument);
       const mode = readInt(inout);
       if (mode < 0 || mode > mostOfMode) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeInt(inout, machine.captureMode);
