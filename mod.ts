@@ -51,7 +51,7 @@ export { CudaStream } from "./src/cuda/stream.ts";
 export { type CaptureOptions, StreamCapture } from "./src/cuda/capture.ts";
 export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./src/cuda/graph.ts";
 export { CudaGraphExec } from "./src/cuda/graph_exec.ts";
-export type { GraphUse, Used } from "./src/cuda/graph_use.ts";
+export type { GraphUse, LastLaunch, Used } from "./src/cuda/graph_use.ts";
 export type { KernelMemory } from "./src/cuda/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU, and one that checks the order of calls

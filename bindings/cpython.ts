@@ -73,6 +73,13 @@ export const cpython = {
     PyType_GetFlags: { args: ["ptr"], returns: "u64" },
     // PyObject *PyObject_GetAttrString(PyObject *, const char *);
     PyObject_GetAttrString: { args: ["ptr", "buffer"], returns: "ptr" },
+    // PyObject *PyObject_GetAttr(PyObject *, PyObject *);
+    PyObject_GetAttr: { args: ["ptr", "ptr"], returns: "ptr" },
+    // a value of NULL deletes
+    // int PyObject_SetAttr(PyObject *, PyObject *, PyObject *);
+    PyObject_SetAttr: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+    // int PyObject_HasAttr(PyObject *, PyObject *);
+    PyObject_HasAttr: { args: ["ptr", "ptr"], returns: "i32" },
     // int PyObject_SetAttrString(PyObject *, const char *, PyObject *);
     PyObject_SetAttrString: { args: ["ptr", "buffer", "ptr"], returns: "i32" },
     // int PyObject_HasAttrString(PyObject *, const char *);
@@ -81,6 +88,10 @@ export const cpython = {
     PyObject_GetItem: { args: ["ptr", "ptr"], returns: "ptr" },
     // int PyObject_SetItem(PyObject *o, PyObject *key, PyObject *v);
     PyObject_SetItem: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+    // int PyObject_DelItem(PyObject *o, PyObject *key);
+    PyObject_DelItem: { args: ["ptr", "ptr"], returns: "i32" },
+    // int PySequence_Contains(PyObject *seq, PyObject *ob);
+    PySequence_Contains: { args: ["ptr", "ptr"], returns: "i32" },
     // Py_ssize_t PyObject_Size(PyObject *o);
     PyObject_Size: { args: ["ptr"], returns: "i64" },
     // int PyObject_IsTrue(PyObject *);
@@ -103,6 +114,18 @@ export const cpython = {
     PyObject_CallObject: { args: ["ptr", "ptr"], returns: "ptr" },
     // PyObject *PyObject_Call(PyObject *callable, PyObject *args, PyObject *kwargs);
     PyObject_Call: { args: ["ptr", "ptr", "ptr"], returns: "ptr" },
+  },
+  // What a function or method is bound to; all borrowed, and of exactly these types only.
+  methods: {
+    // PyObject *PyMethod_Function(PyObject *);
+    PyMethod_Function: { args: ["ptr"], returns: "ptr" },
+    // PyObject *PyMethod_Self(PyObject *);
+    PyMethod_Self: { args: ["ptr"], returns: "ptr" },
+    // NULL for a static method, without an exception
+    // PyObject *PyCFunction_GetSelf(PyObject *);
+    PyCFunction_GetSelf: { args: ["ptr"], returns: "ptr" },
+    // PyCFunction PyCFunction_GetFunction(PyObject *);
+    PyCFunction_GetFunction: { args: ["ptr"], returns: "ptr" },
   },
   iteration: {
     // PyObject *PyObject_GetIter(PyObject *);
@@ -178,6 +201,10 @@ export const cpython = {
     // the text belongs to the object
     // const char *PyUnicode_AsUTF8AndSize(PyObject *unicode, Py_ssize_t *size);
     PyUnicode_AsUTF8AndSize: { args: ["ptr", "ptr"], returns: "ptr" },
+    // PyObject *PyUnicode_DecodeUTF16(const char *string, Py_ssize_t length, const char *errors, int *byteorder);
+    PyUnicode_DecodeUTF16: { args: ["buffer", "i64", "buffer", "ptr"], returns: "ptr" },
+    // PyObject *PyUnicode_AsEncodedString(PyObject *unicode, const char *encoding, const char *errors);
+    PyUnicode_AsEncodedString: { args: ["ptr", "buffer", "buffer"], returns: "ptr" },
     // PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
     PyBytes_FromStringAndSize: { args: ["buffer", "i64"], returns: "ptr" },
     // the bytes belong to the object

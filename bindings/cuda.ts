@@ -353,7 +353,7 @@ export const cuda = {
     //   unsigned int flags);
     cuStreamUpdateCaptureDependencies: { args: ["ptr", "ptr", "size", "u32"], returns: "i32" },
     // CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
-    cuThreadExchangeStreamCaptureMode: { args: ["ptr"], returns: "i32" },
+    cuThreadExchangeStreamCaptureMode: { args: ["handle"], returns: "i32" },
   },
   graph: {
     // CUresult cuGraphCreate(CUgraph *phGraph, unsigned int flags);

@@ -63,8 +63,6 @@ export const libc = {
     bsearch: { args: ["ptr", "ptr", "size", "size", "ptr"], returns: "ptr" },
   },
   files: {
-    // int pipe2(int *pipefd, int flags);
-    pipe2: { args: ["ptr", "i32"], returns: "i32" },
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },
     // int memfd_create(const char *name, unsigned int flags);
@@ -80,6 +78,8 @@ export const libc = {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     // int socketpair(int domain, int type, int protocol, int *sv);
     socketpair: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
+    // int shutdown(int sockfd, int how);
+    shutdown: { args: ["i32", "i32"], returns: "i32" },
     // int bind(int sockfd, const struct sockaddr *addr, socklen_t addrlen);
     bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
     // int listen(int sockfd, int backlog);
@@ -175,7 +175,7 @@ export const glob_t = {
 /** Families of sockets (sys/socket.h, Linux). */
 export const AF = { UNIX: 1 } as const;
 /** Kinds of sockets and their flags (sys/socket.h, Linux). */
-export const SOCK = { SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
+export const SOCK = { STREAM: 1, SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000000 } as const;
 /** Level of options and of control messages (sys/socket.h, Linux). */
 export const SOL = { SOCKET: 1 } as const;
 /** Options of sockets (sys/socket.h, Linux). */

@@ -8,10 +8,12 @@
  */
 import { arrowMutations } from "./mutations/arrow.ts";
 import { arrowCheckMutations } from "./mutations/arrow_checks.ts";
+import { captureMutations } from "./mutations/captures.ts";
 import { checkerMutations } from "./mutations/checker.ts";
 import { copyMutations } from "./mutations/copies.ts";
 import { cudaMutations } from "./mutations/cuda.ts";
 import { exchangeMutations } from "./mutations/exchange.ts";
+import { ffiMutations } from "./mutations/ffi.ts";
 import { graphMutations } from "./mutations/graphs.ts";
 import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
@@ -25,6 +27,7 @@ import { ucxMutations } from "./mutations/ucx.ts";
 export const mutations: readonly Mutation[] = [
   ...cudaMutations,
   ...graphMutations,
+  ...captureMutations,
   ...memoryMutations,
   ...copyMutations,
   ...resourceMutations,
@@ -33,6 +36,7 @@ export const mutations: readonly Mutation[] = [
   ...arrowMutations,
   ...arrowCheckMutations,
   ...pythonMutations,
+  ...ffiMutations,
   ...layoutMutations,
   ...checkerMutations,
   ...ucxMutations,

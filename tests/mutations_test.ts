@@ -11,17 +11,20 @@ function read(path: string): string {
 
 test("the text of every mutation is found exactly once, and the tests that must notice exist", () => {
   const seen = new Set<string>();
+  const stale: string[] = [];
+  const twice: string[] = [];
   for (const mutation of mutations) {
     const { file, text, becomes, tests, why } = mutation;
     const entry = `${file}: ${text}`;
-    assertNotEquals(mutate(read(file), mutation), null, `not found exactly once in ${entry}`);
+    if (mutate(read(file), mutation) === null) stale.push(entry);
     assertNotEquals(text, becomes, entry);
     assert(/^[A-Z].*\.$/s.test(why), `${entry}: "${why}" is no sentence`);
     assert(tests.length > 0, entry);
     for (const path of tests) assert(existsSync(new URL(`../${path}`, import.meta.url)), `${entry}: no ${path}`);
-    assert(!seen.has(`${entry} becomes ${becomes}`), `${entry} is listed twice`);
+    if (seen.has(`${entry} becomes ${becomes}`)) twice.push(entry);
     seen.add(`${entry} becomes ${becomes}`);
   }
+  assertEquals({ stale, twice }, { stale: [], twice: [] }, "not found exactly once, or listed twice");
   assert(seen.size >= 80, `${seen.size} mutations are too few`);
 });
 

@@ -48,7 +48,9 @@ async function passes(copy: string, tests: readonly string[]): Promise<Run> {
 }
 
 function passesOne(copy: string, test: string): Promise<Run> {
-  const args = isBun ? ["test", "--bail"] : ["test", "-A", "--no-check", "--quiet", "--fail-fast"];
+  const args = isBun
+    ? ["test", "--bail", "--timeout", "600000"]
+    : ["test", "-A", "--no-check", "--quiet", "--fail-fast"];
   const env = { ...process.env, CAUSEWAY_CACHE: "off", NO_COLOR: "1" };
   const child = spawn(process.execPath, [...args, `./${test}`], { cwd: copy, env, timeout });
   let log = "";

@@ -1,5 +1,7 @@
 /**
  * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the system.
+ * Tests get the time that a loaded machine needs, 5 s being the default, by the command line: bunfig.toml has no word for
+ * it, and `setDefaultTimeout` goes for one file (Bun 1.4.4).
  *
  * @module
  */
@@ -17,13 +19,26 @@ function bun(...args: string[]): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+/** Runs this command line anew, and ends as it does. */
+function anew(change: (args: readonly string[]) => readonly string[]): never {
+  const [, ...args] = commandLine();
+  const env = { ...process.env, CAUSEWAY_SETUP: "done" };
+  process.exit(spawnSync(process.execPath, [...change(args)], { stdio: "inherit", env }).status ?? 1);
+}
+
+function commandLine(): string[] {
+  return readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
+}
+
 if (process.env["CAUSEWAY_SETUP"] !== "done") {
   bun("tools/setup.ts", "ucx", "python");
   if (!existsSync(`${root}node_modules/fast-check`)) {
     bun("install", "--frozen-lockfile");
     // This Bun has looked for node_modules already, and will not look again: the same command line begins anew.
-    const [, ...args] = readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(0, -1);
-    const env = { ...process.env, CAUSEWAY_SETUP: "done" };
-    process.exit(spawnSync(process.execPath, args, { stdio: "inherit", env }).status ?? 1);
+    anew((args) => args);
   }
+}
+
+if (!commandLine().some((arg) => arg.startsWith("--timeout"))) {
+  anew((args) => args.toSpliced(args.indexOf("test") + 1, 0, "--timeout", "600000"));
 }

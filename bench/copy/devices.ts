@@ -1,5 +1,6 @@
 /**
- * Copies from one device to another, with access to each other's memory and without. Rates are bytes copied.
+ * Copies from one device to another: as they come, and where the user has said that the devices may not use each other's
+ * memory. Rates are bytes copied.
  *
  * @module
  */
@@ -62,9 +63,9 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
   let failures = 0;
   using sending = here.createStream();
   using receiving = there.createStream();
-  using mine = new DeviceMemoryResource(here, {});
-  using theirs = new DeviceMemoryResource(there, {});
   for (const one of deviceCases) {
+    using mine = new DeviceMemoryResource(here, {});
+    using theirs = new DeviceMemoryResource(there, {});
     const [from, to] = [layoutOf(one.from), layoutOf(one.to)];
     using source = mine.allocate(2 * bytes, { stream: sending });
     using destination = theirs.allocate(2 * bytes, { stream: receiving });
@@ -74,6 +75,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
     for (const device of cuda.devices) device.synchronize();
     const torch = await askTorch("devices", one);
     const pieceOf = () => rate(cuda, () => here.copyPeer(destination.ptr, there, source.ptr, here, bytes, sending));
+    into.copyFrom(view, { stream: sending }); // takes access
     let piece = pieceOf();
     const report = (what: string, ours: number, how: string, isClaim: boolean) => {
       const isAlike = one.from === "dense" && one.to === "dense";
@@ -99,11 +101,10 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
         report(`${what}, stream of the ${name}`, ours, how, isClaim && name === "destination");
       }
     };
-    copies("no access", false);
+    copies("as it comes", true);
     mine.peerAccessibleBy = [there];
     theirs.peerAccessibleBy = [here];
-    piece = pieceOf();
-    copies("access", true);
+    copies("access to both", false);
     if (one.from === one.to) {
       const asOne = () => here.copy(destination.ptr, source.ptr, bytes, "DtoD", sending);
       report("access, as a copy of one device", rate(cuda, asOne), "", false);
@@ -116,6 +117,8 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
     }
     mine.peerAccessibleBy = [];
     theirs.peerAccessibleBy = [];
+    piece = pieceOf();
+    copies("access withheld", false);
   }
   return failures;
 }

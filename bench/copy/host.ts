@@ -17,7 +17,7 @@ import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 const MiB = 2 ** 20;
 
 /** Bytes: the peer copies as many. */
-const hostSizes: readonly number[] = [1, 4, 16, 24, 64, 256, 1024].map((count) => count * MiB);
+const hostSizes: readonly number[] = [1, 2, 4, 8, 16, 24, 32, 64, 256, 1024].map((count) => count * MiB);
 
 /** From so many bytes on the claim is a rate. */
 const much = 256 * MiB;
@@ -34,6 +34,8 @@ export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
   using ordinary = new HostMemoryResource().allocate(largest);
   using pinned = new PinnedMemoryResource(device).allocate(largest);
   for (const memory of [ordinary, pinned]) memory.bytes().fill(1);
+  buffer.copyFrom(ordinary, { stream }); // from now on there are threads and pinned memory for smaller copies, too
+  stream.synchronize();
   table(
     "Ordinary host memory, GB/s",
     ...["MiB", "", "ours", "torch", "ratio", "torch, pinned", "ours, pinned", "", "how"],
@@ -58,11 +60,12 @@ export async function measureHost(cuda: Cuda, torch: Torch): Promise<number> {
         () => torch("host", { bytes, isUp, isPinned: true }),
       );
       const isFast = bytes < much || ours >= wanted;
-      const passes = isFast && (theirs === undefined || ours >= 0.9 * theirs);
-      if (!passes) failures++;
       const run = { to: 0n, from: 0n, bytes, isPageable: true, peers: null, direction };
       const plan = stagingOf({ ...run, [isUp ? "from" : "to"]: ordinary.ptr }, stream);
       const how = plan === null ? "the driver" : `${plan.threads} threads, chunks of ${plan.chunk / MiB} MiB`;
+      // Where the driver does it, it does the same for both: then they differ by chance.
+      const passes = isFast && (theirs === undefined || ours >= (plan === null ? 0.9 : 1) * theirs);
+      if (!passes) failures++;
       const cells = [bytes / MiB, isUp ? "up" : "down", ours.toFixed(1), theirs?.toFixed(1), ratio(ours, theirs)];
       row(...cells, theirsPinned?.toFixed(1), oursPinned.toFixed(1), passes ? "PASS" : "FAIL", how);
     }

@@ -54,7 +54,7 @@ const modes = {
 export class StreamCapture {
   /** The stream that it began on. */
   readonly stream: CudaStream;
-  /** Streams that take part, by their `name`. They are retained, so that none is destroyed meanwhile. */
+  /** Streams of its driver that take part, by their `name`. They are retained, so that none is destroyed meanwhile. */
   readonly #streams = new Map<string, CudaStream>();
   /** Events that were last recorded by a stream that takes part. */
   readonly #events = new Set<bigint>();
@@ -91,18 +91,24 @@ export class StreamCapture {
 
   /** Whether a stream takes part: the one that it began on, and those that have waited for an event of it. */
   includes(stream: CudaStream): boolean {
-    return this.#streams.has(name(stream));
+    return this.#isOurs(stream) && this.#streams.has(name(stream));
+  }
+
+  /** Handles say nothing across drivers: two of them give the same ones to different things. */
+  #isOurs({ device }: CudaStream | CudaEvent): boolean {
+    return device.driver === this.stream.device.driver;
   }
 
   /** Notes that an event was recorded. Called by streams. */
   recorded(event: CudaEvent, inside: boolean): void {
+    if (!this.#isOurs(event)) return;
     if (inside) this.#events.add(event.handle);
     else this.#events.delete(event.handle);
   }
 
   /** Notes that a stream waits for an event. Called by streams. */
   waits(stream: CudaStream, event: CudaEvent): void {
-    if (this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
+    if (this.#isOurs(stream) && this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
   }
 
   /** Keeps what captured work uses until its graph is gone. Called by whatever enqueues work. */
@@ -174,7 +180,7 @@ export class StreamCapture {
   }
 }
 
-/** A name of a stream that no other has: several objects may stand for the same one, and default streams share handles. */
+/** A name of a stream that no other of its driver has: several objects may stand for the same one, and default streams share handles. */
 function name({ device, handle }: CudaStream): string {
   return `${device.ordinal} ${handle}`;
 }

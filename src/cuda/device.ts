@@ -19,7 +19,7 @@ import { allOf } from "./all_of.ts";
 import { deviceMemory } from "./device_memory.ts";
 import { checkOf } from "./checking.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "./driver.ts";
-import { CudaEvent } from "./event.ts";
+import { closeDropped, CudaEvent } from "./event.ts";
 import { Holders } from "./holders.ts";
 import { type CompileOptions, Program } from "./program.ts";
 import { checkReached } from "./reach.ts";
@@ -263,14 +263,15 @@ export class CudaDevice {
     const { priority } = options;
     if (priority !== undefined) this.#checkPriority(priority);
     const { cuStreamCreate, cuStreamCreateWithPriority } = this.driver.stream;
-    return this.within(() => {
+    const make = (release: () => void) => {
       if (priority === undefined) this.#check("cuStreamCreate", cuStreamCreate(this.#out.$address, flags));
       else {
         const code = cuStreamCreateWithPriority(this.#out.$address, flags, priority);
         this.#check("cuStreamCreateWithPriority", code);
       }
-      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0);
-    });
+      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, release);
+    };
+    return this.holding((release) => this.within(() => make(release)));
   }
 
   /**
@@ -280,6 +281,13 @@ export class CudaDevice {
    */
   createEvent(options: EventOptions = {}): CudaEvent {
     checkOptions(options, eventOptionNames);
+    const event = this.makeEvent(options);
+    closeDropped(event);
+    return event;
+  }
+
+  /** As {@linkcode CudaDevice.createEvent}, for who closes it for certain. */
+  makeEvent(options: EventOptions = {}): CudaEvent {
     const { timing = false, interprocess = false } = options;
     if (timing && interprocess) {
       throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
@@ -302,7 +310,9 @@ export class CudaDevice {
     const bytes = readHandle(handle, ["event"], this);
     return this.within(() => {
       this.#check("cuIpcOpenEventHandle", this.driver.ipc.cuIpcOpenEventHandle(this.#out.$address, bytes));
-      return new CudaEvent(this, this.#out.value, true);
+      const event = new CudaEvent(this, this.#out.value, true);
+      closeDropped(event);
+      return event;
     });
   }
 
@@ -313,7 +323,7 @@ export class CudaDevice {
   takeEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
     if (spare !== undefined) return spare;
-    const event = this.createEvent();
+    const event = this.makeEvent();
     checkOf(this.driver)?.letGo(event.handle); // the device destroys it
     return event;
   }
@@ -434,6 +444,21 @@ export class CudaDevice {
   hold(): () => void {
     if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
     return this.#holders.hold();
+  }
+
+  /**
+   * Makes something that keeps the primary context: a closed Cuda is an error before anything is made.
+   *
+   * @param make is given what ends the hold, which is ended here if it throws
+   */
+  holding<T>(make: (release: () => void) => T): T {
+    const release = this.hold();
+    try {
+      return make(release);
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Keeps the primary context as {@linkcode CudaDevice.hold} does, until `release` is called, which must be once. */

@@ -8,11 +8,50 @@ import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkSameDevice } from "./belonging.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "./driver.ts";
+import { besideCaptures } from "./relaxed.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
 import { handleBytes, type SharedHandle, writeHandle } from "./shared_handle.ts";
+
+/** What is left of an event that its user has dropped. */
+class LeftEvent implements Left {
+  readonly kind = "CudaEvent";
+  closed = false;
+  readonly #device: CudaDevice;
+  readonly #handle: bigint;
+
+  constructor(device: CudaDevice, handle: bigint) {
+    this.#device = device;
+    this.#handle = handle;
+  }
+
+  get driver(): CudaDriver {
+    return this.#device.driver;
+  }
+
+  close(): void {
+    destroy(this.#device, this.#handle);
+  }
+}
+
+function destroy(device: CudaDevice, handle: bigint): void {
+  if (device.isGone) return; // the event went with its context
+  const { driver } = device;
+  checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));
+}
+
+/** Has an event closed that its user drops. What is made to be closed for certain, and quickly, does without. */
+export let closeDropped: (event: CudaEvent) => void;
 
 /** A CUDA event. */
 export class CudaEvent {
+  static {
+    closeDropped = (event) => {
+      event.#left = new LeftEvent(event.device, event.#handle);
+      closeIfDropped(event, event.#left);
+    };
+  }
+
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
   /** Whether other processes can be given the event, or it was given by one. */
@@ -20,6 +59,7 @@ export class CudaEvent {
   readonly #handle: bigint;
   readonly #argument: bigint | number;
   #closed = false;
+  #left: LeftEvent | null = null;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
   constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
@@ -67,7 +107,8 @@ export class CudaEvent {
   /** Blocks until the work before the event is done. */
   synchronize(): void {
     const { driver } = this.device;
-    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));
+    const handle = this.#there("synchronize");
+    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));
   }
 
   /**
@@ -85,7 +126,8 @@ export class CudaEvent {
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;
-    const code = driver.event.cuEventQuery(this.#there("ask"));
+    const handle = this.#there("ask");
+    const code = besideCaptures(driver, () => driver.event.cuEventQuery(handle));
     if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
     return code === CUresult.CUDA_SUCCESS;
   }
@@ -126,9 +168,8 @@ export class CudaEvent {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.device.isGone) return; // the event went with its context
-    const { driver } = this.device;
-    checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(this.#handle));
+    if (this.#left !== null) this.#left.closed = true;
+    destroy(this.device, this.#handle);
   }
 
   /** Destroys the event. */

@@ -11,6 +11,7 @@ import { cString } from "../ffi/text.ts";
 import { checkOptions } from "../layout/options.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease } from "./driver.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphUse } from "./graph_use.ts";
 
@@ -65,15 +66,20 @@ export class CudaGraph {
   readonly device: CudaDevice;
   readonly #handle: bigint;
   readonly #use: GraphUse;
-  readonly #release: () => void;
-  #closed = false;
+  readonly #left: LeftGraph;
 
   /** Use {@linkcode CudaStream.capture}. */
   constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
     this.device = device;
     this.#handle = handle;
     this.#use = use;
-    this.#release = use.hold();
+    this.#left = {
+      kind: "CudaGraph",
+      driver: device.driver,
+      closed: false,
+      close: destroyer(device, handle, use.hold()),
+    };
+    closeIfDropped(this, this.#left);
   }
 
   /**
@@ -82,7 +88,7 @@ export class CudaGraph {
    * @throws {TypeError} if the graph is closed
    */
   get handle(): bigint {
-    if (this.#closed) throw new TypeError("Cannot use a closed CudaGraph");
+    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraph");
     return this.#handle;
   }
 
@@ -154,12 +160,9 @@ export class CudaGraph {
 
   /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    const { driver } = this.device;
-    const code = driver.graph.cuGraphDestroy(this.#handle);
-    this.#release();
-    checkRelease(driver, "cuGraphDestroy", code);
+    if (this.#left.closed) return;
+    this.#left.closed = true;
+    this.#left.close();
   }
 
   /** Destroys the graph. */
@@ -178,6 +181,20 @@ export class CudaGraph {
     ask(list.address);
     return list.read();
   }
+}
+
+/** What is left of a graph that its user has dropped. */
+interface LeftGraph extends Left {
+  closed: boolean;
+}
+
+/** A function of its own, from which nothing leads back to the graph. */
+function destroyer({ driver }: CudaDevice, handle: bigint, release: () => void): () => void {
+  return () => {
+    const code = driver.graph.cuGraphDestroy(handle);
+    release();
+    checkRelease(driver, "cuGraphDestroy", code);
+  };
 }
 
 /** Room for handles that the driver writes. */

@@ -8,29 +8,67 @@ import { NativeArena } from "../ffi/arena.ts";
 import { checkSameCuda } from "./belonging.ts";
 import { afterCaptures, captureOf } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, CudaError, resultName } from "./driver.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "./driver.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
 import type { CudaGraph } from "./graph.ts";
 import type { GraphUse } from "./graph_use.ts";
+import { besideCaptures } from "./relaxed.ts";
 import type { CudaStream } from "./stream.ts";
 
 const reasons: ReadonlyMap<number, string> = new Map(
   Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
 );
 
+/** What is left of a graph that its user has dropped. */
+class LeftExec implements Left {
+  readonly kind = "CudaGraphExec";
+  readonly driver: CudaDriver;
+  /** What its work uses. */
+  use: GraphUse;
+  closed = false;
+  readonly #handle: bigint;
+  /** Ends the hold on that. */
+  #release: () => void;
+
+  constructor({ driver }: CudaDevice, handle: bigint, use: GraphUse) {
+    this.driver = driver;
+    this.#handle = handle;
+    this.use = use;
+    this.#release = use.hold();
+  }
+
+  /** Its later launches are of another graph's work. */
+  become(use: GraphUse): void {
+    const release = this.#release;
+    if (use !== this.use) this.use.ended(this);
+    this.use = use;
+    this.#release = use.hold();
+    release();
+  }
+
+  close(): void {
+    const { driver } = this;
+    this.use.ended(this);
+    afterCaptures(driver, () => { // it would spoil a capture
+      const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
+      this.#release();
+      checkRelease(driver, "cuGraphExecDestroy", code);
+    });
+  }
+}
+
 /** A graph that can be launched, as often as one likes: each launch begins when the one before it is over. */
 export class CudaGraphExec {
   /** The device whose stream was captured. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  #use: GraphUse;
-  #release: () => void;
-  #closed = false;
+  readonly #left: LeftExec;
 
   private constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
     this.device = device;
     this.#handle = handle;
-    this.#use = use;
-    this.#release = use.hold();
+    this.#left = new LeftExec(device, handle, use);
+    closeIfDropped(this, this.#left);
   }
 
   /** Use {@linkcode CudaGraph.instantiate}. */
@@ -49,7 +87,7 @@ export class CudaGraphExec {
    * @throws {TypeError} if it is closed
    */
   get handle(): bigint {
-    if (this.#closed) throw new TypeError("Cannot use a closed CudaGraphExec");
+    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraphExec");
     return this.#handle;
   }
 
@@ -89,22 +127,14 @@ export class CudaGraphExec {
       throw new CudaError("cuGraphExecUpdate", code, resultName(code), way);
     }
     checkCuda(driver, "cuGraphExecUpdate", code);
-    const release = this.#release;
-    this.#use = graph.use;
-    this.#release = graph.use.hold();
-    release();
+    this.#left.become(graph.use);
   }
 
   /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    const { driver } = this.device;
-    afterCaptures(driver, () => { // it would spoil a capture
-      const code = driver.graph.cuGraphExecDestroy(this.#handle);
-      this.#release();
-      checkRelease(driver, "cuGraphExecDestroy", code);
-    });
+    if (this.#left.closed) return;
+    this.#left.closed = true;
+    this.#left.close();
   }
 
   /** Destroys it. */
@@ -120,7 +150,12 @@ export class CudaGraphExec {
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
     }
-    this.#use.launchedOn(stream);
-    checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+    const launch = this.#left.use.launchOf(this.#left); // which the object itself may be dropped before
+    launch.prepare(stream);
+    try {
+      checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+    } finally {
+      launch.note(stream);
+    }
   }
 }

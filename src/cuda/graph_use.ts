@@ -7,9 +7,11 @@
 import { unheard } from "../ffi/unheard.ts";
 import { allOf } from "./all_of.ts";
 import { afterCaptures, isCapturing } from "./captures.ts";
+import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { isSticky } from "./driver.ts";
-import { type CudaStream, isLeft } from "./stream.ts";
+import type { CudaEvent } from "./event.ts";
+import { type CudaStream, isLasting } from "./stream.ts";
 
 /** Something that captured work uses. */
 export interface Used {
@@ -19,12 +21,66 @@ export interface Used {
   readonly release: () => void;
 }
 
-/** All that a graph uses, and the streams that it was launched on. */
+/**
+ * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that nothing
+ * need be known of them.
+ */
+export class LastLaunch {
+  /** The stream that it is on, retained; null if that is somebody else's, who may destroy it at any time. */
+  #stream: CudaStream | null = null;
+  /** Marks the end of a launch on somebody else's stream. */
+  #event: CudaEvent | null = null;
+  /** Whether its executable is closed, so that no other launch follows. */
+  isLast = false;
+
+  /** Before a launch: what may fail, fails now. */
+  prepare(stream: CudaStream): void {
+    if (this.#stream === stream) return;
+    if (isLasting(stream)) stream.retain();
+    else if (this.#event?.device !== stream.device) {
+      const event = stream.device.createEvent();
+      checkOf(stream.device.driver)?.letGo(event.handle); // it goes with the graph
+      this.#event?.close();
+      this.#event = event;
+    }
+  }
+
+  /** After it, or after what was prepared has failed: then it stands for a launch that there is not, and harms nobody. */
+  note(stream: CudaStream): void {
+    const before = this.#stream;
+    if (before === stream) return;
+    if (isLasting(stream)) this.#stream = stream;
+    else {
+      if (this.#event !== null) stream.record(this.#event);
+      this.#stream = null;
+    }
+    before?.release();
+  }
+
+  /** What has to be over before anything is given back; null if it is. */
+  get underWay(): CudaStream | CudaEvent | null {
+    const mark = this.#stream?.held ?? this.#event;
+    return mark !== null && isBusy(mark) ? mark : null;
+  }
+
+  /** Gives up what it has noted. Called once. */
+  release(): void {
+    this.#stream?.release();
+    this.#event?.close();
+  }
+}
+
+/** So many executables of a graph are looked after before somebody looks which of them are closed and done. */
+const few = 16;
+
+/** All that a graph uses, and what was launched of it last. */
 export class GraphUse {
   readonly #device: CudaDevice;
   readonly #used: readonly Used[];
-  /** Retained. */
-  readonly #streams = new Set<CudaStream>();
+  /** By executable. */
+  readonly #launches = new Map<object, LastLaunch>();
+  /** How many launches there may be before it is looked which are over: twice as many as were left, so that looking is cheap. */
+  #enough = few;
   readonly #releaseDevice: () => void;
   #holders = 0;
 
@@ -50,32 +106,49 @@ export class GraphUse {
     };
   }
 
-  /** Notes that the work is about to be launched on a stream. */
-  launchedOn(stream: CudaStream): void {
-    if (this.#streams.has(stream)) return;
-    for (const other of this.#streams) {
-      // While anything is captured no stream may be asked.
-      if (!isLeft(other) || isCapturing(this.#device.driver) || isBusy(other.held)) continue;
-      this.#streams.delete(other); // a closed stream whose work is done has nothing left to say
-      other.release();
+  /**
+   * The last launch of an executable, to be noted.
+   *
+   * @param exec what is launched: its launches begin one after the other
+   */
+  launchOf(exec: object): LastLaunch {
+    let launch = this.#launches.get(exec);
+    if (launch !== undefined) return launch;
+    if (this.#launches.size >= this.#enough) this.#forgetWhatIsOver();
+    this.#launches.set(exec, launch = new LastLaunch());
+    return launch;
+  }
+
+  /** Notes that an executable launches nothing of this any more. */
+  ended(exec: object): void {
+    const launch = this.#launches.get(exec);
+    if (launch !== undefined) launch.isLast = true;
+  }
+
+  #forgetWhatIsOver(): void {
+    if (isCapturing(this.#device.driver)) return; // nothing may be asked meanwhile
+    for (const [exec, launch] of this.#launches) {
+      if (!launch.isLast || launch.underWay !== null) continue;
+      this.#launches.delete(exec);
+      launch.release();
     }
-    stream.retain();
-    this.#streams.add(stream);
+    this.#enough = Math.max(few, 2 * this.#launches.size);
   }
 
   /** What has a home stream is given back there, behind the launches; the rest when these are over. */
   #release(): void {
-    const busy = [...this.#streams].map((stream) => stream.held).filter(isBusy);
+    const launches = [...this.#launches.values()];
+    const busy = launches.map((launch) => launch.underWay).filter((mark) => mark !== null);
     const later: (() => void)[] = [];
     const now: (() => void)[] = [];
     for (const { home: at, release } of this.#used) {
       const home = at(); // it may have moved since the capture
-      const isOrdered = busy.length === 0 || (home !== null && busy.every((stream) => follows(home, stream)));
+      const isOrdered = busy.length === 0 || (home !== null && busy.every((mark) => follows(home, mark)));
       (isOrdered ? now : later).push(release);
     }
-    const end = [...[...this.#streams].map((stream) => () => stream.release()), this.#releaseDevice];
+    const end = [...launches.map((launch) => () => launch.release()), this.#releaseDevice];
     if (later.length === 0) return allOf([...now, ...end]);
-    const over = Promise.allSettled(busy.map((stream) => stream.completed()));
+    const over = Promise.allSettled(busy.map((mark) => mark.completed()));
     void over.then(() => allOf([...later, ...end])).catch((error) =>
       unheard("giving back what a graph has used", error)
     );
@@ -83,19 +156,19 @@ export class GraphUse {
   }
 }
 
-/** Whether work of a stream is under way. One whose context is lost does nothing any more; one that cannot say may. */
-function isBusy(stream: CudaStream): boolean {
+/** Whether work is under way. In a context that is lost none is any more; what cannot be said may be. */
+function isBusy(mark: CudaStream | CudaEvent): boolean {
   try {
-    return !stream.isDone;
+    return !mark.isDone;
   } catch (error) {
     return !isSticky(error);
   }
 }
 
-/** Lets a stream wait for another. @returns whether what it does from now on comes after the other's work */
-function follows(home: CudaStream, stream: CudaStream): boolean {
+/** Lets a stream wait for a launch. @returns whether what it does from now on comes after that */
+function follows(home: CudaStream, mark: CudaStream | CudaEvent): boolean {
   try {
-    home.wait(stream);
+    home.wait(mark);
     return true;
   } catch (error) {
     return isSticky(error); // in a lost context there is no other's work any more

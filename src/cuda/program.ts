@@ -7,11 +7,14 @@ import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { cString, readField } from "../ffi/text.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { unheard } from "../ffi/unheard.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "./captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "./driver.ts";
+import { besideCaptures } from "./relaxed.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
 import { Holders } from "./holders.ts";
 import { Kernel } from "./kernel.ts";
 import { causeOf } from "./simulation.ts";
@@ -35,21 +38,12 @@ export class Program {
   readonly #kernels = new Map<string, Kernel>();
 
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
-    const { driver } = device;
     this.device = device;
-    this.#handle = load(device, code);
-    const release = device.hold();
-    this.#holders = new Holders(() => {
-      // The driver unloads nothing while a stream is captured: it would spoil the capture.
-      afterCaptures(driver, () => {
-        try {
-          const code = device.within(() => driver.module.cuModuleUnload(this.#handle));
-          checkRelease(driver, "cuModuleUnload", code);
-        } finally {
-          release();
-        }
-      });
+    [this.#handle, this.#holders] = device.holding((release) => {
+      const handle = load(device, code);
+      return [handle, new Holders(() => unload(device, handle, release))];
     });
+    closeIfDropped(this, leftOf(device, this.#holders));
   }
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
@@ -114,6 +108,45 @@ export class Program {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+function unload(device: CudaDevice, handle: bigint, release: () => void): void {
+  const { driver } = device;
+  // The driver unloads nothing while a stream is captured: it would spoil the capture.
+  afterCaptures(driver, () => {
+    try {
+      const take = () => device.within(() => driver.module.cuModuleUnload(handle));
+      checkRelease(driver, "cuModuleUnload", besideCaptures(driver, take));
+    } finally {
+      release();
+    }
+  });
+}
+
+/** What is left of a program that was dropped with its kernels. One of them may be running, on whatever stream. */
+function leftOf(device: CudaDevice, holders: Holders): Left {
+  return {
+    kind: "Program",
+    driver: device.driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close() {
+      const end = atRest(device).finally(() => holders.close());
+      end.catch((error) => unheard("unloading a Program that was collected", error));
+    },
+  };
+}
+
+/** Settles when everything is done that the device holds now; where that cannot be waited for, the host waits. */
+async function atRest(device: CudaDevice): Promise<void> {
+  using event = device.makeEvent();
+  try {
+    if (device.recordContext(event)) return await event.completed();
+  } catch {
+    // The host waits: the Cuda is closed, perhaps.
+  }
+  device.synchronize();
 }
 
 /** The error for a kernel that a program does not have by this name. */

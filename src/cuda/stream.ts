@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { CU_STREAM, CU_STREAM_CAPTURE_STATUS, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
+import {
+  CU_STREAM,
+  CU_STREAM_CAPTURE_STATUS,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
 import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { builtin } from "../ffi/builtin.ts";
@@ -15,7 +21,9 @@ import { captureOf, isCapturing, noteRecord, noteWait } from "./captures.ts";
 import { checkOf } from "./checking.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "./driver.ts";
-import type { CudaEvent } from "./event.ts";
+import { besideCaptures } from "./relaxed.ts";
+import { closeIfDropped, type Left } from "./dropped.ts";
+import { closeDropped, type CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph.ts";
 import { Holders } from "./holders.ts";
 
@@ -54,17 +62,42 @@ export interface StreamWatcher {
   leaving(): void;
 }
 
+/** What the objects of one stream share, and what outlives the one that its user has. */
+interface Life {
+  readonly holders: Holders;
+  /** What those who hold the stream go on with when it is closed. */
+  heir: CudaStream | null;
+  watcher: StreamWatcher | null;
+}
+
+/** What is left of a stream that its user has dropped. */
+function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
+  const { holders } = life;
+  return {
+    kind: "CudaStream",
+    driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close() {
+      life.watcher?.leaving();
+      holders.close();
+      if (!holders.isDestroyed) checkOf(driver)?.letGo(handle);
+    },
+  };
+}
+
 /** Who is told of the end of a stream's work. */
 export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
 
 /** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
 export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
 
-/** Whether the user of a stream has closed it, who may be another than that of this object. */
-export let isLeft: (stream: CudaStream) => boolean;
-
 /** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
 export let isLasting: (stream: CudaStream) => boolean;
+
+/** The stream as those see it who must not keep its user's object: what is dropped could never be found. */
+export let withoutUser: (stream: CudaStream) => CudaStream;
 
 /** Has something done first when a stream is closed, instead of what was. */
 export let beforeClose: (stream: CudaStream, act: () => void) => void;
@@ -74,7 +107,7 @@ export class CudaStream {
   static {
     beforeClose = (stream, act) => void (stream.#beforeClose = act);
     watcherOf = (stream) => stream.#watcher;
-    isLeft = (stream) => stream.#holders.isClosed;
+    withoutUser = (stream) => stream.#inherited();
     watch = (stream, watcher) => void (stream.#watcher = watcher);
     isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
   }
@@ -91,13 +124,11 @@ export class CudaStream {
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
   readonly #holders: Holders;
+  readonly #life: Life;
   /** Whether it is closed or gone, to be asked in one step. */
   #isShut = false;
-  /** What those who hold the stream go on with when it is closed. */
-  #heir: CudaStream | null = null;
   /** Whether it is nobody's to close: an heir, or a default stream of a device. */
   readonly #isLent: boolean;
-  #watcher: StreamWatcher | null = null;
   #beforeClose: (() => void) | null = null;
 
   private constructor(
@@ -106,8 +137,9 @@ export class CudaStream {
     owned: boolean,
     isNonBlocking: boolean,
     owner: unknown,
-    holders: Holders | null = null,
+    inherited: Life | null = null,
     isLent = false,
+    releaseDevice: (() => void) | null = null,
   ) {
     this.device = device;
     this.#handle = handle;
@@ -117,14 +149,14 @@ export class CudaStream {
     this.#isOwned = owned;
     this.#isLent = isLent;
     this.owner = owner;
-    if (holders !== null) {
-      this.#holders = holders;
+    if (inherited !== null) {
+      this.#life = inherited;
+      this.#holders = inherited.holders;
       return;
     }
-    const releaseDevice = owned ? device.hold() : null;
-    this.#holders = new Holders(() => {
-      this.#isShut = true;
-      if (this.#heir !== null) this.#heir.#isShut = true;
+    // What is done in the end does not lead to this object, which may have been dropped.
+    const holders = new Holders(() => {
+      if (life.heir !== null) life.heir.#isShut = true;
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
@@ -134,6 +166,17 @@ export class CudaStream {
         releaseDevice();
       }
     });
+    const life: Life = { holders, heir: null, watcher: null };
+    this.#life = life;
+    this.#holders = holders;
+  }
+
+  get #watcher(): StreamWatcher | null {
+    return this.#life.watcher;
+  }
+
+  set #watcher(watcher: StreamWatcher | null) {
+    this.#life.watcher = watcher;
   }
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
@@ -150,13 +193,19 @@ export class CudaStream {
     return new CudaStream(device, handle, false, false, undefined, null, true);
   }
 
-  /** A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}. */
-  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean): CudaStream {
-    return new CudaStream(device, handle, true, nonBlocking, undefined);
+  /**
+   * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
+   *
+   * @param releaseDevice ends the hold on the device that the stream has
+   */
+  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, releaseDevice: () => void): CudaStream {
+    const stream = new CudaStream(device, handle, true, nonBlocking, undefined, null, false, releaseDevice);
+    closeIfDropped(stream, leftOf(device, handle, stream.#life));
+    return stream;
   }
 
   /**
-   * `CUstream`, the same as `cudaStream_t`.
+   * `CUstream`, the same as `cudaStream_t`. It is good until the stream is closed, or nobody holds this object any more.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -200,8 +249,9 @@ export class CudaStream {
   #inherited(): CudaStream {
     if (this.#isLent || this.#holders.isDestroyed) return this;
     const { device, owner, isKnownNonBlocking } = this;
-    this.#heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, this.#holders, true);
-    return this.#heir;
+    const life = this.#life;
+    life.heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, life, true);
+    return life.heir;
   }
 
   /**
@@ -210,6 +260,11 @@ export class CudaStream {
    */
   get needsContext(): boolean {
     return this.#isDefault;
+  }
+
+  /** Whether it is the legacy default stream, which waits for and holds up every blocking stream of its context. */
+  get isLegacy(): boolean {
+    return this.#handle <= CU_STREAM_LEGACY;
   }
 
   /**
@@ -238,7 +293,15 @@ export class CudaStream {
       this.#mark(given);
       return given;
     }
-    const event = this.device.createEvent();
+    const event = this.recordNew();
+    closeDropped(event);
+    return event;
+  }
+
+  /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
+  recordNew(): CudaEvent {
+    this.#open("record an event in");
+    const event = this.device.makeEvent();
     try {
       this.#mark(event);
     } catch (error) {
@@ -355,7 +418,8 @@ export class CudaStream {
   synchronize(): void {
     const { driver } = this.device;
     const handle = this.#open("synchronize");
-    checkCuda(driver, "cuStreamSynchronize", this.enqueue(() => driver.stream.cuStreamSynchronize(handle)));
+    const synchronize = () => this.enqueue(() => driver.stream.cuStreamSynchronize(handle));
+    checkCuda(driver, "cuStreamSynchronize", besideCaptures(driver, synchronize));
     this.#watcher?.passed();
   }
 
@@ -394,7 +458,7 @@ export class CudaStream {
 
   /**
    * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
-   * JavaScript: the stream closes the end of a pipe, which the event loop sees.
+   * JavaScript: the stream closes one of two connected sockets, which the event loop sees.
    *
    * @throws {CudaError} if the work has failed
    */
@@ -425,7 +489,7 @@ export class CudaStream {
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
     const { clearInterval, setInterval } = builtin("node:timers");
-    const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);
+    const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);
     try {
       await wakeup.said;
     } finally {
@@ -442,7 +506,8 @@ export class CudaStream {
   /** For who has looked whether the stream is there, or keeps it. */
   #query(): number {
     const handle = this.#handle;
-    return this.enqueue(() => this.device.driver.stream.cuStreamQuery(handle));
+    const { driver } = this.device;
+    return besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)));
   }
 
   /** While anything is captured no stream may be asked: then it is not known to have failed. */

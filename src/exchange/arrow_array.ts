@@ -176,7 +176,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * | date, time, timestamp, duration | number for 32 bits, bigint for 64: the count of the type's unit |
    * | interval | number of months, or an object with the parts |
    * | list, list view, fixed-size list | array of values |
-   * | struct | object by field name |
+   * | struct | object by field name; if names are not unique, array of `[name, value]` |
    * | map | array of `[key, value]` |
    * | dictionary | the value that the index stands for |
    *

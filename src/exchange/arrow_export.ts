@@ -14,12 +14,13 @@ import { releaseThunks } from "../ffi/release_thunk.ts";
 import { unknownOption } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ArrowArray } from "./arrow_array.ts";
+import { ArrowArray } from "./arrow_array.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./arrow_buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./arrow_device.ts";
 import { namedAs } from "./arrow_request.ts";
 import { exportSchema } from "./arrow_schema_export.ts";
 import { Block, ExportedTree, type TreeNode } from "./arrow_tree.ts";
+import { withLastingCopies } from "./dlpack_copy.ts";
 import { ExchangeError } from "./error.ts";
 import { lookIfMany } from "./live_exports.ts";
 import { orderHost, recordReady, type ReleaseOrder } from "./order.ts";
@@ -39,6 +40,10 @@ export function exportArrow(
   const field = namedAs(array.field, checkOptions(options).requestedSchema ?? null);
   lookIfMany();
   const buffers = buffersOf(array);
+  const ending = [...buffers.keys()].filter(({ buffer }) => buffer.endsWithWorker);
+  if (ending.length > 0) {
+    return withLastingCopies(ending, (lasting) => exportArrow(over(array, lasting), options, where));
+  }
   const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
   const block = new Block();
   const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
@@ -74,6 +79,20 @@ export function exportArrow(
     for (const one of undo) one();
     throw error;
   }
+}
+
+/** The same array over what stands for its buffers. */
+function over(array: ArrowArray, lasting: (view: StridedMemoryView) => StridedMemoryView): ArrowArray {
+  const { field, length, offset, knownNullCount: nullCount, dictionary } = array;
+  return new ArrowArray({
+    field,
+    length,
+    offset,
+    nullCount,
+    buffers: array.buffers.map((buffer) => buffer === null ? null : lasting(buffer)),
+    children: array.children.map((child) => over(child, lasting)),
+    dictionary: dictionary === null ? null : over(dictionary, lasting),
+  });
 }
 
 /** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */

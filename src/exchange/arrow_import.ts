@@ -182,6 +182,7 @@ function takeStructs(
  * can see.
  *
  * @param isDevice whether the struct is an ArrowDeviceArray
+ * @param ifRefused where the array is after an error, for messages. Default: still its producer's
  * @throws {ExchangeError} if it cannot be honoured; the struct is then as it was
  */
 export function takeArray(
@@ -189,9 +190,10 @@ export function takeArray(
   field: ArrowField,
   isDevice: boolean,
   options: FromArrowOptions,
-  accept: Accept = () => {},
+  accept: Accept,
+  ifRefused?: string,
 ): ArrowArray {
-  const walk = new Walk(isDevice ? "ArrowDeviceArray" : "ArrowArray");
+  const walk = new Walk(isDevice ? "ArrowDeviceArray" : "ArrowArray", ifRefused);
   walk.pointer(address, "address");
   const location = isDevice ? readLocation(struct(ArrowDeviceStruct).at(address), options, walk) : host;
   waitFor(location, options);

@@ -93,7 +93,9 @@ export function makeReader(array: ArrowArray): Reader {
       return mapReader(array);
     case "struct": {
       const names = childrenOf(type).map(({ name }) => name);
-      return (at) => Object.fromEntries(array.children.map((child, i) => [names[i] ?? "", child.get(at)]));
+      const pairs = (at: number) => array.children.map((child, i) => [names[i] ?? "", child.get(at)] as const);
+      // An object would have the last one of several fields with one name.
+      return new Set(names).size === names.length ? (at) => Object.fromEntries(pairs(at)) : pairs;
     }
     case "dictionary":
       return dictionaryReader(array, formatOf(type.index));

@@ -120,7 +120,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     call(this.#source, "get_next", out.$address);
     if (out.array.release === 0n) return null;
     try {
-      return takeArray(out.$address, this.field, isDevice(this.#source), this.#options);
+      return takeArray(out.$address, this.field, isDevice(this.#source), this.#options, () => {}, wasReleased);
     } catch (error) {
       releaseArray(out.$address); // it was made for this call alone
       throw error;
@@ -145,6 +145,8 @@ export class ArrowStream implements Iterable<ArrowArray> {
     this.close();
   }
 }
+
+const wasReleased = "It was released, and next() goes on with the one after it";
 
 function pointerOf(source: unknown): ArrowStreamPointer {
   if (typeof source === "object" && source !== null) {

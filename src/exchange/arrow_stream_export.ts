@@ -24,7 +24,7 @@ import { type ArrowDeviceArray, releaseArray, releaseSchema } from "./arrow_devi
 import { exportArrow } from "./arrow_export.ts";
 import { exportSchema } from "./arrow_schema_export.ts";
 import { Block } from "./arrow_tree.ts";
-import { type ArrowField, equalTypes } from "./arrow_type.ts";
+import { type ArrowField, differenceOf, equalTypes } from "./arrow_type.ts";
 import { callRelease } from "./call_release.ts";
 import { ExchangeError } from "./error.ts";
 import { addExport, type Listed, lookAt } from "./live_exports.ts";
@@ -59,6 +59,11 @@ export class ArrowStreamExport {
   /** Whether it is an ArrowDeviceArrayStream. */
   get isDevice(): boolean {
     return this.#stream.isDevice;
+  }
+
+  /** Whether the stream was given to a consumer, or closed. */
+  get taken(): boolean {
+    return this.#taken;
   }
 
   /** Whether the consumer has released the stream. Arrays that it took from it may still be out. */
@@ -172,7 +177,8 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
   const other = chunks.find(({ type }) => !equalTypes(type, field.type));
   if (other !== undefined) {
     throw new ExchangeError(
-      `Cannot export an Arrow stream of ${field.type.kind} with an array of ${other.type.kind}: expected equal types`,
+      `Cannot export an Arrow stream of ${field.type.kind} with an array of ${other.type.kind}: expected equal types, got ` +
+        differenceOf(field.type, other.type),
     );
   }
   const made: ArrowDeviceArray[] = [];
@@ -207,7 +213,8 @@ function writeStream(
   const state = block.struct(StreamState);
   const items = block.reserve(size * chunks.length);
   const schemas = block.reserve(schemaBytes * schemaCopies);
-  const error = block.bytes(cString(`this stream gives its schema ${schemaCopies} times at most`));
+  // A consumer asks for this also when an array is not what it wants, for which the stream has no words.
+  const error = block.bytes(cString(`no error of this stream but this one: it gives its schema ${schemaCopies} times`));
   block.allocate();
   const callback = releaseThunks().address[kind];
   const out = isDevice ? block.at(ArrowDeviceArrayStream, stream) : block.at(ArrowArrayStream, stream);

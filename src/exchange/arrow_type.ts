@@ -132,6 +132,26 @@ export function equalFields(one: ArrowField, other: ArrowField, exactly = true):
     (one.name === other.name && one.nullable === other.nullable && equalMetadata(one.metadata, other.metadata));
 }
 
+/** How two types that are not equal differ, where they first do: `the formats u and n at names.first`. */
+export function differenceOf(one: ArrowType, other: ArrowType, path: readonly string[] = []): string {
+  const at = path.length === 0 ? "" : ` at ${path.join(".")}`;
+  if (formatOf(one) !== formatOf(other)) return `the formats ${formatOf(one)} and ${formatOf(other)}${at}`;
+  const partsOf = (type: ArrowType) => type.kind === "dictionary" ? [type.values] : childrenOf(type);
+  const [ours, theirs] = [partsOf(one), partsOf(other)];
+  if (one.kind !== other.kind) return `indices and values${at}`;
+  if (ours.length !== theirs.length) return `${ours.length} and ${theirs.length} fields${at}`;
+  for (const [i, { name, type, nullable, metadata }] of ours.entries()) {
+    const theirField = theirs[i];
+    if (theirField === undefined) continue; // there are as many
+    const inner = [...path, name || "*"]; // the elements of a list have no name
+    if (name !== theirField.name) return `fields named ${JSON.stringify([name, theirField.name])}${at}`;
+    if (!equalTypes(type, theirField.type)) return differenceOf(type, theirField.type, inner);
+    if (nullable !== theirField.nullable) return `one that may be null and one that may not at ${inner.join(".")}`;
+    if (!equalMetadata(metadata, theirField.metadata)) return `other metadata at ${inner.join(".")}`;
+  }
+  return `ordered and unordered${at}`;
+}
+
 function equalMetadata(one: ArrowMetadata, other: ArrowMetadata): boolean {
   if (one.size !== other.size) return false;
   for (const [key, value] of one) {

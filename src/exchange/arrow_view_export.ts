@@ -20,6 +20,7 @@ import { ArrowDeviceArray, type ArrowHolders } from "./arrow_device.ts";
 import { onHost, type Place, placeOfBuffer } from "./arrow_export.ts";
 import { Block, ExportedTree, nobody, type TreeMemory, type TreeNode, type TreeOwner } from "./arrow_tree.ts";
 import { type ArrowField, arrowField } from "./arrow_type.ts";
+import { withLastingCopies } from "./dlpack_copy.ts";
 import { lookIfMany } from "./live_exports.ts";
 import type { ReleaseOrder } from "./order.ts";
 
@@ -185,6 +186,7 @@ export function exportView(view: StridedMemoryView, where: "host" | "device"): A
   if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
   lookIfMany();
   const data = view.ptr;
+  if (buffer.endsWithWorker) return withLastingCopies([view], (lasting) => exportView(lasting(view), where));
   const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
   return new ArrowDeviceArray(new ViewExport(poolOf(format, axes), format, buffer, shape, data, place, where));
 }

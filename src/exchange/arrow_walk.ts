@@ -19,11 +19,16 @@ const maxStructs = 2 ** 20;
 export class Walk {
   /** What is walked over, for messages: `ArrowSchema`. */
   readonly what: string;
+  readonly #ifRefused: string;
   readonly #seen = new Set<bigint>();
 
-  /** @param what the name of the structs, for messages */
-  constructor(what: string) {
+  /**
+   * @param what the name of the structs, for messages
+   * @param ifRefused where they are after an error, for messages
+   */
+  constructor(what: string, ifRefused = "Nothing was taken: its producer has it still") {
     this.what = what;
+    this.#ifRefused = ifRefused;
   }
 
   /**
@@ -65,8 +70,6 @@ export class Walk {
 
   /** The error of a struct that cannot be taken. */
   refusal(reason: string): ExchangeError {
-    return new ExchangeError(
-      `Cannot import an ${this.what}: it ${reason}. Nothing was taken: its producer has it still`,
-    );
+    return new ExchangeError(`Cannot import an ${this.what}: it ${reason}. ${this.#ifRefused}`);
   }
 }

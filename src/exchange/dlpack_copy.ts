@@ -36,6 +36,28 @@ export function copyForConsumer(view: StridedMemoryView, { dlDevice, stream }: T
   );
 }
 
+/**
+ * Does something with copies of views whose memory ends with this Worker: an export, which pins the copies for as long as
+ * consumers want them, wherever the Worker is then.
+ *
+ * @param use is given what stands for a view: its copy, read-only, or any other view itself
+ */
+export function withLastingCopies<T>(
+  views: readonly StridedMemoryView[],
+  use: (lasting: (view: StridedMemoryView) => StridedMemoryView) => T,
+): T {
+  const copies = new Map<StridedMemoryView, StridedMemoryView>();
+  try {
+    for (const view of views) {
+      const { buffer, shape, dtype } = copyToHost(view);
+      copies.set(view, StridedMemoryView.fromBuffer(buffer, { shape, dtype, readonly: true }));
+    }
+    return use((view) => copies.get(view) ?? view);
+  } finally {
+    for (const { buffer } of copies.values()) buffer.close();
+  }
+}
+
 function copyToHost(view: StridedMemoryView): StridedMemoryView {
   const { device } = view;
   const order = device === null ? null : view.stream ?? device.defaultStream;

@@ -80,7 +80,14 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = non
   }
   lookIfMany();
   if (view.device === null && options.stream === undefined) orderHost(view.buffer);
-  if (mustMove || copy === true) return exportCopy(view, versioned, options);
+  const mustOutlive = view.buffer.endsWithWorker;
+  if (mustOutlive && copy === false) {
+    throw new ExchangeError(
+      "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the consumer " +
+        "allow a copy, or allocate with HostMemoryResource.",
+    );
+  }
+  if (mustMove || mustOutlive || copy === true) return exportCopy(view, versioned, options);
   if (view.readonly && !versioned) {
     throw new ExchangeError(
       "Cannot export a read-only view to a consumer of DLPack 0.x: the old struct cannot say that it is read-only. " +

@@ -6,6 +6,7 @@
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
+import { isHeldUp, isRefusedByCapture } from "../cuda/relaxed.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -64,7 +65,8 @@ export class ReleaseOrder {
   /**
    * Orders what comes after a buffer's consumers.
    *
-   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture
+   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture.
+   *   A capture of another library is only known of if the legacy default stream would wait for it
    */
   add(buffer: MemoryBuffer): boolean {
     const { stream } = buffer;
@@ -72,9 +74,9 @@ export class ReleaseOrder {
     if (isCapturing(stream.device.driver)) return false;
     const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
     const waits = this.#waitsOf(stream);
-    if (!waits.has(owner)) wait(stream, owner, waits);
+    if (!waits.has(owner) && !wait(stream, owner, waits)) return false;
     for (const peer of owner.siblings) {
-      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner)) wait(stream, peer, waits);
+      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)) return false;
     }
     return true;
   }
@@ -87,31 +89,43 @@ export class ReleaseOrder {
   }
 }
 
-function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): void {
-  waitForContext(stream, device);
+function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
+  if (!waitForContext(stream, device)) return false;
   waits.add(device);
+  return true;
 }
 
 /**
  * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
- * functions to call: a release is to cost little more than what the driver takes.
+ * functions to call: a release is to cost little more than what the driver takes. Nothing is left to order of a device whose
+ * Cuda is closed and that nobody needs: memory that someone else frees keeps none.
+ *
+ * @returns false if a capture is in the way
  */
-function waitForContext(stream: CudaStream, device: CudaDevice): void {
+function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
+  if (device.isGone) return true;
+  if (isHeldUp(device) || (stream.isLegacy && stream.device !== device && isHeldUp(stream.device))) return false;
   try {
     const event = device.takeEvent();
     try {
-      if (device.recordContext(event)) return stream.wait(event);
+      if (device.recordContext(event)) {
+        stream.wait(event);
+        return true;
+      }
     } finally {
       device.giveEvent(event);
     }
-  } catch {
-    // The host waits.
+  } catch (error) {
+    if (isRefusedByCapture(error)) return false;
+    // Otherwise the host waits.
   }
   try {
     device.synchronize();
   } catch (error) {
+    if (isRefusedByCapture(error)) return false;
     if (!isSticky(error)) throw error;
   }
+  return true;
 }
 
 /**
@@ -179,8 +193,8 @@ export function consumerStream(device: CudaDevice, stream: CudaStream | bigint):
 export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
   const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
   if (first === undefined) return null;
-  if (others.length === 0) return first.record();
+  if (others.length === 0) return first.recordNew();
   using joined = first.device.createStream(); // so that no home stream must wait for another
   for (const stream of [first, ...others]) joined.wait(stream);
-  return joined.record();
+  return joined.recordNew();
 }

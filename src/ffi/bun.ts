@@ -31,6 +31,11 @@ interface BunProcess {
   getBuiltinModule(name: "bun:ffi"): BunFfi;
 }
 
+/** The part of the global `Bun` that is used here. */
+interface BunGlobal {
+  readonly isMainThread: boolean;
+}
+
 interface BunSymbol {
   readonly args: readonly string[];
   readonly returns: string;
@@ -58,6 +63,7 @@ const mostParameters = 32;
 class BunPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
+  readonly isWorker: boolean;
   readonly #process: BunProcess;
   readonly #ffi: BunFfi;
   #dlsym: ((handle: bigint, name: Uint8Array<ArrayBuffer>) => bigint) | undefined;
@@ -69,6 +75,7 @@ class BunPort implements FfiPort {
     this.#ffi = process.getBuiltinModule("bun:ffi");
     this.runtime = { name: "bun", version };
     this.platform = { os: process.platform, arch };
+    this.isWorker = !(Reflect.get(globalThis, "Bun") as unknown as BunGlobal).isMainThread;
   }
 
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
@@ -146,10 +153,9 @@ class BunPort implements FfiPort {
   }
 
   endOfFile(fd: number): Promise<void> {
-    const { closeSync, read } = builtin("node:fs");
+    const { read } = builtin("node:fs");
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     read(fd, new Uint8Array(1), 0, 1, null, (error) => {
-      closeSync(fd);
       if (error === null) resolve();
       else reject(error);
     });

@@ -49,7 +49,6 @@ type AddressOf = (buffer: ArrayBuffer, value: number, count: bigint) => bigint;
 
 interface Waiting {
   read(fd: number, buffer: Uint8Array<ArrayBuffer>, count: bigint): Promise<bigint>;
-  close(fd: number): number;
 }
 
 /** Deno's word for a scalar of the tables. */
@@ -73,6 +72,7 @@ export function denoPort(): FfiPort | null {
 class DenoPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
+  readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope"); // node:worker_threads says no there
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
   #memset: AddressOf | undefined;
@@ -137,10 +137,8 @@ class DenoPort implements FfiPort {
   async endOfFile(fd: number): Promise<void> {
     // node:fs knows only the files that Deno has opened; a call that does not block runs on a thread of Deno's.
     const read = { parameters: ["i32", "buffer", "u64"], result: "i64", nonblocking: true };
-    const close = { parameters: ["i32"], result: "i32" };
-    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, close }).symbols as Waiting;
+    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read }).symbols as Waiting;
     await this.#waiting.read(fd, new Uint8Array(1), 1n);
-    this.#waiting.close(fd);
   }
 
   mayUseFiles(): boolean {

@@ -26,6 +26,8 @@ export interface FfiPort {
   readonly runtime: { readonly name: "deno" | "bun"; readonly version: string };
   /** The platform as the runtime names it, for example `linux` and `x86_64`. */
   readonly platform: { readonly os: string; readonly arch: "x86_64" | "aarch64" | "other" };
+  /** Whether this is a Worker: a thread that may end, with all that JavaScript has allocated there, before the program does. */
+  readonly isWorker: boolean;
 
   /**
    * Binds a group of functions of a library that the process has already opened, or that `dlopen` finds by this path.
@@ -76,9 +78,9 @@ export interface FfiPort {
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback;
 
   /**
-   * Waits, on another thread, until the writing ends of a pipe are all closed, and closes the reading end.
+   * Waits, on another thread, until there is nothing more to read: the other ends are all closed, or this one is shut down.
    *
-   * @param fd the reading end
+   * @param fd a socket on which nobody sends; it stays open, and the caller's
    */
   endOfFile(fd: number): Promise<void>;
 

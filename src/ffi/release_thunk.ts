@@ -11,6 +11,7 @@
  */
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
+import { FfiError } from "./errors.ts";
 import { executable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "./port.ts";
 import { layoutOf, littleEndian } from "./struct.ts";
@@ -53,7 +54,7 @@ let made: ReleaseThunks | undefined;
 
 /** The release callbacks of this process: made once, in one page that is never unmapped. */
 export function releaseThunks(): ReleaseThunks {
-  made ??= machineCode(ffiPort()) ?? callbacks(ffiPort());
+  made ??= machineCode(ffiPort()) ?? callbacks(lasting(ffiPort()));
   return made;
 }
 
@@ -64,6 +65,15 @@ function machineCode(port: FfiPort): ReleaseThunks | null {
   if (addresses === null) return null;
   const byShape = new Map<ThunkShape, bigint>(names.map((name, i) => [shapes[name], addresses[i] ?? 0n]));
   return { address: each((shape) => byShape.get(shape) ?? 0n), kind: "machine code" };
+}
+
+/** A port whose callbacks live as long as the program. @throws {FfiError} in a Worker, which they end with */
+export function lasting(port: FfiPort): FfiPort {
+  if (!port.isWorker) return port;
+  throw new FfiError(
+    "Cannot lend memory from a Worker: the system refuses executable memory, so that consumers would have to call " +
+      "JavaScript, which ends with the Worker. Lend it on the main thread.",
+  );
 }
 
 /** The same callbacks in JavaScript. Exported for its test: where machine code is allowed nothing uses it. */

@@ -15,6 +15,7 @@ import type { StructDescription } from "../../bindings/abi.ts";
 import { libc } from "./libc.ts";
 import { executable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "./port.ts";
+import { lasting } from "./release_thunk.ts";
 import { layoutOf, littleEndian, struct } from "./struct.ts";
 
 /** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
@@ -71,8 +72,8 @@ let made: Readonly<Record<StreamKind, StreamThunks>> | undefined;
 /** The functions of exported streams: made once. JavaScript where the system refuses executable memory. */
 export function streamThunks(kind: StreamKind): StreamThunks {
   made ??= machineCode(ffiPort()) ?? {
-    ArrowArrayStream: streamCallbacks(ffiPort(), "ArrowArrayStream"),
-    ArrowDeviceArrayStream: streamCallbacks(ffiPort(), "ArrowDeviceArrayStream"),
+    ArrowArrayStream: streamCallbacks(lasting(ffiPort()), "ArrowArrayStream"),
+    ArrowDeviceArrayStream: streamCallbacks(lasting(ffiPort()), "ArrowDeviceArrayStream"),
   };
   return made[kind];
 }

@@ -234,7 +234,6 @@ export class UnixSocket {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     for (;;) {
-      signal?.throwIfAborted();
       const { number } = this.#descriptor;
       const sent = sendMessage(number, data, descriptors.map((descriptor) => descriptor.number));
       if (sent >= 0) return;

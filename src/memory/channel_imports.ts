@@ -116,11 +116,11 @@ export class ChannelImports {
       this.#giveBack([part.share], at);
     };
     const options: ImportBufferOptions = { stream: home, onRelease };
+    if (part.mark !== null) this.#marks.wait(home, part.mark); // first: what fails after it has nothing to undo
     const buffer = part.pool === null
       ? importMemory(device, part.descriptor, options)
       : this.#pool(part.pool).importBuffer(part.descriptor, options);
     this.#buffers++;
-    if (part.mark !== null) this.#marks.wait(home, part.mark);
     return buffer;
   }
 }

@@ -8,6 +8,7 @@ import { allOf } from "../cuda/all_of.ts";
 import { isCapturing } from "../cuda/captures.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaDevice } from "../cuda/device.ts";
+import { isHeldUp, isRefusedByCapture } from "../cuda/relaxed.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { checkOf } from "../cuda/checking.ts";
@@ -27,6 +28,41 @@ interface Pending {
 let pending: Pending[] = [];
 
 onReclaim(() => settle(isOver));
+
+/** What a capture of another library keeps from being done at all, for want of any way to mark what it comes after. */
+interface HeldUp {
+  readonly device: CudaDevice;
+  /** Ends the hold on the device. */
+  readonly release: () => void;
+  readonly work: () => void;
+}
+
+let heldUp: HeldUp[] = [];
+
+onReclaim(() => tryAgain(isHeldUp));
+
+/** Does what has been held up, unless it still is. All of it, even if some fails: the first error comes last. */
+function tryAgain(isStillHeldUp: (device: CudaDevice) => boolean): void {
+  if (heldUp.length === 0) return;
+  const [due, still] = [[], []] as [HeldUp[], HeldUp[]];
+  for (const one of heldUp) (isStillHeldUp(one.device) ? still : due).push(one);
+  heldUp = still;
+  allOf(due.flatMap(({ work, release }) => [work, release]));
+}
+
+function holdUp(device: CudaDevice, work: () => void): void {
+  heldUp.push({ device, release: device.keep(), work });
+  keepLookingAfter(device);
+}
+
+/**
+ * Does something in the order of a stream: at once, unless that is the legacy default stream and another library captures one
+ * that this would wait for, which would be spoiled. Then it is done when memory is looked after next.
+ */
+export function onceLetThrough(stream: CudaStream, work: () => void): void {
+  if (stream.isLegacy && isHeldUp(stream.device)) holdUp(stream.device, work);
+  else work();
+}
 
 /** Frees what is waiting where `mayFree` says so. All of it, even if some cannot be freed: the first error comes last. */
 function settle(mayFree: (passed: CudaEvent) => boolean): void {
@@ -55,7 +91,7 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
  * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
  * the driver fails to say, it is asked again later.
  */
-function isOver(work: CudaEvent | CudaStream): boolean {
+export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
   try {
     return work.isDone;
@@ -79,6 +115,11 @@ function finish({ passed, release, free }: Pending): void {
 function defer(device: CudaDevice, one: Pending): void {
   if (pending.length >= enough || bytes >= enoughBytes) freeWhatIsOver();
   pending.push(one);
+  keepLookingAfter(device);
+}
+
+/** Sees to it that somebody looks when nobody allocates on a device any more. */
+function keepLookingAfter(device: CudaDevice): void {
   if (device.isClosed) return keepLooking();
   if (watched.has(device)) return;
   watched.add(device);
@@ -103,7 +144,7 @@ export function lookIfFew(): void {
 /** Frees what waits for nothing any more, for somebody for whom other memory's errors are not meant. */
 function freeWhatIsOver(): void {
   try {
-    settle(isOver);
+    allOf([() => tryAgain(isHeldUp), () => settle(isOver)]);
   } catch (error) {
     unheard("freeing memory whose work is done", error);
   }
@@ -119,20 +160,25 @@ const patience = { all: 60_000, each: 20 };
 
 let isLooking = false;
 
+/** How much waits. */
+function waiting(): number {
+  return pending.length + heldUp.length;
+}
+
 /**
  * Looks now and then, until nothing is waiting: once a `Cuda` is closed, perhaps nobody allocates any more. The program may
  * end meanwhile.
  */
 export function keepLooking(): void {
-  if (isLooking || pending.length === 0) return;
+  if (isLooking || waiting() === 0) return;
   isLooking = true;
   const { clearInterval, setInterval } = builtin("node:timers");
   let inVain = 0;
   const timer = setInterval(() => {
-    const before = pending.length;
+    const before = waiting();
     freeWhatIsOver();
-    inVain = pending.length < before ? 0 : inVain + patience.each;
-    if (pending.length > 0 && inVain < patience.all) return;
+    inVain = waiting() < before ? 0 : inVain + patience.each;
+    if (waiting() > 0 && inVain < patience.all) return;
     clearInterval(timer);
     isLooking = false;
   }, patience.each);
@@ -148,6 +194,10 @@ export function keepLooking(): void {
  */
 export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
   if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();
+  onceLetThrough(stream, () => freeAtEnd(stream, free, size));
+}
+
+function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   const passed = markEnd(stream);
   if (passed === null) return free();
   // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
@@ -160,7 +210,7 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
 /** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
 export function markEnd(stream: CudaStream): CudaEvent | null {
   try {
-    return stream.record();
+    return stream.recordNew();
   } catch {
     waitForEnd(stream);
     return null;
@@ -186,6 +236,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   if (device === undefined) return free();
   const next = () => freeAfterAll(others, free);
   const passed = markAll(device);
+  if (passed === "held up") return holdUp(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();
   if (isOver(passed)) return allOf([() => passed.close(), next]);
   checkOf(device.driver)?.letGo(passed.handle);
@@ -193,14 +244,16 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
 }
 
 /** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */
-function markAll(device: CudaDevice): CudaEvent | null {
+function markAll(device: CudaDevice): CudaEvent | "held up" | null {
+  if (isHeldUp(device)) return "held up";
   let event: CudaEvent | null = null;
   try {
-    event = device.createEvent();
+    event = device.makeEvent();
     if (device.recordContext(event)) return event;
     event.close();
-  } catch {
+  } catch (error) {
     event?.close();
+    if (isRefusedByCapture(error)) return "held up";
   }
   try {
     device.synchronize(); // which says what is wrong, if it is something else
@@ -212,7 +265,8 @@ function markAll(device: CudaDevice): CudaEvent | null {
 
 /** Frees what is still waiting, after waiting for it. For tests, and for a program's end. */
 export function drainFrees(): void {
-  while (pending.length > 0) {
+  while (waiting() > 0) {
+    tryAgain(() => false);
     settle((passed) => {
       if (!isOver(passed)) passed.synchronize();
       return true;

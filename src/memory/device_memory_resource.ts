@@ -9,9 +9,11 @@ import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { relax, restore } from "../cuda/relaxed.ts";
 import { contextWanted, type CudaStream } from "../cuda/stream.ts";
 import type { FileDescriptor } from "../ffi/file_descriptor.ts";
 import { checkOptions, none } from "../layout/options.ts";
+import { onceLetThrough } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
@@ -22,7 +24,7 @@ import {
   describerOf,
   importBufferOptionNames,
   type ImportBufferOptions,
-  PoolImports,
+  importPoolMemory,
 } from "./shared_buffer.ts";
 
 /**
@@ -51,7 +53,6 @@ export class DeviceMemoryResource extends MemoryResource {
   /** The last size as the driver wants it: a loop mostly asks for the same, and making a bigint takes time. */
   #size = 0n;
   #bytes = 0;
-  #imports: PoolImports | undefined;
 
   /**
    * A resource over a device's memory.
@@ -113,8 +114,7 @@ export class DeviceMemoryResource extends MemoryResource {
       throw new TypeError("Cannot import a buffer to a pool of this process: use DeviceMemoryResource.importPool()");
     }
     reclaim();
-    this.#imports ??= new PoolImports(this.pool);
-    return this.#imports.import(descriptor, options);
+    return importPoolMemory(this.pool, descriptor, options);
   }
 
   /** The devices that may use this memory besides its own: a live Set over the driver. */
@@ -185,8 +185,13 @@ export class DeviceMemoryResource extends MemoryResource {
     if (bytes !== this.#bytes) [this.#bytes, this.#size] = [bytes, BigInt(bytes)];
     const size = this.#size;
     let code = contextWanted;
-    if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
-    if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
+    const mode = relax(driver);
+    try {
+      if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
+      if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
+    } finally {
+      restore(driver, mode);
+    }
     if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
     checkCuda(driver, "cuMemAllocFromPoolAsync", code);
     return answer.value;
@@ -206,7 +211,7 @@ export class DeviceMemoryResource extends MemoryResource {
 }
 
 /** Memory of a graph would be there only while the graph runs, which no buffer can know. */
-export function refuseCapture(stream: CudaStream, bytes: number): void {
+function refuseCapture(stream: CudaStream, bytes: number): void {
   if (captureOf(stream) === null) return;
   throw new TypeError(
     `Cannot allocate ${bytes} bytes on a stream that is being captured: allocate before the capture`,
@@ -215,6 +220,11 @@ export function refuseCapture(stream: CudaStream, bytes: number): void {
 
 function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
   const last = home ?? pool.device.defaultStream;
+  if (last.isLegacy) onceLetThrough(last, () => giveBackOn(last, ptr, pool));
+  else giveBackOn(last, ptr, pool);
+}
+
+function giveBackOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
   try {
     if (ptr !== 0n) freeInOrder(ptr, last);
   } finally {
@@ -225,8 +235,14 @@ function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void 
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
-  let code = stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle);
-  if (code === contextWanted) code = freeWithin(stream, ptr);
+  let code = contextWanted;
+  const mode = relax(driver);
+  try {
+    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);
+    if (code === contextWanted) code = freeWithin(stream, ptr);
+  } finally {
+    restore(driver, mode);
+  }
   checkRelease(driver, "cuMemFreeAsync", code);
 }
 

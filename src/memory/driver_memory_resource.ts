@@ -7,6 +7,7 @@ import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult 
 import { checkSameCuda, checkStream } from "../cuda/belonging.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, none } from "../layout/options.ts";
@@ -94,34 +95,37 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { device } = this;
     if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
     reclaim();
-    options.stream?.retain(); // a closed stream is an error before anything is allocated
-    const releaseDevice = device.hold();
+    return device.holding((releaseDevice) => this.#make(bytes, options.stream ?? null, releaseDevice));
+  }
+
+  #make(bytes: number, stream: CudaStream | null, releaseDevice: () => void): MemoryBuffer {
+    const { device } = this;
+    stream?.retain(); // a closed stream is an error before anything is allocated
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
       const free = (at: bigint, home: CudaStream | null) => {
         freeAfter(home, () => {
           try {
-            if (at !== 0n) device.within(() => release(device, at));
+            if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));
           } finally {
             releaseDevice();
           }
         });
       };
-      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream: options.stream ?? null, free });
-    } catch (error) {
-      releaseDevice();
-      throw error;
+      return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });
     } finally {
-      options.stream?.release(); // the buffer holds it now
+      stream?.release(); // the buffer holds it now
     }
   }
 
   #allocate(bytes: number): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
+    const { device } = this;
     try {
-      this.device.within(() => this.#calls.acquire(this.device, out.$address, BigInt(bytes)));
+      const acquire = () => this.#calls.acquire(device, out.$address, BigInt(bytes));
+      besideCaptures(device.driver, () => device.within(acquire));
     } catch (error) {
       throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;
     }

@@ -7,7 +7,7 @@
  */
 import { afterCaptures, captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
-import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf } from "../cuda/stream.ts";
+import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf, withoutUser } from "../cuda/stream.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { freeAfter, freeAfterAll, keepLooking } from "./deferred_free.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
@@ -39,7 +39,7 @@ class Kept implements StreamWatcher {
 
   constructor(stream: CudaStream) {
     const { device } = stream;
-    this.#stream = stream;
+    this.#stream = withoutUser(stream);
     watch(stream, this);
     open.add(this);
     if (device.isClosed || watched.has(device)) return;

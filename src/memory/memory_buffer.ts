@@ -15,6 +15,7 @@ import { libc } from "../ffi/libc.ts";
 import { unheard } from "../ffi/unheard.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
+import { takeAccess, waysBetween } from "./copy_access.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { lookIfFew } from "./deferred_free.ts";
 import { keepWhileUsed, wantKept } from "./kept_memory.ts";
@@ -354,6 +355,18 @@ export class MemoryBuffer {
     return this.#holding.owner;
   }
 
+  /**
+   * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer, and no
+   * runtime lets that outlive its thread. What is lent to others is copied therefore, if it is such memory. False for memory
+   * of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with the program.
+   */
+  get endsWithWorker(): boolean {
+    if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;
+    const { owner } = this.#holding;
+    const memory = ArrayBuffer.isView(owner) ? owner.buffer : owner;
+    return memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);
+  }
+
   /** Whether the host can use the memory. */
   get isHostAccessible(): boolean {
     return this.kind !== "device";
@@ -449,6 +462,7 @@ export class MemoryBuffer {
     const peers = this.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
       ? { from: other ?? device, to: device }
       : null;
+    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);
     const isPageable = this.kind === "host" || source.kind === "host";
     copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
     this.keepUntilPassed(stream);

@@ -191,7 +191,7 @@ export class MemoryChannel {
       }
       this.#exports.takeAllBack();
     } catch (error) {
-      if (!this.#closed) this.#failure = error;
+      this.#failure = error;
       // What cannot be understood is the end of it, for the other end too. That one may still use our memory, which is
       // kept for as long as the process lives: nobody will ever say that it is free.
       this.#socket.close();

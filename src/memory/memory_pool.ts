@@ -9,19 +9,23 @@ import {
   CU_MEM_LOCATION_TYPE,
   CU_MEMPOOL_ATTR,
   CUmemPoolProps,
+  CUresult,
 } from "../../bindings/cuda_types.ts";
 import { allOf } from "../cuda/all_of.ts";
 import { afterCaptures } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CudaStream } from "../cuda/stream.ts";
-import { checkCuda, checkRelease } from "../cuda/driver.ts";
+import { besideAllCaptures, besideCaptures } from "../cuda/relaxed.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
+import { closeIfDropped, type Left } from "../cuda/dropped.ts";
 import { Holders } from "../cuda/holders.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { freeAfterAll } from "./deferred_free.ts";
-import { isAccessGranted } from "./peer_access.ts";
+import { forgetAccess, isAccessGranted } from "./peer_access.ts";
+import { ProcessWide } from "./process_wide.ts";
 import { FileDescriptor } from "../ffi/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
@@ -69,6 +73,55 @@ export function checkPoolOptions(options: MemoryPoolOptions): void {
 /** Every byte: a threshold that is never passed. */
 const never = 0xffff_ffff_ffff_ffffn;
 
+/** How often a pool of another process is imported. */
+interface Imports {
+  /** Those that are in use: not closed, or with buffers. */
+  open: number;
+  /** Those that are over and not destroyed. */
+  over: number;
+}
+
+/**
+ * By handle. The driver gives the same handle every time the process imports a pool, wants it destroyed as often, and refuses that
+ * while any memory of the pool is imported. So none is destroyed before all are over.
+ */
+const allImports = new ProcessWide<Imports>();
+
+function countImport(driver: CudaDriver, handle: bigint): Imports {
+  const all = allImports.of(driver);
+  const imports = all.get(handle) ?? { open: 0, over: 0 };
+  all.set(handle, imports);
+  imports.open++;
+  return imports;
+}
+
+/** Destroys a pool, or all imports of one if none is in use. */
+function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): void {
+  if (imports === null) return destroyOnce(driver, handle, []);
+  if (imports.open > 0) return;
+  allImports.of(driver).delete(handle);
+  // Another library of the process may have memory of it, or a context was lost before ours was given back: then it stays.
+  const once = () => destroyOnce(driver, handle, [CUresult.CUDA_ERROR_INVALID_VALUE]);
+  allOf(new Array(imports.over).fill(once));
+}
+
+function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
+  const code = besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));
+  if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
+}
+
+/** What is left of a pool that was dropped with its buffers. */
+function leftOf(driver: CudaDriver, holders: Holders): Left {
+  return {
+    kind: "MemoryPool",
+    driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close: () => holders.close(),
+  };
+}
+
 /** A pool of the driver: a device's current one, or one of our own that `close` destroys. */
 export class MemoryPool {
   /** The device whose memory it is. */
@@ -85,27 +138,39 @@ export class MemoryPool {
   readonly #freedOn = new Map<CudaDevice, () => void>();
   #wasExported = false;
 
-  private constructor(device: CudaDevice, handle: bigint, how: "current" | "own" | "shareable" | "imported") {
-    const isOwned = how !== "current";
-    const releaseDevice = isOwned ? device.hold() : null;
+  /** @param releaseDevice ends the hold on the device that a pool of one's own has */
+  private constructor(
+    device: CudaDevice,
+    handle: bigint,
+    how: "current" | "own" | "shareable" | "imported",
+    releaseDevice: (() => void) | null = null,
+  ) {
+    const isOwned = releaseDevice !== null;
     this.device = device;
     this.isOwned = isOwned;
     this.isShareable = how === "shareable";
     this.isImported = how === "imported";
     this.#handle = handle;
-    this.#holders = new Holders(() => {
-      const { driver } = device;
+    const { driver } = device;
+    if (isOwned) forgetAccess(driver, handle); // what was said was said of another pool
+    const users = this.#freedOn;
+    const imports = how === "imported" ? countImport(driver, handle) : null;
+    const holders = new Holders(() => { // from here nothing leads to this object, which may be dropped
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
       checkOf(driver)?.letGo(handle); // this may take a while
-      const destroy = () => checkRelease(driver, "cuMemPoolDestroy", driver.pool.cuMemPoolDestroy(handle));
-      const users = this.#freedOn;
-      afterCaptures(
-        driver,
-        () => freeAfterAll([...users.keys()], () => allOf([destroy, releaseDevice, ...users.values()])),
-      );
+      const end = () => {
+        if (imports !== null) {
+          imports.open--;
+          imports.over++;
+        }
+        allOf([() => destroy(driver, handle, imports), releaseDevice, ...users.values()]);
+      };
+      afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
     });
+    this.#holders = holders;
+    if (isOwned) closeIfDropped(this, leftOf(driver, holders));
   }
 
   /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
@@ -116,7 +181,9 @@ export class MemoryPool {
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
     const pool = new MemoryPool(device, out.value, "current");
     // The driver's default gives all memory back at every synchronisation. A value that somebody has set is left alone.
-    if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
+    besideAllCaptures(driver, () => {
+      if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
+    });
     return pool;
   }
 
@@ -138,9 +205,12 @@ export class MemoryPool {
     properties.maxSize = maxSize;
     const out = arena.out("ptr");
     const { driver } = device;
-    const create = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
-    checkCuda(driver, "cuMemPoolCreate", device.within(create));
-    const pool = new MemoryPool(device, out.value, shareable ? "shareable" : "own");
+    const make = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
+    const create = () => besideCaptures(driver, make);
+    const pool = device.holding((release) => {
+      checkCuda(driver, "cuMemPoolCreate", device.within(create));
+      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", release);
+    });
     try {
       pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
     } catch (error) {
@@ -164,9 +234,12 @@ export class MemoryPool {
     const handle = BigInt(descriptor.number);
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
-    const code = device.within(() => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n));
-    checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
-    return new MemoryPool(device, out.value, "imported");
+    return device.holding((release) => {
+      const open = () => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n);
+      const code = besideCaptures(driver, () => device.within(open));
+      checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
+      return new MemoryPool(device, out.value, "imported", release);
+    });
   }
 
   /**
@@ -234,12 +307,19 @@ export class MemoryPool {
       throw noSize(`trim a pool to ${show(keep)} bytes`, keep);
     }
     const { driver } = this.device;
-    checkCuda(driver, "cuMemPoolTrimTo", driver.pool.cuMemPoolTrimTo(this.handle, BigInt(keep)));
+    const { handle } = this;
+    const code = besideCaptures(driver, () => driver.pool.cuMemPoolTrimTo(handle, BigInt(keep)));
+    checkCuda(driver, "cuMemPoolTrimTo", code);
   }
 
   /** Whether a device can use the memory, also after `close`, as long as there are buffers. Asks the driver. */
   isReachedBy(device: CudaDevice): boolean {
     return device === this.device || isAccessGranted(this.device.driver, this.#handle, device.ordinal);
+  }
+
+  /** Whether it is closed to its user; buffers may go on with it. */
+  get isClosed(): boolean {
+    return this.#holders.isClosed;
   }
 
   /** Keeps the pool and its device until `release` is called, which must be once. What a buffer does. */
@@ -274,7 +354,9 @@ export class MemoryPool {
     using arena = new NativeArena();
     const out = arena.out("u64");
     const { driver } = this.device;
-    const code = driver.pool.cuMemPoolGetAttribute(this.handle, CU_MEMPOOL_ATTR[name], out.$address);
+    const { handle } = this;
+    const get = () => driver.pool.cuMemPoolGetAttribute(handle, CU_MEMPOOL_ATTR[name], out.$address);
+    const code = besideCaptures(driver, get);
     checkCuda(driver, "cuMemPoolGetAttribute", code);
     return out.value;
   }
@@ -284,7 +366,9 @@ export class MemoryPool {
     const slot = arena.out("u64");
     slot.value = value;
     const { driver } = this.device;
-    const code = driver.pool.cuMemPoolSetAttribute(this.handle, CU_MEMPOOL_ATTR[name], slot.$address);
+    const { handle } = this;
+    const set = () => driver.pool.cuMemPoolSetAttribute(handle, CU_MEMPOOL_ATTR[name], slot.$address);
+    const code = besideCaptures(driver, set);
     checkCuda(driver, "cuMemPoolSetAttribute", code);
   }
 }

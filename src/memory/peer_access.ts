@@ -15,6 +15,7 @@ import {
 import { isSameDevice } from "../cuda/belonging.ts";
 import { CudaDevice } from "../cuda/device.ts";
 import { checkCuda, type CudaDriver } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 
@@ -62,6 +63,65 @@ export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: num
   return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
 }
 
+/** What the user of a pool has said about who may not use its memory. */
+interface Word {
+  readonly withheld: Set<number>;
+  /** Whether its price has been said. */
+  isPriceSaid: boolean;
+}
+
+/** By handle: several objects stand for one pool. Those of a driver go with it. */
+const words = new WeakMap<CudaDriver, Map<bigint, Word>>();
+
+function wordOn(driver: CudaDriver, handle: bigint): Word {
+  let pools = words.get(driver);
+  if (pools === undefined) words.set(driver, pools = new Map());
+  let word = pools.get(handle);
+  if (word === undefined) pools.set(handle, word = { withheld: new Set(), isPriceSaid: false });
+  return word;
+}
+
+/** Whether the user of a pool has taken access away from a device, or left it out when saying who has some. */
+export function isAccessWithheld(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
+  return words.get(driver)?.get(handle)?.withheld.has(ordinal) ?? false;
+}
+
+/** Forgets what was said of a pool: the driver may give its handle to the next one. */
+export function forgetAccess(driver: CudaDriver, handle: bigint): void {
+  words.get(driver)?.delete(handle);
+}
+
+/** Says on the console, once for a pool, what it costs that a device has no access. */
+export function sayPrice({ device, handle }: PoolOfPeers, peer: number): void {
+  const word = wordOn(device.driver, handle);
+  if (word.isPriceSaid) return;
+  word.isPriceSaid = true;
+  console.warn(
+    `causeway: copies between devices ${device.ordinal} and ${peer} go by way of the host, at a tenth of the rate, because ` +
+      `peerAccessibleBy of a pool of device ${device.ordinal} leaves ${peer} out. ` +
+      `resource.peerAccessibleBy.add(${peer}) makes them direct.`,
+  );
+}
+
+/** Tells the driver who may use the memory of a pool, in one call, or in none. */
+export function setAccess({ device, handle }: PoolOfPeers, { grant, revoke }: PeerAccessPlan): void {
+  const count = grant.length + revoke.length;
+  if (count === 0) return;
+  using arena = new NativeArena();
+  const { size } = layoutOf(CUmemAccessDesc);
+  const list = arena.bytes(size * count);
+  [...grant, ...revoke].forEach((ordinal, i) => {
+    const { buffer, byteOffset } = list.bytes;
+    const description = struct(CUmemAccessDesc).over(buffer, list.address - BigInt(byteOffset), byteOffset + i * size);
+    description.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+    description.location.id = ordinal;
+    description.flags = i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE;
+  });
+  const { driver } = device;
+  const code = besideCaptures(driver, () => driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count)));
+  checkCuda(driver, "cuMemPoolSetAccess", code);
+}
+
 /** What a peer access set needs of its pool. */
 export interface PoolOfPeers {
   /** The device whose memory it is. */
@@ -76,6 +136,10 @@ export interface PoolOfPeers {
  * It is a JavaScript Set in every respect, iterated in ascending order, whose members live in the driver: two of them
  * over one pool always agree. Devices may be given as ordinals. The owner is silently dropped from every change. The
  * results of `union` and its like are plain Sets. In addition there are changes of many devices in one call.
+ *
+ * A copy between two devices takes access for one of them, once, because without it the driver sends the bytes by way of
+ * the host, at a tenth of the rate: the set then has a member more. A device that was taken out, or left out when the
+ * whole set was replaced, gets none in that way; the console is told once what that costs.
  *
  * @example
  * ```ts ignore
@@ -115,9 +179,11 @@ export class PeerAccessSet implements Set<CudaDevice> {
   /** Takes access away from a device. @returns whether it had access */
   delete(device: DeviceLike): boolean {
     const ordinal = this.#find(device);
-    if (ordinal === null || !this.#isGranted(ordinal)) return false;
-    this.#apply({ grant: [], revoke: [ordinal] });
-    return true;
+    if (ordinal === null) return false;
+    const wasGranted = this.#isGranted(ordinal);
+    if (wasGranted) setAccess(this.#pool, { grant: [], revoke: [ordinal] });
+    this.#withheld.add(ordinal);
+    return wasGranted;
   }
 
   /** Takes access away from all devices but the owner. */
@@ -133,34 +199,34 @@ export class PeerAccessSet implements Set<CudaDevice> {
   addAll(devices: Iterable<DeviceLike>): this {
     const wanted = this.#resolve(devices); // before the driver is asked
     const current = this.#current();
-    return this.#become(current, [...current, ...wanted]);
+    return this.#become(current, [...current, ...wanted], []);
   }
 
   /** Takes access away from all these devices. What has no access, or is no device, is passed over. */
   deleteAll(devices: Iterable<DeviceLike>): this {
     const gone = this.#findAll(devices);
     const current = this.#current();
-    return this.#become(current, current.filter((ordinal) => !gone.has(ordinal)));
+    return this.#become(current, current.filter((ordinal) => !gone.has(ordinal)), gone);
   }
 
   /** Takes access away from all devices but these. */
   retainAll(devices: Iterable<DeviceLike>): this {
     const kept = this.#findAll(devices);
     const current = this.#current();
-    return this.#become(current, current.filter((ordinal) => kept.has(ordinal)));
+    return this.#become(current, current.filter((ordinal) => kept.has(ordinal)), this.#others());
   }
 
   /** Gives access to those of these devices that have none, and takes it from those that have. */
   toggleAll(devices: Iterable<DeviceLike>): this {
     const toggled = new Set(this.#resolve(devices));
     const current = new Set(this.#current());
-    return this.#become([...current], [...current.symmetricDifference(toggled)]);
+    return this.#become([...current], [...current.symmetricDifference(toggled)], toggled);
   }
 
   /** Gives exactly these devices access. */
   replace(devices: Iterable<DeviceLike>): this {
     const wanted = this.#resolve(devices);
-    return this.#become(this.#current(), wanted);
+    return this.#become(this.#current(), wanted, this.#others());
   }
 
   /** The devices with access, as they are now, in ascending order. */
@@ -278,7 +344,8 @@ export class PeerAccessSet implements Set<CudaDevice> {
     });
   }
 
-  #become(current: readonly number[], wanted: readonly number[]): this {
+  /** @param decided the devices about which something is said: those that get no access are to have none */
+  #become(current: readonly number[], wanted: readonly number[], decided: Iterable<number>): this {
     const { device: owner } = this.#pool;
     const plan = planPeerAccess(owner.ordinal, current, wanted);
     // Asked in the direction that is granted: whether the peer can reach the owner's memory.
@@ -289,31 +356,22 @@ export class PeerAccessSet implements Set<CudaDevice> {
           `no path from there to the memory of device ${owner.ordinal}. Ask canAccessPeer() first.`,
       );
     }
-    this.#apply(plan);
+    setAccess(this.#pool, plan);
+    const withheld = this.#withheld;
+    for (const ordinal of decided) withheld.add(ordinal);
+    for (const ordinal of wanted) withheld.delete(ordinal);
     return this;
   }
 
-  /** Tells the driver, in one call, or in none. */
-  #apply({ grant, revoke }: PeerAccessPlan): void {
-    const count = grant.length + revoke.length;
-    if (count === 0) return;
-    const { device, handle } = this.#pool;
-    using arena = new NativeArena();
-    const { size } = layoutOf(CUmemAccessDesc);
-    const list = arena.bytes(size * count);
-    [...grant, ...revoke].forEach((ordinal, i) => {
-      const { buffer, byteOffset } = list.bytes;
-      const description = struct(CUmemAccessDesc).over(
-        buffer,
-        list.address - BigInt(byteOffset),
-        byteOffset + i * size,
-      );
-      description.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
-      description.location.id = ordinal;
-      description.flags = i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE;
-    });
-    const code = device.driver.pool.cuMemPoolSetAccess(handle, list.address, BigInt(count));
-    checkCuda(device.driver, "cuMemPoolSetAccess", code);
+  /** The devices that the user has said are to have no access. */
+  get #withheld(): Set<number> {
+    return wordOn(this.#pool.device.driver, this.#pool.handle).withheld;
+  }
+
+  /** All devices but the owner. */
+  #others(): number[] {
+    const { siblings, ordinal: owner } = this.#pool.device;
+    return siblings.flatMap(({ ordinal }) => ordinal === owner ? [] : [ordinal]);
   }
 }
 

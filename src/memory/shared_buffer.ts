@@ -8,15 +8,17 @@ import type { CudaDevice } from "../cuda/device.ts";
 import { checkStream } from "../cuda/belonging.ts";
 import { allOf } from "../cuda/all_of.ts";
 import { checkCuda, checkRelease, isSticky } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../cuda/shared_handle.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { unheard } from "../ffi/unheard.ts";
 import type { OptionNames } from "../layout/options.ts";
-import { freeAfter, markEnd } from "./deferred_free.ts";
+import { freeAfter, isOver, markEnd, onceLetThrough } from "./deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
+import { ProcessWide } from "./process_wide.ts";
 import { reclaim } from "./reclaim.ts";
 
 /**
@@ -96,9 +98,11 @@ function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device:
   );
 }
 
-/** One piece of another process' memory, however often it is imported. */
+/** One piece of another process' memory, however often it is imported, and by however many imports of its pool. */
 interface Imported {
   readonly ptr: bigint;
+  /** Pools that it came by, each retained until the piece is given back. */
+  readonly pools: Set<MemoryPool>;
   /** Buffers over it that are not closed. */
   buffers: number;
   /** What the free has to wait for: the ends of the streams of those that were closed. */
@@ -106,44 +110,34 @@ interface Imported {
 }
 
 /**
- * Memory of another process' pool, each piece once. The driver gives the same address every time it is asked for a piece,
- * and unmaps it at the first free: so the pieces are counted here, and the last free is the only one.
+ * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the pool, and
+ * unmaps it at the first free: so pieces are counted here, and the last free is the only one.
  */
-export class PoolImports {
-  readonly #pool: MemoryPool;
-  readonly #pieces = new Map<string, Imported>();
+const allPieces = new ProcessWide<Imported>();
 
-  /** @param pool of another process */
-  constructor(pool: MemoryPool) {
-    this.#pool = pool;
-  }
-
-  /** A buffer over a piece. Closing it frees nothing of the other process. */
-  import(from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
-    const { device } = this.#pool;
-    const { stream = device.defaultStream, onRelease } = options;
-    const bytes = checked(from, "pool memory", device);
-    const { size, offset, data } = from;
-    const { handle } = this.#pool; // a closed pool or stream is an error before anything is held
-    checkHome(stream, device);
-    if (size === 0) return emptyBuffer(device, stream, onRelease);
-    const pieces = this.#pieces;
-    const piece = pieces.get(data) ?? { ptr: importPointer(device, handle, bytes), buffers: 0, closed: [] };
-    pieces.set(data, piece);
-    piece.buffers++;
-    const pool = this.#pool;
+/** A buffer over memory of another process' pool. Closing it frees nothing of that process. */
+export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
+  const { device } = pool;
+  const { stream = device.defaultStream, onRelease } = options;
+  const bytes = checked(from, "pool memory", device);
+  const { size, offset } = from;
+  const { handle } = pool; // a closed pool or stream is an error before anything is held
+  checkHome(stream, device);
+  if (size === 0) return emptyBuffer(device, stream, onRelease);
+  const ptr = importPointer(device, handle, bytes);
+  const pieces = allPieces.of(device.driver);
+  const piece = pieces.get(ptr) ?? { ptr, pools: new Set(), buffers: 0, closed: [] };
+  pieces.set(ptr, piece);
+  piece.buffers++;
+  if (!piece.pools.has(pool)) {
     pool.retain();
-    const free = (_: bigint, home: CudaStream | null) => {
-      const last = home ?? device.defaultStream;
-      try {
-        if (piece.buffers === 1) pieces.delete(data);
-        closePiece(piece, last);
-      } finally {
-        allOf([() => pool.release(last), () => onRelease?.(last)]);
-      }
-    };
-    return importedBuffer({ ptr: piece.ptr + BigInt(offset), size, device, stream, free, pool });
+    piece.pools.add(pool);
   }
+  const free = (_: bigint, home: CudaStream | null) => {
+    const last = home ?? device.defaultStream;
+    allOf([() => closePiece(pieces, piece, last), () => onRelease?.(last)]);
+  };
+  return importedBuffer({ ptr: ptr + BigInt(offset), size, device, stream, free, pool });
 }
 
 function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigint {
@@ -152,25 +146,31 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
   bytes.set(data);
   const out = arena.out("ptr");
   const { driver } = device;
-  const code = device.within(() => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address));
+  const open = () => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address);
+  const code = besideCaptures(driver, () => device.within(open));
   checkCuda(driver, "cuMemPoolImportPointer", code);
   return out.value;
 }
 
 /** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
-function closePiece(piece: Imported, home: CudaStream): void {
+function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
+  const { ptr, pools, closed } = piece;
   piece.buffers--;
   if (piece.buffers > 0) {
+    for (let [first] = closed; first !== undefined && isOver(first); [first] = closed) closed.shift()?.close();
     const end = markEnd(home);
-    if (end !== null) piece.closed.push(end);
+    if (end !== null) closed.push(end);
     return;
   }
+  pieces.delete(ptr);
   const { handle } = home;
   const { driver } = home.device;
   const free = () => {
-    checkRelease(driver, "cuMemFreeAsync", home.enqueue(() => driver.pool.cuMemFreeAsync(piece.ptr, handle)));
+    const take = () => home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle));
+    checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
   };
-  allOf([...piece.closed.splice(0).map((event) => () => comeAfter(home, event)), free]);
+  const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
+  onceLetThrough(home, () => allOf([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
 /** Makes a stream come after an event, or the host where the driver refuses. */
@@ -212,7 +212,7 @@ export function importMemory(
     const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
     // The driver counts how often it is open, and unmaps it at the last close.
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
-    checkCuda(driver, "cuIpcOpenMemHandle_v2", device.within(open));
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.within(open)));
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
@@ -240,7 +240,8 @@ function lookAfter(stream: CudaStream): void {
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
   const { driver } = device;
   try {
-    checkRelease(driver, "cuIpcCloseMemHandle", device.within(() => driver.ipc.cuIpcCloseMemHandle(base)));
+    const close = () => device.within(() => driver.ipc.cuIpcCloseMemHandle(base));
+    checkRelease(driver, "cuIpcCloseMemHandle", besideCaptures(driver, close));
   } finally {
     release();
   }
@@ -277,9 +278,11 @@ function refuseToShare(): never {
   throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
 }
 
-/** A stream that is closed or of another Cuda is an error before anything is imported that would have to be given back on it. */
+/** A closed Cuda, a closed stream or one of another Cuda is an error before anything is imported that would have to go back. */
 function checkHome(stream: CudaStream, device: CudaDevice): void {
   checkStream(stream, device, "Cannot import memory to a stream");
+  device.retain();
+  device.release();
   stream.retain();
   stream.release();
 }

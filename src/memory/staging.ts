@@ -12,6 +12,7 @@ import { isCapturing } from "../cuda/captures.ts";
 import { checkOf } from "../cuda/checking.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
+import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import { PointerQuery } from "../cuda/pointer_attributes.ts";
 import type { CudaStream } from "../cuda/stream.ts";
@@ -49,11 +50,23 @@ export interface StagingPlan {
 
 const MiB = 2 ** 20;
 
-/** From so many bytes on. */
-const enough = 64 * MiB;
+/** From so many bytes on it is faster, if the ring and the threads are there. */
+const enough = 4 * MiB;
+
+/**
+ * From so many bytes on the first copy makes up for what it takes to begin: 16 ms for pinned memory and threads, on an H200's
+ * host. Smaller ones are staged once a device has copied as much in all.
+ */
+const much = 64 * MiB;
 
 /** Pinned memory of a device for chunks. Much more of it leaves the processor's caches before the bus has read it. */
 const ringBytes = 32 * MiB;
+
+/** Of small chunks no more are under way. */
+const mostSlots = 16;
+
+/** So that each of the threads has something to do. */
+const piecesOfChunk = 8;
 
 /** As many as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further. */
 const mostThreads = 8;
@@ -69,13 +82,29 @@ const fewestThreads = 4;
  */
 export function planStaging(bytes: number, cpus: number): StagingPlan | null {
   const threads = Math.min(mostThreads, cpus);
-  return bytes < enough || threads < fewestThreads ? null : { threads, slots: 4, chunk: 8 * MiB, piece: MiB };
+  if (bytes < enough || threads < fewestThreads) return null;
+  // While the first chunk is filled and the last one emptied the bus is idle: so the chunks of small copies are small.
+  const chunk = bytes < 16 * MiB ? MiB : bytes < much ? 2 * MiB : 8 * MiB;
+  return { threads, slots: Math.min(mostSlots, ringBytes / chunk), chunk, piece: chunk / piecesOfChunk };
+}
+
+/** Bytes that a device has copied without its ring, which would have been faster. */
+const unstaged = new WeakMap<CudaDevice, number>();
+
+function isRingWorthIt(device: CudaDevice, bytes: number): boolean {
+  return rings.has(device) || (unstaged.get(device) ?? 0) + bytes >= much;
+}
+
+/** Whether a ring could help: what is quick to say, because asking for the processors takes longer than a small copy. */
+function isLargeAndPageable({ bytes, isPageable, direction }: Run): boolean {
+  return bytes >= enough && isPageable && (direction === "HtoD" || direction === "DtoH");
 }
 
 /** Enqueues a copy on a stream: staged, if that is faster. */
 export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null = stagingOf(run, stream)): void {
   const { to, from, bytes, direction, peers } = run;
   if (plan !== null && tryStaged(run, stream, plan)) return;
+  if (isLargeAndPageable(run)) unstaged.set(stream.device, (unstaged.get(stream.device) ?? 0) + bytes);
   if (peers === null) stream.device.copy(to, from, bytes, direction, stream);
   else stream.device.copyPeer(to, peers.to, from, peers.from, bytes, stream);
 }
@@ -92,10 +121,9 @@ function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
   }
 }
 
-/** How a copy is staged, or null if the driver does it alone. */
+/** How a copy is staged, or null if the driver does it alone: as it is faster, or as the ring is not worth its price yet. */
 export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): StagingPlan | null {
-  // First what is quickest to say: asking for the processors takes longer than enqueuing a small copy.
-  if (run.bytes < enough || !run.isPageable || (run.direction !== "HtoD" && run.direction !== "DtoH")) return null;
+  if (!isLargeAndPageable(run) || !isRingWorthIt(device, run.bytes)) return null;
   const plan = planStaging(run.bytes, cpus ?? navigator.hardwareConcurrency);
   if (plan === null || !canHaveTeams() || isCapturing(device.driver)) return null;
   return isUnknown(device, run.direction === "HtoD" ? run.from : run.to) ? plan : null;
@@ -208,9 +236,10 @@ class Ring {
     this.#device = device;
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    const { cuMemHostAlloc } = device.driver.hostMemory;
-    const code = device.within(() => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE));
-    checkCuda(device.driver, "cuMemHostAlloc", code);
+    const { driver } = device;
+    const { cuMemHostAlloc } = driver.hostMemory;
+    const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
+    checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.within(allocate)));
     this.#memory = out.value;
     checkOf(device.driver)?.letGo(this.#memory); // it goes with the device
   }
@@ -231,7 +260,9 @@ class Ring {
       for (const event of this.#events) event?.synchronize(); // what was a slot is now part of another
       [this.#slots, this.#chunk] = [slots, chunk];
     }
-    const size = { threads, rounds: slots, calls: Math.ceil(chunk / piece) };
+    // Large enough for what comes next, too: to start threads takes longer than to copy with them.
+    const rounds = Math.max(slots, mostSlots);
+    const size = { threads, rounds, calls: Math.max(Math.ceil(chunk / piece), piecesOfChunk) };
     if (this.#team?.fits(size)) return;
     this.#team?.close();
     this.#team = null;
@@ -255,7 +286,7 @@ class Ring {
   }
 
   #event(): CudaEvent {
-    const event = this.#device.createEvent();
+    const event = this.#device.makeEvent();
     checkOf(this.#device.driver)?.letGo(event.handle);
     return event;
   }
@@ -265,7 +296,8 @@ class Ring {
     this.#team?.close();
     this.#device.synchronize(); // the bus may still be at work
     for (const event of this.#events) event?.close();
-    checkRelease(driver, "cuMemFreeHost", this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory)));
+    const free = () => this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory));
+    checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));
   }
 }
 

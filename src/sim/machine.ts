@@ -381,13 +381,23 @@ export class Machine {
 
   /** Refuses work on the legacy stream that would wait for streams whose work is only being captured. */
   refuseImplicit(stream: Stream): void {
-    const { context } = stream;
-    if (stream !== context.legacy) return;
-    const captures = [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ capture }) => capture?.of);
-    const waiting = captures.filter((capture) => capture !== undefined);
+    const waiting = this.#implied(stream);
     if (waiting.length === 0) return;
     for (const capture of waiting) this.invalidate(capture);
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  }
+
+  /** Says so if a stream is the legacy one and has captures to wait for, and harms nobody. */
+  askImplicit(stream: Stream): void {
+    if (this.#implied(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  }
+
+  /** The captures of the streams that the legacy one would wait for; of another stream none. */
+  #implied(stream: Stream): Capture[] {
+    const { context } = stream;
+    if (stream !== context.legacy) return [];
+    const captures = [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ capture }) => capture?.of);
+    return captures.filter((capture) => capture !== undefined);
   }
 
   #forgetFinished(context: Context): void {

@@ -58,6 +58,8 @@ export class Pool {
   isShareable = false;
   /** The pool of another driver that this one shows; nothing can be allocated from it then. */
   origin: Pool | null = null;
+  /** How often it was imported and not destroyed since. */
+  imports = 0;
   /** Whether cuMemPoolDestroy() was called: what is allocated lives on. */
   destroyed = false;
   /** Most bytes that were ever taken from the device, since this was last reset. */

@@ -8,7 +8,8 @@ import { checkOf } from "../cuda/checking.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import { DeviceMemoryResource, refuseCapture } from "../memory/device_memory_resource.ts";
+import { type Access, waysBetween } from "../memory/copy_access.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
 /** One side of a copy. */
@@ -31,7 +32,6 @@ export function sizeOf(layout: StridedLayout): number {
 
 /** Memory of a stream's device for a dense layout; freed in the order of the stream. */
 export function temporary(layout: StridedLayout, stream: CudaStream): TemporarySide {
-  refuseCapture(stream, sizeOf(layout)); // asking for the pool would spoil it
   const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
   return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
 }
@@ -55,8 +55,23 @@ export function devicesBetween(
   return from === null || to === null || isSameDevice(from, to) ? null : { from, to };
 }
 
+/** What access a copy between two devices can do with, what is best first; none for any other. */
+export function accessWays(source: CopySide, destination: CopySide): Access[] {
+  const between = devicesBetween(source, destination);
+  if (between === null) return [];
+  const ways = waysBetween(source.buffer, between.from, destination.buffer, between.to);
+  return hasGapsAtEnd(source, destination) ? ways.reverse() : ways;
+}
+
+function hasGapsAtEnd(source: CopySide, destination: CopySide): boolean {
+  return source.layout.isDense && !destination.layout.isDense;
+}
+
+/** Whether a device can use a side. */
+export type Reach = (device: CudaDevice, side: CopySide) => boolean;
+
 /** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
-function canReach(device: CudaDevice, side: CopySide): boolean {
+export function canReach(device: CudaDevice, side: CopySide): boolean {
   const { buffer } = side;
   const home = homeOf(side);
   if (home === null) return buffer.isDeviceAccessible;
@@ -86,11 +101,16 @@ export function canReachBoth(device: CudaDevice, source: CopySide, destination: 
  * The device whose kernels can use both sides, or null. Between two devices it is, if it has access, the one on whose side
  * there are gaps: what crosses lies close together then, which is twice as fast.
  */
-export function kernelDevice(source: CopySide, destination: CopySide, stream: CudaStream): CudaDevice | null {
+export function kernelDevice(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  reaches: Reach,
+): CudaDevice | null {
   const [from, to, own] = [homeOf(source), homeOf(destination), stream.device];
   if ((from === null || from === own) && (to === null || to === own)) return own;
-  const devices = source.layout.isDense && !destination.layout.isDense ? [to, from, own] : [from, to, own];
-  return devices.find((device) => device !== null && canReachBoth(device, source, destination)) ?? null;
+  const devices = hasGapsAtEnd(source, destination) ? [to, from, own] : [from, to, own];
+  return devices.find((one) => one !== null && reaches(one, source) && reaches(one, destination)) ?? null;
 }
 
 /** Streams for work that another device's stream waits for. */

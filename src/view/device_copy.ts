@@ -7,13 +7,25 @@ import { captureOf } from "../cuda/captures.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { StridedLayout } from "../layout/mod.ts";
+import { planAccess, takeAccess } from "../memory/copy_access.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { copyRun, stagingOf } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./copy_plan.ts";
-import { type CopySide, devicesBetween, isHost, on, outOfReach, sizeOf, temporary } from "./copy_side.ts";
+import {
+  accessWays,
+  canReach,
+  type CopySide,
+  devicesBetween,
+  isHost,
+  on,
+  outOfReach,
+  type Reach,
+  sizeOf,
+  temporary,
+} from "./copy_side.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./planned_copy.ts";
@@ -25,7 +37,11 @@ export function explainDeviceCopy(
   stream: CudaStream,
   conversion: Conversion | null,
 ): string {
-  const planned = planFor(source, destination, stream, conversion);
+  const access = planAccess(accessWays(source, destination));
+  const reaches: Reach = (device, side) =>
+    canReach(device, side) ||
+    (access !== null && access.buffer.pool !== null && access.buffer === side.buffer && access.peer === device);
+  const planned = planFor(source, destination, stream, conversion, reaches);
   if (planned !== null) return explainPlanned(planned, source, destination, stream);
   if (devicesBetween(source, destination) !== null) return explainBetween(source, destination, conversion);
   if (conversion !== null) return explainParts(source, destination, conversion);
@@ -86,6 +102,8 @@ export function copyThroughDense(
 function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
   const home = outOfReach(source, destination, stream);
   if (home !== null) return on(home, stream, (own) => copy(source, destination, own, conversion));
+  const ways = accessWays(source, destination);
+  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));
   const planned = planFor(source, destination, stream, conversion);
   if (planned !== null) return execute(planned, source, destination, stream);
   const between = devicesBetween(source, destination);

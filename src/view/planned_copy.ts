@@ -10,7 +10,15 @@ import type { Run } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
 import { type CopyAlignment, copyProblem, packedProblem } from "./copy_problem.ts";
-import { canReachBoth, type CopySide, devicesBetween, isHost, kernelDevice } from "./copy_side.ts";
+import {
+  canReach,
+  canReachBoth,
+  type CopySide,
+  devicesBetween,
+  isHost,
+  kernelDevice,
+  type Reach,
+} from "./copy_side.ts";
 import { planPacked } from "./packed_plan.ts";
 
 /** A plan, and where the first word is read and written. */
@@ -38,12 +46,17 @@ interface Decided {
 /** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
 const decided = new WeakMap<StridedLayout, Decided>();
 
-/** The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone. */
+/**
+ * The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone.
+ *
+ * @param reaches which devices can use which side: as it is, or as it will be when access has been taken
+ */
 export function planFor(
   source: CopySide,
   destination: CopySide,
   stream: CudaStream,
   conversion: Conversion | null,
+  reaches: Reach = canReach,
 ): Planned | null {
   const isReady = conversion === null ||
     (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
@@ -63,7 +76,7 @@ export function planFor(
   }
   const { plan, fromOffset, toOffset } = known;
   if (plan === null) return null;
-  const device = needsKernel(plan) ? kernelDevice(source, destination, stream) : stream.device;
+  const device = needsKernel(plan) ? kernelDevice(source, destination, stream, reaches) : stream.device;
   return device && { plan, from: from + fromOffset, to: to + toOffset, device };
 }
 

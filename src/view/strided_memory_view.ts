@@ -158,7 +158,8 @@ export class StridedMemoryView {
   /**
    * Sees a typed array without copying it. The array's memory stays alive as long as the view's buffer. If its ArrayBuffer
    * is transferred to somebody else (`postMessage` and `structuredClone` do, and a WebAssembly memory that grows), using the
-   * view is an error from then on; what was exported before must be released by then.
+   * view is an error from then on; what was exported before must be released by then. In a Worker exports are copies,
+   * because the memory ends with the Worker: `HostMemoryResource` has memory that is exported in place.
    *
    * @param array any typed array; BigInt64Array and Float16Array too
    * @param options `shape`: extents whose product is the array's length. Default: one axis

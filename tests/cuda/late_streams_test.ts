@@ -4,7 +4,6 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import {
   ArrowArray,
   Cuda,
@@ -17,13 +16,14 @@ import {
 } from "../../mod.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { intercept } from "../support/intercept.ts";
+import { until } from "../support/until.ts";
 
 /** A GPU that takes so many milliseconds for what is waited for without blocking. */
 function busy(milliseconds: number) {
   const cuda = Cuda.simulate({ schedule: "latest" });
   intercept(cuda.driver, "stream", ({ cuLaunchHostFunc }) => ({
     cuLaunchHostFunc: (...args) => {
-      globalThis.setTimeout(() => cuLaunchHostFunc(...args), milliseconds);
+      setTimeout(() => cuLaunchHostFunc(...args), milliseconds);
       return 0;
     },
   }));
@@ -69,7 +69,7 @@ test(
       using exec = graph.instantiate();
       exec.launch(stream);
     }
-    for (let i = 0; i < 100 && simulated.live.streams > 0; i++) await setTimeout(10);
+    await until(() => simulated.live.streams === 0);
     device.synchronize();
     assertEquals(new Set(host.bytes()), new Set([7]));
     host.close();

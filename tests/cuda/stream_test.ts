@@ -1,5 +1,6 @@
 /** Streams and events: who waits for whom, what is destroyed when, and how failures come out. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, CudaStream, DeviceMemoryResource, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
@@ -176,6 +177,31 @@ test(
         cuStreamQuery: (handle) => hasFailed ? CUDA_ERROR_ILLEGAL_ADDRESS : cuStreamQuery(handle),
       }));
       await assertRejects(() => stream.completed(), CudaError, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    }
+  },
+);
+
+// A stream that had been waited for in another way had closed its end already; a look at a failed stream closed that number
+// again, which was a file of the program's by then.
+test(
+  "a wait that a failure ends closes no file of the program, whoever has closed what before",
+  patiently,
+  async () => {
+    const { stream, cuda } = setUp();
+    let hasFailed = false;
+    intercept(cuda.driver, "stream", ({ cuStreamQuery }) => ({
+      cuStreamQuery: (handle) => hasFailed ? CUDA_ERROR_ILLEGAL_ADDRESS : cuStreamQuery(handle),
+    }));
+    const pending = stream.completed();
+    stream.synchronize(); // the host function has run
+    hasFailed = true;
+    const files = Array.from({ length: 8 }, () => openSync("/proc/self/status", "r"));
+    // The event loop is kept from hearing of it until a look at the stream is due.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250);
+    await assertRejects(() => pending, CudaError, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    for (const file of files) {
+      fstatSync(file); // throws EBADF
+      closeSync(file);
     }
   },
 );

@@ -13,6 +13,7 @@ import {
   MemoryBuffer,
   StridedMemoryView,
 } from "../../mod.ts";
+import { fromCudaArrayInterface } from "../../src/exchange/array_interface.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { apart, positionsOf } from "../view/arrays.ts";
 import { recordingDevice } from "./recording_driver.ts";
@@ -121,6 +122,8 @@ type Take = (source: StridedMemoryView, consumer: CudaStream) => StridedMemoryVi
 const takes = {
   described: (source, stream) => StridedMemoryView.fromCudaArrayInterface(source, { stream }),
   seen: (source, stream) => StridedMemoryView.from(source, { stream }), // a view was itself, and the stream ignored
+  // As Python's objects are seen, whose end is more than to forget them.
+  released: (source, stream) => fromCudaArrayInterface(source, { stream }, () => {}),
   unordered: (source, { device }) => StridedMemoryView.fromCudaArrayInterface(source, { stream: null, device }),
 } as const satisfies Record<string, Take>;
 
@@ -150,7 +153,7 @@ function borrow(device: CudaDevice, take: Take): { first: boolean; untouched: bo
 
 test("a consumer comes after what the producer enqueued, and the producer's next work after the consumer's", () => {
   check(
-    fc.property(fc.nat(), fc.constantFrom(takes.described, takes.seen), (seed, take) => {
+    fc.property(fc.nat(), fc.constantFrom(takes.described, takes.seen, takes.released), (seed, take) => {
       using cuda = Cuda.simulate({ seed });
       assertEquals(borrow(cuda.device(0), take), { first: true, untouched: true });
     }),
@@ -324,4 +327,22 @@ test("without a stream a producer of device memory is asked for the legacy defau
     StridedMemoryView.from(source, options).close();
   }
   assertEquals(asked, ["default", null, stream]);
+});
+
+test("elements before address 0 and beyond 2^64 are refused, whatever else is right", () => {
+  const typestr = "<f8";
+  check(
+    fc.property(fc.integer({ min: 1, max: 2 ** 20 }), fc.integer({ min: 2, max: 2 ** 10 }), (eights, count) => {
+      const describe = (address: bigint, stride: number) => ({
+        __array_interface__: { data: [address, false], shape: [count], strides: [stride], typestr, version: 3 },
+      });
+      const [low, high] = [8n * BigInt(eights), (1n << 64n) - 8n * BigInt(eights)];
+      // From `low` down there is room for an element at every 8 bytes but 0, from `high` up for one at each.
+      for (const [source, room] of [[describe(low, -8), eights], [describe(high, 8), eights]] as const) {
+        if (count > room) assertThrows(() => StridedMemoryView.from(source), ExchangeError, "outside of memory");
+        else assertEquals(StridedMemoryView.from(source).shape, [count]);
+      }
+    }),
+    300,
+  );
 });

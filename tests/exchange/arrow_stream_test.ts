@@ -3,6 +3,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   ArrowArray,
+  type ArrowField,
+  arrowField,
   ArrowStream,
   type ArrowStreamPointer,
   Cuda,
@@ -102,12 +104,62 @@ test("a consumer may ask for the schema several times, gets a copy of its own ea
   });
   assertEquals(ask(stream, arena.bytes(72).address), 12);
   const words = ffiPort().functionAt(get_last_error, { args: ["ptr"], returns: "ptr" })(stream);
-  assertEquals(readCString(words), "this stream gives its schema 8 times at most");
+  assertEquals(readCString(words), "no error of this stream but this one: it gives its schema 8 times");
   ffiPort().functionAt(release, { args: ["ptr"], returns: "void" })(stream);
   assertEquals(exported.released, true);
   for (const copy of copies) {
     assertEquals(readRawSchema(copy).format, "i");
     releaseRaw(copy, "schema");
+  }
+  assertEquals(liveExports(), 0);
+});
+
+test("an array that a stream cannot have is refused with what is other about it", () => {
+  const u = (name: string, options = {}) => arrowField("u", { name, ...options });
+  const struct = (...children: ArrowField[]) => arrowField({ kind: "struct", children });
+  const coded = (values: ArrowField, ordered = false) =>
+    arrowField({ kind: "dictionary", index: { kind: "int", bits: 8 }, values, ordered });
+  const list = (child: ArrowField) => arrowField({ kind: "list", offsets: 32, child }, { name: "l" });
+  const map = (keysSorted: boolean) =>
+    arrowField({ kind: "map", keysSorted, child: struct(u("key", { nullable: false }), u("value")) });
+  const pairs: readonly (readonly [ArrowField, ArrowField, string])[] = [
+    [arrowField("i"), arrowField("f"), "the formats i and f"],
+    [struct(u("a")), struct(arrowField("n", { name: "a" })), "the formats u and n at a"],
+    [struct(u("a")), struct(u("b")), 'fields named ["a","b"]'],
+    [struct(u("a")), struct(u("a"), u("b")), "1 and 2 fields"],
+    [struct(u("a")), struct(u("a", { nullable: false })), "one that may be null and one that may not at a"],
+    [struct(u("a")), struct(u("a", { metadata: { who: "me" } })), "other metadata at a"],
+    [struct(u("a"), list(struct(u("b")))), struct(u("a"), list(struct(u("c")))), 'fields named ["b","c"] at l.*'],
+    [coded(u("")), coded(arrowField("U")), "the formats u and U at *"],
+    [coded(u("")), coded(u(""), true), "ordered and unordered"],
+    [coded(u("")), arrowField("c"), "indices and values"],
+    [map(false), map(true), "ordered and unordered"],
+  ];
+  const empty = (field: ArrowField): ArrowArray => {
+    const { type } = field;
+    const isDictionary = type.kind === "dictionary";
+    const isList = type.kind === "list" || type.kind === "map";
+    const children = type.kind === "struct" ? type.children : isList ? [type.child] : [];
+    const count = { null: 0, struct: 1, utf8: 3 }[type.kind as string] ?? 2;
+    return new ArrowArray({
+      field,
+      length: 0,
+      nullCount: 0,
+      buffers: Array(count).fill(null),
+      children: children.map(empty),
+      dictionary: isDictionary ? empty(type.values) : null,
+    });
+  };
+  for (const [one, other, words] of pairs) {
+    for (const [field, wrong] of [[one, other], [other, one]] as const) {
+      const error = assertThrows(
+        () => exportArrowStream([empty(wrong)], { field }),
+        ExchangeError,
+        "equal types, got ",
+      );
+      if (field === one) assertEquals(error.message.includes(`got ${words}`), true, error.message);
+    }
+    exportArrowStream([empty(one), empty(one)]).close();
   }
   assertEquals(liveExports(), 0);
 });
@@ -172,7 +224,8 @@ test("an array of a stream that cannot be taken is released, and the next one co
   setPointer(struct(StreamState).at(state).next_array, 0, (1n << 64n) - 1n); // the length of the first: -1
   using stream = ArrowStream.from({ stream: address });
   const before = liveExports();
-  assertThrows(() => stream.next(), ExchangeError, "length");
+  const { message } = assertThrows(() => stream.next(), ExchangeError, "length");
+  assertEquals(message.split(". ")[1], "It was released, and next() goes on with the one after it");
   assertEquals(liveExports(), before - 2); // the array, and the one whose memory it was
   const second = stream.next();
   assertEquals([second?.toArray(), stream.next()], [[2], null]);

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ArrowArray, arrowField, ExchangeError, liveExports, slice, StridedMemoryView } from "../../mod.ts";
+import { decimalText } from "../../src/exchange/arrow_reader.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "./arrow_model.ts";
@@ -127,4 +128,88 @@ test("an array whose dictionary is read by other numbers than integers is refuse
   const array = writer.array({ ...none, dictionary: none });
   assertThrows(() => ArrowArray.from({ schema, array }), ExchangeError, "indices of float");
   assertEquals([release.calls.size, isTaken(array, schema)], [0, false]);
+});
+
+test("a struct has the values of all of its fields, whatever they are called", () => {
+  const name = fc.constantFrom("a", "b", "", "1", "0", "__proto__", "constructor", "toString");
+  const number = (value: number) => {
+    const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.of(value).buffer));
+    return (name: string) =>
+      new ArrowArray({ field: arrowField("i", { name }), length: 1, nullCount: 0, buffers: [null, bytes] });
+  };
+  check(
+    fc.property(fc.array(fc.tuple(name, fc.integer({ min: -9, max: 9 })), { maxLength: 5 }), (fields) => {
+      const children = fields.map(([name, value]) => number(value)(name));
+      const field = arrowField({ kind: "struct", children: children.map(({ field }) => field) });
+      const array = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null], children });
+      const value = array.get(0);
+      assert(typeof value === "object" && value !== null);
+      const isUnique = new Set(fields.map(([name]) => name)).size === fields.length;
+      assertEquals(Array.isArray(value), !isUnique);
+      const pairs = Array.isArray(value) ? value : Object.entries(value);
+      const sorted = (some: readonly unknown[]) => some.map((one) => JSON.stringify(one)).sort();
+      assertEquals(sorted(pairs), sorted(fields));
+      if (!Array.isArray(value)) assertEquals(Object.getPrototypeOf(value), Object.prototype);
+      for (const [name, number] of fields) {
+        assert(`${array}`.includes(`${JSON.stringify(name)}${isUnique ? ":" : ","}${number}`), `${array}`);
+      }
+    }),
+    200,
+  );
+});
+
+test("texts and metadata keep every character and every byte on their way, also a mark at the beginning", () => {
+  const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
+    parts.join("")
+  );
+  const words = fc.oneof(text, fc.uint8Array({ maxLength: 4 }).map((bytes) => Uint8Array.of(0xff, ...bytes)));
+  const pairs = fc.uniqueArray(fc.tuple(text, words), { maxLength: 4, selector: ([key]) => key });
+  check(
+    fc.property(text.filter((text) => text.isWellFormed()), pairs, (value, pairs) => {
+      const bytes = (data: Uint8Array<ArrayBuffer>) => StridedMemoryView.fromTypedArray(data);
+      const utf8 = new TextEncoder().encode(value);
+      const own = new ArrowArray({
+        field: arrowField("u", { metadata: new Map(pairs) }),
+        length: 1,
+        nullCount: 0,
+        buffers: [null, bytes(new Uint8Array(Int32Array.of(0, utf8.length).buffer)), bytes(utf8)],
+      });
+      const { schema, array } = own.toArrowDevice().take();
+      using came = ArrowArray.from({ schema, deviceArray: array });
+      assertEquals([came.get(0), [...came.field.metadata]], [value, pairs]);
+    }),
+    300,
+  );
+  assertEquals(liveExports(), 0);
+});
+
+test("a decimal is written as the integer that it is, with all of its zeros", () => {
+  check(
+    fc.property(fc.oneof(fc.constant(0n), fc.bigInt()), fc.integer({ min: -9, max: 0 }), (value, scale) => {
+      assertEquals(decimalText(value, scale), `${value * 10n ** BigInt(-scale)}`);
+    }),
+    200,
+  );
+});
+
+test("a map whose entries are behind the last of its child is refused when it is read", () => {
+  const bytes = (...numbers: number[]) =>
+    StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.from(numbers).buffer));
+  const number = (name: string) =>
+    new ArrowArray({
+      field: arrowField("i", { name, nullable: false }),
+      length: 1,
+      nullCount: 0,
+      buffers: [null, bytes(7, 8, 9)],
+    });
+  const parts = ["key", "value"].map(number);
+  const child = arrowField({ kind: "struct", children: parts.map(({ field }) => field) }, { nullable: false });
+  const entries = new ArrowArray({ field: child, length: 1, nullCount: 0, buffers: [null], children: parts });
+  const field = arrowField({ kind: "map", keysSorted: false, child });
+  const offsets = Int32Array.of(0, 1);
+  const where = StridedMemoryView.fromTypedArray(new Uint8Array(offsets.buffer));
+  const map = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null, where], children: [entries] });
+  assertEquals(map.get(0), [[7, 7]]);
+  offsets[1] = 2; // after it was checked
+  assertThrows(() => map.get(0), ExchangeError, "entries 0 to 2");
 });

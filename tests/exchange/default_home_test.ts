@@ -6,14 +6,18 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
   ArrowArray,
+  arrowField,
   type CausalityReport,
   Cuda,
   type CudaDevice,
   type CudaStream,
+  exportArrowStream,
+  HostMemoryResource,
   liveExports,
   MemoryBuffer,
   StridedMemoryView,
 } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
 import { CountingDeleter, foreignTensor } from "./raw_dlpack.ts";
 
 const bytes = 64;
@@ -131,4 +135,58 @@ test("whoever wants no order says so, and a stream of one's own is one", () => {
   next.synchronize();
   assertEquals(new Set(seen), new Set([5]), "work on the former home comes first");
   buffer.close();
+});
+
+/** Ways out to a consumer that says no more than that it has released. */
+const exports: Readonly<Record<string, (view: StridedMemoryView) => { close(): void }>> = {
+  dlpack: (view) => view.toDlpack(),
+  "arrow views": (view) => view.toArrowDevice(),
+  "arrow arrays": (view) => arrayOf(view).toArrowDevice(),
+  "arrow streams": (view) => exportArrowStream([arrayOf(view)], { device: true }),
+};
+
+function arrayOf(view: StridedMemoryView): ArrowArray {
+  return new ArrowArray({ field: arrowField("C"), length: bytes, nullCount: 0, buffers: [null, view] });
+}
+
+test("whatever is closed first, what consumers release of memory that someone else frees is taken back", () => {
+  const ends = ["cuda", "kept device", "home", "release", "another release", "memory"] as const;
+  check(
+    fc.property(
+      fc.constantFrom(...Object.keys(exports)),
+      fc.constantFrom("default", "own", "other device's", "other default"),
+      fc.constantFrom(0, 1, null),
+      fc.shuffledSubarray([...ends], { minLength: ends.length }),
+      fc.integer({ min: 0, max: ends.length }),
+      (way, home, kept, order, lookAt) => {
+        const cuda = Cuda.simulate({ devices: 2 });
+        const device = cuda.device(0);
+        const other = cuda.device(1);
+        const own = (home === "other device's" ? other : device).createStream();
+        const stream = home === "default" ? undefined : home === "other default" ? other.defaultStream : own;
+        const memory = device.memory.allocate(bytes);
+        const keeping = kept === null ? null : cuda.device(kept).memory.allocate(8);
+        const owner = {};
+        const buffer = MemoryBuffer.fromPointer(memory.ptr, bytes, { device, owner, ...stream && { stream } });
+        const view = StridedMemoryView.fromBuffer(buffer, { shape: [bytes], dtype: "uint8" });
+        const [one, another] = [exports[way]?.(view), exports[way]?.(view)];
+        const close = {
+          cuda,
+          "kept device": keeping,
+          home: own,
+          release: one,
+          "another release": another,
+          memory: { close: () => [buffer, memory].forEach((each) => each.close()) },
+        };
+        order.forEach((what, i) => {
+          if (i === lookAt) liveExports();
+          close[what]?.close();
+        });
+        assertEquals(liveExports(), 0);
+        assertStrictEquals(buffer.owner, undefined, "the owner is let go");
+        new HostMemoryResource().allocate(8).close();
+      },
+    ),
+    200,
+  );
 });

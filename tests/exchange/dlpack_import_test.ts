@@ -424,3 +424,27 @@ test("a source on a device of another kind, whose streams mean something else, i
   }
   assertEquals(asked, 0);
 });
+
+test("a producer on the host is asked for no order, which it would have to refuse, and one on a device is", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(4, { stream });
+  const views = {
+    host: StridedMemoryView.fromTypedArray(new Uint8Array(4)),
+    device: StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "uint8" }),
+  };
+  for (const [where, view] of Object.entries(views)) {
+    const asked: unknown[] = [];
+    const source = {
+      __dlpack_device__: () => view.__dlpack_device__(),
+      __dlpack__: (options: Readonly<Record<string, unknown>>) => {
+        asked.push("stream" in options ? options["stream"] : "none");
+        return view.toDlpack(where === "host" ? {} : { stream });
+      },
+    };
+    StridedMemoryView.from(source, { stream }).close();
+    StridedMemoryView.from(source, { device }).close();
+    assertEquals(asked, where === "host" ? ["none", "none"] : [stream, "none"]);
+  }
+});

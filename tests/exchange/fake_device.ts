@@ -57,7 +57,7 @@ export class FakeDevice {
         python.share(none),
         python.tuple(view.shape.map((extent) => python.integer(BigInt(extent)))),
         python.share(none),
-        python.share(none),
+        view.dtype.typestr === null ? python.share(none) : python.text(view.dtype.typestr),
         python.integer(view.ptr),
         python.share(no),
         python.tuple([python.integer(2n), python.integer(3n)]),

@@ -132,11 +132,24 @@ test(
         assertEquals([back.dtype.name, [...back.shape]], [name, [...view.shape]]);
       }
     }
-    const bad = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
+    const table = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3, 4, 5, 6), { shape: [2, 3] });
+    using column: PyObject = pa["array"].$call(table.sliced(slice(), 1));
+    assertEquals(column["to_pylist"]().$value(), [2, 5], "as any array of NumPy's that has gaps: PyArrow copies it");
+    const ask = python.evaluate(
+      "lambda array, requested: getattr(array, 'lent', [array])[0].__arrow_c_array__(requested)",
+    );
     const halves = StridedMemoryView.fromTypedArray(new Uint16Array(6)).view({ dtype: "bfloat16" });
-    for (const view of [bad.permuted([1, 0]), bad.sliced(1, 1), halves]) {
-      assertThrows(() => pa["array"](view), PythonError, "to Arrow");
+    for (const view of [table.permuted([1, 0]), table.sliced(slice(), 1), halves]) {
+      assertThrows(() => ask(view, null), PythonError, "to Arrow");
     }
+    assertThrows(() => pa["array"](table.permuted([1, 0])), PythonError, "1-dimensional");
+    assertThrows(() => pa["array"](halves), PythonError, "to Arrow");
+    const made = python.evaluate("lambda x: [hasattr(x[1:], '__arrow_c_array__'), hasattr(x, '__arrow_c_array__')]");
+    assertEquals(made(table).$value(), [false, true], "what NumPy makes of a view is NumPy's");
+    using days: PyObject = python.evaluate("lambda x: x.view('M8[D]')").$call(new BigInt64Array([1n, 2n]));
+    assertEquals(String(pa["array"](days).type), "date32[day]");
+    assertThrows(() => ArrowArray.from(days), ExchangeError, "it has no __arrow_c_device_array__()");
+    days.$close();
     assertEquals(await stillLent(python), 0);
   },
 );
@@ -335,6 +348,58 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
   assertEquals(await stillLent(python), 0);
   assertEquals(tables.released, true);
 });
+
+test(...withPython("a stream tells its schema as often as one likes, also when it was handed over"), async () => {
+  const python = open();
+  const tell = python.evaluate("lambda stream: [str(pa.schema(stream).field(0).type) for _ in range(30)][27:]");
+  for (const device of [false, true]) {
+    const stream = exportArrowStream([table()], { device });
+    {
+      using inside: PyObject = python.evaluate("lambda stream: stream").$call(stream);
+      const said: PyObject = tell(inside);
+      assertEquals(said.$value(), ["string", "string", "string"]);
+      using reader = ArrowStream.from(inside);
+      using batch = reader.next();
+      assertEquals(batch?.length, 3);
+      const late: PyObject = tell(inside);
+      assertEquals(late.$value(), ["string", "string", "string"]);
+    }
+    assertEquals(await stillLent(python), 0);
+    assertEquals(stream.released, true);
+  }
+});
+
+const duckdb = findPython("numpy", "pyarrow", "duckdb");
+
+test(
+  ...needs(typeof duckdb === "string" ? duckdb : null, "DuckDB reads a stream, in the order of its batches"),
+  async () => {
+    const python = open();
+    python.run("import duckdb");
+    const column = fc.array(fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })), { maxLength: 9 });
+    const ways = [
+      "lambda s: duckdb.from_arrow(s).fetchall()",
+      "lambda s: duckdb.sql('select * from s').fetchall()",
+      "lambda s: duckdb.connect().register('here', s).execute('from here').fetchall()",
+      "lambda s: [row for row in duckdb.from_arrow(s).project('*').fetchall()]",
+    ].map((way) => python.evaluate(way));
+    const make = python.evaluate(
+      "lambda values: pa.record_batch({'n': pa.array(values, 'int32'), 't': pa.array(map(str, values), 'string')})",
+    );
+    check(
+      fc.property(fc.array(column, { minLength: 1, maxLength: 4 }), fc.constantFrom(...ways), (columns, way) => {
+        const batches = columns.map((values) => ArrowArray.from(make.$call(values)));
+        {
+          using rows: PyObject = way.$call(exportArrowStream(batches));
+          assertEquals(rows.$value(), columns.flat().map((value) => [value, value === null ? "None" : `${value}`]));
+        }
+        for (const batch of batches) batch.close();
+      }),
+      100,
+    );
+    assertEquals(await stillLent(python), 0);
+  },
+);
 
 test(...withPython("an Arrow array of numbers is NumPy's too, and is still what it is to Arrow"), async () => {
   const python = open();

@@ -2,12 +2,14 @@
  * The machine code that calls a function of Python, on emulated processors: which functions it calls with what, what it
  * returns, and what it leaves as it was. The functions are a few instructions by hand that write down their arguments.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { aarch64Call, currentStreamCode, x8664Call } from "../../src/exchange/python/call_thunk.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
+import { aarch64GiveUp, giveUpLockAtEnd, x8664GiveUp } from "../../src/exchange/python/thread_end.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -156,3 +158,28 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
     },
   );
 }
+
+for (const [arch, encode] of [["x86_64", x8664GiveUp], ["aarch64", aarch64GiveUp]] as const) {
+  test(...needs(missing, `${arch}: a thread that ends gives up the lock, once, if it holds it`), () => {
+    const [holds, drops] = [0, 1].map((i) => base + BigInt(stubAt(i))) as [bigint, bigint];
+    const cases = [0n, 1n].map((held) => {
+      const memory = Buffer.alloc(0x4000, 0);
+      memory.writeBigUInt64LE(holds, outAt);
+      memory.writeBigUInt64LE(drops, outAt + 8);
+      memory.set(stubs[arch](base + BigInt(logAt(0)), held), stubAt(0));
+      memory.set(stubs[arch](base + BigInt(logAt(1)), 0xdeadn), stubAt(1));
+      return { arch, memory: hex(memory), code: hex(encode()), arguments: [Number(base) + outAt] };
+    });
+    emulate(cases).forEach(({ memory, returned, preserved }, held) => {
+      const after = Buffer.from(memory, "hex");
+      const log = (index: number) => [0, 24, 32].map((at) => after.readBigUInt64LE(logAt(index) + at));
+      assertEquals([returned, preserved], [true, true]);
+      assertEquals(log(0).slice(1), [1n, 0n]);
+      assertEquals(log(1), held === 0 ? [0n, 0n, 0n] : [1n, 1n, 0n]); // PyGILState_UNLOCKED, on an aligned stack
+    });
+  });
+}
+
+test("where machine code is refused a Worker is refused Python, at once", () => {
+  assertThrows(() => giveUpLockAtEnd(0n, () => null), FfiError, "Use it on the main thread");
+});

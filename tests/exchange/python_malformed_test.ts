@@ -90,3 +90,43 @@ class Described:
   assertThrows(() => StridedMemoryView.from(producer.$call(python.evaluate("lambda: 5"))), ExchangeError, "capsule");
   assertEquals(liveExports(), 0);
 });
+
+test(
+  ...needs(missing, "an array whose elements are not what its memory says is refused with the call that resolves it"),
+  () => {
+    const python = Python.open({ home: typeof found === "string" ? "" : found.executable });
+    python.run(`
+import numpy as np
+class Lazy:
+    "As torch's tensors: it may have a bit for elements that are to be negated or conjugated when they are read."
+    def __init__(self, bits): self.bits, self.numbers = bits, np.array([1 + 2j, 3 - 4j])
+    def is_neg(self): return "neg" in self.bits
+    def is_conj(self): return "conj" in self.bits
+    def resolve_neg(self): return type(self)([bit for bit in self.bits if bit != "neg"])
+    def resolve_conj(self): return type(self)([bit for bit in self.bits if bit != "conj"])
+class Tensor(Lazy):
+    def __dlpack__(self, **options): return self.numbers.__dlpack__(**options)
+    def __dlpack_device__(self): return 1, 0
+class Described(Lazy):
+    __array_interface__ = property(lambda self: self.numbers.__array_interface__)
+class Both(Tensor, Described): pass
+`);
+    for (const kind of ["Tensor", "Described", "Both"]) {
+      for (const bits of [["neg"], ["conj"], ["conj", "neg"]]) {
+        let lazy: PyObject = python.evaluate(`${kind}(${JSON.stringify(bits)})`);
+        assertEquals(typeof lazy, "function", "it stays in Python");
+        for (const bit of bits) {
+          assertThrows(() => StridedMemoryView.from(lazy), PythonError, `with the bit ${bit}`);
+          assertThrows(() => StridedMemoryView.from(lazy), PythonError, `call resolve_${bit}() first`);
+          const resolved: PyObject = lazy[`resolve_${bit}`].$call();
+          lazy.$close();
+          lazy = resolved;
+        }
+        using view = StridedMemoryView.from(lazy);
+        assertEquals([...view.shape, view.dtype.name], [2, "complex128"]);
+        lazy.$close();
+      }
+    }
+    assertEquals(liveExports(), 0);
+  },
+);

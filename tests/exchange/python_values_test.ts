@@ -70,7 +70,6 @@ test(...needs(missing, "what has no counterpart is refused, and nothing is left 
   assertThrows(() => repr(() => 1), TypeError, "a function");
   assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
   assertThrows(() => repr(new Date(0)), TypeError, "an instance of Date");
-  assertThrows(() => repr("\ud800"), TypeError, "surrogate");
   assertThrows(() => repr(1, kwargs({ x: new Date(0) })), TypeError, "an instance of Date");
   python.run("import sys; beside = object()");
   using beside: PyObject = python.evaluate("beside");
@@ -136,7 +135,16 @@ test(...needs(missing, "an exception is thrown with its type, its words and its 
   assertThrows(() => [...python.evaluate("(1 // x for x in (1, 0))")], PythonError, "ZeroDivisionError");
   python.run("class Mute(Exception):\n    def __str__(self): raise KeyError\n");
   assertThrows(() => python.run("raise Mute()"), PythonError, "Mute");
-  assertThrows(() => python.evaluate("'\\ud800'"), PythonError, "UnicodeEncodeError");
+  // Python's own module fails to describe some: of 3.13 those with half a surrogate pair in the name of an attribute.
+  python.run("class Worse(Mute):\n    __notes__ = property(lambda self: 1 / 0)\n");
+  const worse = assertThrows(() => python.run("raise Worse()"), PythonError, "Worse: <");
+  assertEquals(worse.type, "__main__.Worse");
+  assertStringIncludes(worse.traceback, "line 1, in <module>");
+  python.run("class Worst(Worse):\n    def __str__(self): return 'a\\udc80'");
+  python.run("noted = ValueError('the error')\nif hasattr(noted, 'add_note'): noted.add_note('a note')");
+  const noted = assertThrows(() => python.run("raise noted"), PythonError);
+  assertEquals(noted.message, "ValueError: the error");
+  assertThrows(() => python.run("raise Worst()"), PythonError, "Worst: a\udc80");
   assertEquals(python.evaluate("1 + 1"), 2);
 });
 

@@ -8,6 +8,7 @@ import {
   ArrowStream,
   Cuda,
   type CudaStream,
+  type DlpackTensor,
   exportArrowStream,
   liveExports,
   MemoryBuffer,
@@ -17,6 +18,7 @@ import {
 import { libc } from "../../src/ffi/libc.ts";
 import { patiently } from "../support/child.ts";
 import { collectGarbage } from "../support/collect.ts";
+import { check, fc } from "../support/property.ts";
 import { layout, pointerAt, releaseRaw } from "./raw_arrow.ts";
 
 /** Bytes as an Arrow array, which goes out the general way. */
@@ -90,6 +92,45 @@ test("whoever looks while memory is given back finds what is being given back ov
   });
   for (const one of exports) one.close();
   assertEquals([liveExports(), freed], [0, 10]);
+});
+
+test("who asks an export whether it is released changes nothing of the others, also while its memory is given back", () => {
+  check(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("export", "export", "release", "ask", "ask", "look"), fc.nat(7)), {
+        maxLength: 40,
+      }),
+      (steps) => {
+        const exports: DlpackTensor[] = [];
+        const frees: number[] = [];
+        const released = new Set<number>();
+        const askAll = () =>
+          exports.forEach((one, i) => one.released && assert(released.has(i), "nobody has released it"));
+        for (const [what, at] of steps) {
+          const i = at % Math.max(1, exports.length);
+          if (what === "export") {
+            const id = exports.length;
+            const free = () => {
+              frees.push(id);
+              askAll();
+            };
+            using buffer = MemoryBuffer.fromAllocation({ ptr: 4096n, size: 64, device: null, stream: null, free });
+            exports.push(StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }).toDlpack());
+          } else if (what === "release" && exports.length > 0) {
+            released.add(i);
+            exports[i]?.close();
+          } else if (what === "ask" && exports.length > 0) assertEquals(exports[i]?.released, released.has(i));
+          else if (what === "look") assertEquals(liveExports(), exports.length - released.size);
+          assertEquals(new Set(frees).size, frees.length, "freed twice");
+        }
+        assertEquals(liveExports(), exports.length - released.size);
+        assertEquals(frees.toSorted((a, b) => a - b), [...released].sort((a, b) => a - b));
+        exports.forEach((one, i) => (released.add(i), one.close()));
+        assertEquals([liveExports(), frees.length], [0, exports.length]);
+      },
+    ),
+    300,
+  );
 });
 
 test("of imports nothing stays when they are closed", () => {

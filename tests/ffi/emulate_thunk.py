@@ -10,7 +10,8 @@ Reads a JSON list of cases from standard input and prints a JSON list of reports
   meanwhile  values that another processor writes to the counter, each while the thunk is about to store its own
 
 A report: the struct's bytes and the counter afterwards, where memory was written, whether the thunk returned to its
-caller with the stack and the registers that it must preserve as they were, and how often it stored to the counter.
+caller with the stack and the registers that it must preserve as they were, how often it stored to the counter, and the
+struct's bytes when it did so last.
 """
 
 import json
@@ -58,10 +59,13 @@ def emulate(case):
         uc.reg_write(arm.UC_ARM64_REG_LR, CALLER)
         uc.reg_write(arm.UC_ARM64_REG_X0, STRUCT)
 
-    writes, stores, meanwhile = set(), 0, list(case["meanwhile"])
+    writes, stores, meanwhile, counted = set(), 0, list(case["meanwhile"]), b""
 
     def on_write(_uc, _access, address, size, _value, _data):
+        nonlocal counted
         writes.update(range(address, address + size))
+        if address == COUNTER:
+            counted = bytes(uc.mem_read(STRUCT, len(body)))
 
     def on_instruction(_uc, address, _size, _data):
         nonlocal stores
@@ -86,6 +90,7 @@ def emulate(case):
         "returned": pc == CALLER,
         "preserved": kept and uc.reg_read(stack) == STACK + 0x8000 + (8 if wide else 0),
         "stores": stores,
+        "counted": counted.hex(),
     }
 
 

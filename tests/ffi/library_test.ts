@@ -107,6 +107,19 @@ test("the place that wins is the first in the documented order, and everything b
   );
 });
 
+test("a folder is found by its name, whatever characters are in it", () => {
+  const root = realpathSync(scratchFolder());
+  const folders = ["plain", "with [1]", "[ab]", "star*", "what?", "back\\slash"];
+  const files = folders.map((name, i) =>
+    put(libdl, join(root, name, "lib/python3.12/site-packages/own", `libname${i}.so`))
+  );
+  put(libdl, join(root, "a", "lib/python3.12/site-packages/own", "libname2.so")); // which [ab] would match
+  const found = openInChild(
+    folders.map((name, i) => step([`libname${i}.so`], { wheels: ["own"] }, { VIRTUAL_ENV: join(root, name) })),
+  );
+  assertEquals(found.map((one) => opened(one).path), files);
+});
+
 test("nothing found: the error lists every path with what the linker said, and what to do", () => {
   const root = realpathSync(scratchFolder());
   const broken = join(root, "broken.so");

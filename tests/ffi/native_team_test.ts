@@ -14,6 +14,7 @@ import { cString } from "../../src/ffi/text.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runChild } from "./child.ts";
+import { until } from "../support/until.ts";
 
 const missing = canHaveTeams() ? null : "machine code is forbidden here";
 const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
@@ -128,7 +129,7 @@ test(...needs(missing, "a thread that is held up holds nobody else up"), async (
   using team = NativeTeam.start({ threads: 2, rounds: 2, calls: 5 });
   team.begin([[libc().loading.dlsym(0n, cString("sem_wait")), gate]]);
   team.begin(calls);
-  for (let i = 0; i < 5000 && !done(); i++) await new Promise((resolve) => setTimeout(resolve, 1));
+  await until(done);
   const isDone = done();
   sem_post(gate);
   team.finish();

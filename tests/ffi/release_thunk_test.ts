@@ -8,11 +8,13 @@ import { fileURLToPath } from "node:url";
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { ffiPort } from "../../src/ffi/port.ts";
+import { type FfiPort, ffiPort } from "../../src/ffi/port.ts";
 import {
   aarch64Thunk,
   callbacks,
+  lasting,
   type ReleaseThunks,
   releaseThunks,
   type ThunkShape,
@@ -224,6 +226,7 @@ interface Emulated {
   readonly written: readonly string[];
   readonly returned: boolean;
   readonly preserved: boolean;
+  readonly counted: string;
   readonly stores: number;
 }
 
@@ -268,6 +271,7 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
           const expected = Buffer.from(report.before, "hex");
           if (clear !== null) expected.fill(0, clear, clear + 8);
           assertEquals(report.struct, expected.toString("hex"));
+          assertEquals(report.counted, report.struct, "who sees the count may free the struct");
           // Another processor's write between load and store makes the exclusive store fail, unless it changes nothing.
           let seen = counter;
           let failures = 0;
@@ -288,6 +292,14 @@ for (const [arch, { encode, offset, exclusive }] of Object.entries(architectures
     );
   });
 }
+
+test("callbacks in JavaScript are not for what a Worker lends: they would end with it", () => {
+  const { runtime, platform } = ffiPort();
+  const port = (isWorker: boolean): FfiPort => Object.assign(Object.create(ffiPort()), { runtime, platform, isWorker });
+  const main = port(false);
+  assertStrictEquals(lasting(main), main);
+  assertThrows(() => lasting(port(true)), FfiError, "Lend it on the main thread");
+});
 
 test("offsets that the instructions cannot say are refused", () => {
   const refused: [(shape: ThunkShape) => Uint8Array, number[]][] = [

@@ -17,6 +17,17 @@ test("cString is UTF-8 and a NUL, as Buffer encodes it", () => {
   );
 });
 
+test("half a surrogate pair is refused, wherever it stands", () => {
+  const half = fc.oneof(fc.integer({ min: 0xdc00, max: 0xdfff }), fc.integer({ min: 0xd800, max: 0xdbff }));
+  const plain = fc.string({ unit: "grapheme-ascii", maxLength: 5 });
+  check(
+    fc.property(plain, half, plain, (before, code, after) => {
+      assertThrows(() => cString(before + String.fromCharCode(code) + after), TypeError, "half a surrogate pair");
+    }),
+    200,
+  );
+});
+
 test("what is read is what was written, up to the first NUL", () => {
   check(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 60 }), fc.nat(80), (bytes, size) => {

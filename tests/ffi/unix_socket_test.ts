@@ -18,6 +18,7 @@ import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
 import { contentOf, fileWith, openFiles } from "./files.ts";
 import { scratchFolder } from "./scratch.ts";
+import { until } from "../support/until.ts";
 
 const child = new URL("./unix_socket_child.ts", import.meta.url);
 let names = 0;
@@ -130,7 +131,7 @@ for (const runtime of runtimes) {
         listener.close();
         assertEquals(existsSync(path), false);
         // The child's pipes close in their own time.
-        for (let i = 0; i < 100 && openFiles() > before; i++) await new Promise((resolve) => setTimeout(resolve, 10));
+        await until(() => openFiles() <= before);
         assert(openFiles() <= before, `${openFiles() - before} descriptors are left`);
       },
     );

@@ -1,11 +1,11 @@
 /** Native code wakes the event loop, from any thread, without running JavaScript there. */
 import { assert, assertEquals } from "@std/assert";
-import { readdirSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
-import { createWakeup } from "../../src/ffi/wakeup.ts";
-import { scaled } from "../support/property.ts";
+import { createWakeup, type Wakeup } from "../../src/ffi/wakeup.ts";
+import { check, fc } from "../support/property.ts";
 
 const threads = openLibrary({
   name: "libc",
@@ -42,19 +42,51 @@ test("a thread says it once, and the event loop hears it and was never blocked",
   assert(heard);
 });
 
-test("what is cancelled settles too, and neither way leaves a file open", async () => {
-  using arena = new NativeArena();
-  const thread = arena.out("u64");
+/** How native code and whoever waits can come together. */
+const ends = ["said", "cancelled", "given up", "said, then given up", "given up, then said"] as const;
+
+test("whatever ends a wakeup, it settles, and no file of the program is ever closed by it", async () => {
+  const thread = new NativeArena();
+  const id = thread.out("u64");
+  const say = ({ callback, argument }: Wakeup) => {
+    assertEquals(threads.pthread_create(id.$address, 0n, callback, argument), 0);
+    assertEquals(threads.pthread_join(id.value, 0n), 0);
+  };
   createWakeup().cancel();
   const before = openFiles();
-  for (let i = 0; i < scaled(500); i++) {
-    const wakeup = createWakeup();
-    if (i % 2 === 0) wakeup.cancel();
-    else {
-      threads.pthread_create(thread.$address, 0n, wakeup.callback, wakeup.argument);
-      threads.pthread_join(thread.value, 0n);
-    }
-    await wakeup.said;
-  }
-  assert(openFiles() <= before + 2, `${openFiles()} open files, ${before} before`);
+  let leftOpen = 0;
+  await check(
+    fc.asyncProperty(fc.array(fc.constantFrom(...ends), { minLength: 1, maxLength: 8 }), async (program) => {
+      // A file of the program's takes every number that is free: one that is closed for it is found to be closed.
+      const files: number[] = [];
+      const open = () => files.push(openSync("/proc/self/status", "r"));
+      const settled: Promise<void>[] = [];
+      for (const end of program) {
+        const wakeup = createWakeup();
+        settled.push(wakeup.said);
+        if (end.startsWith("said")) say(wakeup);
+        open(); // takes the number of what was closed
+        if (end.endsWith("given up")) wakeup.giveUp();
+        if (end.startsWith("given up")) {
+          wakeup.giveUp();
+          open();
+          if (end.endsWith("said")) say(wakeup);
+          else leftOpen++; // native code's own, which never came
+        }
+        if (end === "cancelled") wakeup.cancel();
+        open();
+        await wakeup.said;
+        open();
+        if (end !== "cancelled") wakeup.giveUp(); // too late, and harmless
+      }
+      await Promise.all(settled);
+      for (const file of files) {
+        fstatSync(file); // throws EBADF
+        closeSync(file);
+      }
+    }),
+    100,
+  );
+  thread.close();
+  assert(openFiles() <= before + leftOpen + 2, `${openFiles()} open files, ${before} before, ${leftOpen} left`);
 });

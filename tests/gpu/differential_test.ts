@@ -10,6 +10,7 @@ import { openLibrary } from "../../src/ffi/library.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { runBuffers } from "../memory/run_buffers.ts";
 import { byteCalls, referenceBytes, runByteCalls } from "../sim/byte_calls.ts";
+import { captureQuestions } from "../sim/capture_questions.ts";
 import { examples, expected } from "../sim/error_codes.ts";
 import { programs, reference, resources } from "../sim/programs.ts";
 import { questions } from "../sim/questions.ts";
@@ -119,7 +120,7 @@ for (const { name, devices, ask } of questions) {
   });
 }
 
-for (const { name, devices, ask } of examples) {
+for (const { name, devices, ask } of [...examples, captureQuestions]) {
   test(...needs(missingGpus(devices), `the driver answers as the simulator does: ${name}`), () => {
     using raw = new Raw(openLibrary(libcuda).functions, devices);
     assertEquals(ask(raw), expected[name]);

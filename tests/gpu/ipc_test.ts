@@ -19,6 +19,7 @@ import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { type Running, type Runtime, runtimes, startIn } from "../support/runtimes.ts";
 import type { Offer, Outcome } from "./ipc_child.ts";
+import { until } from "../support/until.ts";
 
 const child = new URL("./ipc_child.ts", import.meta.url);
 const example = new URL("../../examples/share_gpu_memory.ts", import.meta.url);
@@ -167,7 +168,7 @@ for (const runtime of runtimes) {
       }
       channel.close();
       await other.printed;
-      for (let i = 0; i < 400 && channel.shared > 0; i++) await new Promise((resolve) => setTimeout(resolve, 5));
+      await until(() => channel.shared === 0);
       assertEquals(channel.shared, 0, "buffers that were not given back");
       assertEmpty(pool, cuda);
     },

@@ -1,7 +1,6 @@
 /** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import {
   Cuda,
@@ -12,9 +11,10 @@ import {
   PinnedMemoryResource,
   SimulatedDriver,
 } from "../../mod.ts";
-import { drainFrees, freeAfter } from "../../src/memory/deferred_free.ts";
+import { drainFrees, freeAfter, freeAfterAll } from "../../src/memory/deferred_free.ts";
 import { onReclaim, reclaim } from "../../src/memory/reclaim.ts";
 import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
 
 const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
 
@@ -65,7 +65,8 @@ test("a free comes after its stream's work, once, by itself, whoever closes what
       assertEquals(frees.filter((id) => id === -1).length, program.filter(([what]) => what === "none").length);
       for (const stream of streams) stream.close();
       if (isClosedEarly) cuda.close();
-      for (let i = 0; i < 20; i++) reclaim();
+      const left = () => frees.filter((id) => id >= 0).length < made || simulated.live.events > 0;
+      for (let i = 0; i < 1000 && left(); i++) reclaim(); // the device's pace is a matter of chance
       assertEquals(frees.filter((id) => id >= 0).sort((a, b) => a - b), Array.from({ length: made }, (_, id) => id));
       assertEquals([simulated.live.events, waits()], [0, own]);
       cuda.close();
@@ -115,7 +116,7 @@ test("once its Cuda is closed, all of it is given back when the work is done, th
     if (isClosedFirst) cuda.close();
     for (const one of [...buffers, pool, stream, cuda]) one.close();
     assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
-    for (let i = 0; i < 200 && simulated.live.contexts > 0; i++) await setTimeout(5);
+    await until(() => simulated.live.contexts === 0);
     const left = simulated.live;
     assertEquals([left.pools, left.contexts, left.allocations, left.events], [0, 0, 0, 0]);
   }
@@ -182,6 +183,65 @@ test("where the driver has no event left to give, freeing waits, because it must
     freeAfter(stream, () => seen.push(flags[0]));
     assertEquals([seen, simulated.live.events], [[1], 0], call);
   }
+});
+
+test("where there is no event left, a free waits also for what the stream's next work would come after", () => {
+  const kinds = ["non-blocking", "blocking", "default", "per-thread"] as const;
+  check(
+    fc.property(
+      fc.constantFrom(...kinds),
+      fc.constantFrom(...kinds),
+      fc.constantFrom("cuEventCreate", "cuEventRecord"),
+      (of, busy, call) => {
+        const { cuda, simulated, flags, flagsAt } = setUp();
+        const device = cuda.device(0);
+        const streams = {
+          "non-blocking": device.createStream(),
+          blocking: device.createStream({ nonBlocking: false }),
+          default: device.defaultStream,
+          "per-thread": device.perThreadStream,
+        };
+        enqueue(streams[busy], flagsAt);
+        simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        const seen: (number | undefined)[] = [];
+        freeAfter(streams[of], () => seen.push(flags[0]));
+        const isOrdered = of === busy ||
+          [of, busy].every((one) => one !== "non-blocking") && [of, busy].includes("default");
+        assertEquals(seen.length, 1);
+        if (isOrdered) assertEquals(seen, [1], `a free in the order of the ${of} stream, behind the ${busy} one`);
+        drainFrees();
+        for (const one of ["non-blocking", "blocking"] as const) streams[one].close();
+        cuda.close();
+      },
+    ),
+    60,
+  );
+});
+
+test("what waits for all work of several devices comes after each one's, and with or without events", () => {
+  check(
+    fc.property(
+      fc.array(fc.nat(2), { maxLength: 5 }),
+      fc.uniqueArray(fc.nat(2), { maxLength: 3 }),
+      fc.array(fc.constantFrom("cuEventCreate", "cuCtxRecordEvent"), { maxLength: 2 }),
+      (works, awaited, failing) => {
+        const { cuda, simulated, flags, flagsAt } = setUp(3);
+        const streams = works.map((at) => cuda.device(at).createStream());
+        streams.forEach((stream, i) => enqueue(stream, flagsAt + BigInt(i)));
+        for (const call of failing) simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        let frees = 0;
+        freeAfterAll(awaited.map((at) => cuda.device(at)), () => {
+          frees++;
+          works.forEach((at, i) => awaited.includes(at) && assertEquals(flags[i], 1, `the work of device ${at}`));
+        });
+        drainFrees();
+        assertEquals([frees, simulated.live.events], [1, 0]);
+        for (const stream of streams) stream.close();
+        cuda.close();
+      },
+    ),
+    150,
+  );
 });
 
 test("looking spoils no capture: what waits goes on waiting until the capture has ended", () => {

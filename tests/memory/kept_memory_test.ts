@@ -17,6 +17,7 @@ import { drainFrees } from "../../src/memory/deferred_free.ts";
 import { reclaim } from "../../src/memory/reclaim.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
 
 /** What a freed byte becomes at once. */
 const poison = 0xee;
@@ -311,7 +312,7 @@ test("what was used on a stream that nobody closes here any more goes by itself 
     host.close();
     cuda.close();
     target.close();
-    for (let i = 0; i < 200 && frees === 0; i++) await setTimeout(10);
+    await until(() => frees > 0);
     assertEquals(frees, 1);
   }
 });

@@ -13,8 +13,9 @@ import {
   DeviceMemoryResource,
   FileDescriptor,
   HostMemoryResource,
-  type MemoryBuffer,
+  MemoryBuffer,
   MemoryChannel,
+  PinnedMemoryResource,
   type Schedule,
   type Shareable,
   SimulatedDriver,
@@ -24,11 +25,13 @@ import {
 } from "../../mod.ts";
 import { extract, restore } from "../../src/memory/channel_message.ts";
 import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { StreamMarks } from "../../src/memory/stream_marks.ts";
 import { contentOf, fileWith, openFiles } from "../ffi/files.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runtimes, startIn } from "../support/runtimes.ts";
+import { until as untilHolds } from "../support/until.ts";
 
 function live(cuda: Cuda) {
   const simulated = SimulatedDriver.of(cuda.driver);
@@ -52,20 +55,27 @@ function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
 
 /** Waits until something has come over the socket. */
 async function until(what: string, condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`${what} did not happen`);
+  await untilHolds(condition);
+  assert(condition(), `${what} did not happen`);
 }
 
-/** Closes both drivers, and fails if anything is left in them. */
-function assertNothingLeft({ here, there }: Ends): void {
-  for (const cuda of [here, there]) {
+/**
+ * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later turn of
+ * the event loop, and what that frees may have to be looked after in its turn.
+ */
+async function assertNothingLeft({ here, there }: Pick<Ends, "here" | "there">): Promise<void> {
+  const left = (cuda: Cuda) => {
     const { allocations, pools, events, streams } = live(cuda);
-    assertEquals({ allocations, pools, events, streams }, { allocations: 0, pools: 0, events: 0, streams: 0 });
-    cuda.close();
-  }
+    return { allocations, pools, events, streams };
+  };
+  const isEmpty = (cuda: Cuda) => Object.values(left(cuda)).every((count) => count === 0);
+  await until("the end", () => {
+    drainFrees();
+    return isEmpty(here) && isEmpty(there);
+  }).catch(() => {});
+  const nothing = { allocations: 0, pools: 0, events: 0, streams: 0 };
+  assertEquals([left(here), left(there)], [nothing, nothing]);
+  for (const cuda of [here, there]) cuda.close();
 }
 
 const json: fc.Arbitrary<Shareable> = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Shareable>;
@@ -119,7 +129,7 @@ test("any JSON arrives as it was sent, wherever resources stand in it", async ()
   all.owner.close();
   assertEquals(await all.user.receive(), undefined);
   all.user.close();
-  assertNothingLeft(all);
+  await assertNothingLeft(all);
 });
 
 type Owner = "pool" | "synchronous";
@@ -160,14 +170,7 @@ async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<v
   mine.synchronize();
   if (resource instanceof DeviceMemoryResource) resource.close();
   for (const stream of [mine, theirs]) stream.close();
-  // A stream is kept until what waits for it on the event loop has settled. What that frees last has to be looked after: on a
-  // busy machine it came after the only look that there was here.
-  const left = ({ events, streams }: ReturnType<typeof live>) => events + streams;
-  await until("the end", () => {
-    drainFrees();
-    return left(live(all.here)) + left(live(all.there)) === 0;
-  });
-  assertNothingLeft(all);
+  await assertNothingLeft(all);
 }
 
 test("memory that was sent and closed is used again only after the receiver's work, whatever the schedule", async () => {
@@ -209,9 +212,31 @@ test("pools, events and several buffers go in one value, and a pool goes once", 
   for (const one of [...first.buffers, first.event]) one.close();
   await until("the release", () => all.owner.shared === 0);
   for (const one of [...buffers, event, pool, stream, all.owner, all.user]) one.close();
-  drainFrees(); // the pool goes when they are done
-  await until("the end", () => live(all.there).events + live(all.here).events === 0);
-  assertNothingLeft(all);
+  await assertNothingLeft(all);
+});
+
+test("two channels between the same processes carry the same memory, and either end of it leaves the other", async () => {
+  const { here, there, owner, user } = ends("latest");
+  const [one, other] = UnixSocket.pair();
+  const second = { owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
+  const [mine, theirs] = [here.device(0).createStream(), there.device(0).createStream()];
+  const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream: mine });
+  buffer.fill(9, { stream: mine });
+  for (const way of [owner, second.owner]) await way.send(buffer);
+  buffer.close();
+  const [copy, same] = [await user.receive({ stream: theirs }), await second.user.receive({ stream: theirs })];
+  assert(copy instanceof MemoryBuffer && same instanceof MemoryBuffer);
+  assertEquals(copy.ptr, same.ptr);
+  copy.close();
+  for (const closing of [owner, user]) closing.close();
+  await until("the first release", () => owner.shared === 0);
+  const seen = new Uint8Array(new ArrayBuffer(64));
+  same.copyTo(seen, { stream: theirs });
+  theirs.synchronize();
+  assertEquals(new Set(seen), new Set([9]));
+  for (const closing of [same, second.user, second.owner, pool, mine, theirs]) closing.close();
+  await assertNothingLeft({ here, there });
 });
 
 test("a receiver that is gone, or closes without looking, gives everything back", async () => {
@@ -234,7 +259,7 @@ test("a receiver that is gone, or closes without looking, gives everything back"
     assertEquals(live(here).allocations, 0);
     for (const closing of [owner, pool, stream]) closing.close();
     await until("the end", () => one.isClosed && other.isClosed);
-    assertNothingLeft({ here, there, owner, user: owner });
+    await assertNothingLeft({ here, there });
     await until("the files' end", () => openFiles() <= before - 2);
   }
 });
@@ -257,7 +282,7 @@ test("a channel that is closed while its memory is out ends when the memory is b
   copy.copyTo(sink, { stream: there.device(0).defaultStream });
   copy.close();
   await until("the end", () => one.isClosed && other.isClosed);
-  assertNothingLeft({ here, there, owner, user });
+  await assertNothingLeft({ here, there });
 });
 
 test("memory that is closed where the context is lost, or no mark can be made, goes back to its owner all the same", async () => {
@@ -280,9 +305,170 @@ test("memory that is closed where the context is lost, or no mark can be made, g
       isFailing = false;
       await until("the memory's return", () => live(here).allocations === 0);
       for (const closing of [owner, user]) closing.close();
-      assertNothingLeft(all);
+      await assertNothingLeft(all);
     }
   }
+});
+
+test("short-lived streams leave no events behind: there are as many as streams that were at work at a time", async () => {
+  for (const atWork of [1, 3]) {
+    const all = ends("latest");
+    const [mine, theirs] = [all.here.device(0), all.there.device(0)];
+    const pool = new DeviceMemoryResource(mine, { shareable: true });
+    const busy = Array.from({ length: atWork - 1 }, () => mine.createStream());
+    for (const stream of busy) {
+      const buffer = pool.allocate(8, { stream });
+      buffer.fill(1, { stream });
+      await all.owner.send(buffer);
+      buffer.close();
+    }
+    for (let i = 0; i < 40; i++) {
+      const [stream, home] = [mine.createStream(), theirs.createStream()];
+      const buffer = pool.allocate(8, { stream });
+      await all.owner.send(buffer);
+      buffer.close();
+      stream.close();
+      (await all.user.receive({ stream: home }) as MemoryBuffer).close();
+      home.synchronize();
+      home.close();
+      await until("the release", () => all.owner.shared <= atWork - 1);
+      for (const cuda of [all.here, all.there]) {
+        assert(live(cuda).events <= 2 * atWork + 4, `${live(cuda).events} events after ${i + 1} streams`);
+      }
+    }
+    for (const stream of busy) stream.close();
+    for (const one of [all.user, all.owner, pool, all.here, all.there]) one.close();
+  }
+});
+
+test("behind streams that never come to an end the marks of others are used again", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const stuck = new Set<CudaEvent>();
+  const marks = new StreamMarks(cuda.devices);
+  intercept(cuda.driver, "event", ({ cuEventQuery }) => ({
+    cuEventQuery: (event) => {
+      const isStuck = [...stuck].some(({ handle }) => handle === event);
+      return isStuck ? CUresult.CUDA_ERROR_NOT_READY : cuEventQuery(event);
+    },
+  }));
+  const make = device.createEvent.bind(device);
+  let made: CudaEvent | null = null;
+  device.createEvent = (options) => made = make(options);
+  for (let i = 0; i < 100; i++) {
+    const stream = device.createStream();
+    marks.mark(stream, []);
+    if (i % 40 === 0 && made !== null) stuck.add(made);
+    stream.synchronize();
+    stream.close();
+  }
+  assert(live(cuda).events <= 10, `${live(cuda).events} events for 100 streams of which 3 are at work`);
+  marks.close();
+  assertEquals(live(cuda).events, 0);
+});
+
+test("a mark of which nobody knows whether it has passed is nobody else's, and while a capture goes on none is asked", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const marks = new StreamMarks(cuda.devices);
+  const streams = Array.from({ length: 4 }, () => device.createStream());
+  const ids = streams.slice(0, 2).map((stream) => {
+    SimulatedDriver.of(cuda.driver)?.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_UNKNOWN);
+    return marks.mark(stream, []);
+  });
+  assertEquals(ids, [0, 1]);
+  const [first, second, third] = streams;
+  assert(first !== undefined && second !== undefined && third !== undefined);
+  using graph = first.capture(() => void ids.push(marks.mark(third, [])));
+  assertEquals([ids, graph.nodes], [[0, 1, 2], []]);
+  marks.close();
+  for (const stream of streams) stream.close();
+});
+
+test("whatever streams share a mark, a receiver comes after all that its buffer's stream held, however late it looks", async () => {
+  await check(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom("old", "new", "synchronize", "receive"), fc.nat(2)), { maxLength: 25 }),
+      fc.constantFrom<Schedule>("latest", "random", "round-robin"),
+      fc.nat(),
+      async (steps, schedule, seed) => {
+        const all = ends(schedule, seed);
+        const [mine, theirs] = [all.here.device(0), all.there.device(0)];
+        const pool = new DeviceMemoryResource(mine, { shareable: true });
+        const streams = [mine.createStream()];
+        const reader = theirs.createStream();
+        const sinks: MemoryBuffer[] = [];
+        let [sent, received] = [0, 0];
+        const receive = async () => {
+          const copy = await all.user.receive({ stream: reader }) as MemoryBuffer;
+          const sink = new PinnedMemoryResource(theirs).allocate(8);
+          copy.copyTo(sink, { stream: reader });
+          copy.close();
+          sinks.push(sink);
+          received++;
+        };
+        for (const [what, at] of steps) {
+          if (what === "receive" && received < sent) await receive();
+          if (what === "new") streams.push(mine.createStream());
+          const stream = streams[what === "new" ? streams.length - 1 : at % streams.length] ?? fail();
+          if (what === "synchronize") stream.synchronize();
+          if (what !== "new" && what !== "old") continue;
+          using buffer = pool.allocate(8, { stream });
+          for (const value of [0xee, sent]) buffer.fill(value, { stream });
+          await all.owner.send(buffer);
+          sent++;
+        }
+        while (received < sent) await receive();
+        reader.synchronize();
+        assertEquals(sinks.map((sink) => sink.bytes()[7]), sinks.map((_, i) => i));
+        await until("the release", () => all.owner.shared === 0);
+        for (const one of [...sinks, ...streams, reader, all.user, all.owner, pool]) one.close();
+        await assertNothingLeft(all);
+      },
+    ),
+    60,
+  );
+});
+
+test("what comes back after its Cuda was closed has nothing left to come before, and the channel goes on", async () => {
+  for (const kept of ["nothing", "another device"] as const) {
+    const { here, there, owner, user } = ends();
+    const [device, other] = [here.device(1), here.device(0)];
+    const keeping = kept === "nothing" ? null : other.memory.allocate(8);
+    const memory = new SynchronousMemoryResource(device).allocate(64);
+    const lent = [device.defaultStream, other.defaultStream].map((stream) =>
+      MemoryBuffer.fromPointer(memory.ptr, 64, { device, stream })
+    );
+    await owner.send(lent);
+    const copies = await user.receive() as MemoryBuffer[];
+    for (const one of [...lent, memory, here]) one.close();
+    for (const one of copies) one.close();
+    await until("the release", () => owner.shared === 0);
+    await user.send("after");
+    assertEquals(await owner.receive(), "after");
+    for (const one of [owner, user, keeping, there]) one?.close();
+  }
+});
+
+test("where a stream cannot wait for what the receiver did the host waits, before the memory is free", async () => {
+  const all = ends("latest");
+  const [mine, theirs] = [all.here.device(0).createStream(), all.there.device(0).createStream()];
+  const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream: mine });
+  await all.owner.send(buffer);
+  buffer.close();
+  const copy = await all.user.receive({ stream: theirs }) as MemoryBuffer;
+  const sink = new PinnedMemoryResource(all.there.device(0)).allocate(64);
+  copy.fill(7, { stream: theirs });
+  copy.copyTo(sink, { stream: theirs });
+  SimulatedDriver.of(all.here.driver)?.failNth("cuStreamWaitEvent", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  copy.close();
+  await until("the release", () => all.owner.shared === 0);
+  assertEquals(sink.bytes()[0], 7, "the receiver's work is over");
+  await all.owner.send("after");
+  assertEquals(await all.user.receive(), "after");
+  for (const one of [sink, all.user, all.owner, pool, mine, theirs]) one.close();
+  await assertNothingLeft(all);
 });
 
 test("a value that cannot be imported is given back, and the channel goes on", async () => {
@@ -302,8 +488,7 @@ test("a value that cannot be imported is given back, and the channel goes on", a
   await all.owner.send("after");
   assertEquals(await all.user.receive(), "after");
   for (const one of [bad, fine, pool, good, stream, all.user, all.owner]) one.close();
-  await until("the end", () => live(all.there).events + live(all.here).events === 0);
-  assertNothingLeft(all);
+  await assertNothingLeft(all);
 });
 
 test("within one process of CUDA the driver says that it is the same one", async () => {
@@ -389,6 +574,32 @@ for (const runtime of runtimes) {
     },
   );
 }
+
+test("who waits for a value learns what has ended the channel, the first thing that did", async () => {
+  using cuda = Cuda.simulate();
+  const garbage = new TextEncoder().encode("{");
+  for (const what of ["close", "garbage", "end", "close, garbage", "garbage, close"] as const) {
+    const [one, other] = UnixSocket.pair();
+    const user = new MemoryChannel(other, cuda);
+    const waiting = [user.receive(), user.receive()].map((value) => value.catch((error: unknown) => error));
+    for (const step of what.split(", ")) {
+      if (step === "close") user.close();
+      else if (step === "end") one.close();
+      else await one.send(garbage).catch(() => {}); // it may be closed at the other end
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const outcome of await Promise.all(waiting)) {
+      if (what === "end") assertEquals(outcome, undefined);
+      else assert(outcome instanceof (what.startsWith("close") ? TypeError : SyntaxError), `${what}: ${outcome}`);
+    }
+    const again = user.receive();
+    if (what.includes("close")) await assertRejects(() => again, TypeError, "closed MemoryChannel");
+    else if (what === "garbage") await assertRejects(() => again, SyntaxError);
+    else assertEquals(await again, undefined);
+    for (const closing of [user, one]) closing.close();
+    await until("the end", () => other.isClosed);
+  }
+});
 
 test("what is no message of a channel ends it on both sides", async () => {
   using cuda = Cuda.simulate();

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { isAccessWithheld } from "../../src/memory/peer_access.ts";
 import { check, fc } from "../support/property.ts";
 
 const devices = 5;
@@ -32,6 +33,8 @@ const meaning: { readonly [C in Change]: (set: Set<number>, others: Set<number>)
   replace: (_, others) => others,
 };
 
+const everybody = new Set(Array.from({ length: devices }, (_, ordinal) => ordinal));
+
 const ascending = (set: Iterable<number>) => [...set].sort((a, b) => a - b);
 
 test("every change does what its name says to the set, in one call to the driver at most and none for nothing", () => {
@@ -44,6 +47,7 @@ test("every change does what its name says to the set, in one call to the driver
         using resource = new DeviceMemoryResource(cuda.device(owner), {});
         const again = resource.peerAccessibleBy;
         let model = new Set<number>();
+        let withheld = new Set<number>();
         for (const [change, ordinals, asDevices] of program) {
           const given = asDevices ? ordinals.map((ordinal) => cuda.device(ordinal)) : ordinals;
           const before = calls();
@@ -52,6 +56,14 @@ test("every change does what its name says to the set, in one call to the driver
           assertEquals(resource.peerAccessibleBy[change](given), again);
           assertEquals(calls() - before, next.symmetricDifference(model).size === 0 ? 0 : 1, change);
           model = next;
+          // Who says who has access says of all others that they have none; who changes some speaks of these.
+          const spokenOf = change === "replace" || change === "retainAll" ? everybody : new Set(ordinals);
+          const denied = change === "addAll" ? new Set<number>() : spokenOf.difference(model);
+          withheld = withheld.union(denied).difference(model);
+          withheld.delete(owner);
+          const { driver, handle } = { driver: cuda.driver, handle: resource.pool.handle };
+          const isWithheld = [...everybody].filter((ordinal) => isAccessWithheld(driver, handle, ordinal));
+          assertEquals(isWithheld, ascending(withheld), "copies may take what nobody has denied");
           assertEquals([...again].map(({ ordinal }) => ordinal), ascending(model));
           assertEquals(again.size, model.size);
         }

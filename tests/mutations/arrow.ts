@@ -10,6 +10,54 @@ const streams = "tests/exchange/arrow_stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
+  ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_test.ts", "tests/exchange/arrow_view_test.ts"], [
+    [
+      "return new Set(names).size === names.length ?",
+      "return true ?",
+      "Fields of a struct that have one name are one.",
+    ],
+    [
+      "    if (start >= 0 && start <= end) return [start, end];\n",
+      "    return [start, end];\n",
+      "Offsets that go back are not noticed.",
+    ],
+    ["  if (end > child.length) {\n", "  if (false) {\n", "A list has elements behind the last of its child."],
+    ["    if (end > entries.length) {\n", "    if (false) {\n", "A map has entries behind the last of its child."],
+    [
+      'TextDecoder("utf-8", { ignoreBOM: true })',
+      'TextDecoder("utf-8")',
+      "A text loses the character that it begins with.",
+    ],
+    ['${value === 0n ? "" : "0".repeat(-scale)}', '${"0".repeat(-scale)}', "Zero is written with many zeros."],
+  ]),
+  ...inFile("src/exchange/arrow_metadata.ts", ["tests/exchange/arrow_test.ts"], [
+    [
+      'const lenient = new TextDecoder("utf-8", { ignoreBOM: true });',
+      'const lenient = new TextDecoder("utf-8");',
+      "Two keys of metadata are one.",
+    ],
+    [", fatal: true }", " }", "Metadata that is no text is changed on its way."],
+  ]),
+  ...inFile("src/exchange/arrow_type.ts", [streams, "tests/exchange/python_arrow_test.ts"], [
+    [
+      "one.ordered === other.ordered &&\n      ",
+      "",
+      "A stream says that the words of a dictionary have an order, and they have none.",
+    ],
+    ["  if (one.size !== other.size) return false;\n", "", "A stream says what is said of some of its arrays only."],
+    [
+      '  if (one.kind === "map" && other.kind === "map" && one.keysSorted !== other.keysSorted) return false;\n',
+      "",
+      "A stream says that keys are sorted, and they are not.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_stream.ts", [streams], [
+    [
+      "this.#options, () => {}, wasReleased)",
+      "this.#options, () => {})",
+      "An error says that the producer has an array that is gone.",
+    ],
+  ]),
   ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/arrow_test.ts"], [
     [
       "  if (!isAtStart && validity !== null && nullCount !== 0) return plan",

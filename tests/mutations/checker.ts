@@ -54,11 +54,15 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/calls/pool.ts", ["tests/sim/driver_test.ts"], [
     [
-      "  machine.refuseImplicit(stream); // before anything is taken\n",
+      "  if (size > 0n) machine.refuseImplicit(stream); // before anything is taken\n",
       "",
       "Memory that was refused is taken for ever.",
     ],
-    ["      machine.refuseImplicit(stream);\n", "", "Memory whose free was refused cannot be freed any more."],
+    [
+      "      if (isFree) machine.refuseImplicit(stream);\n",
+      "",
+      "Memory whose free was refused cannot be freed any more.",
+    ],
   ]),
   ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
     [

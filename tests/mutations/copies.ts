@@ -120,13 +120,6 @@ export const copyMutations: readonly Mutation[] = [
       "A graph reads what the host has arranged once, and freed.",
     ],
   ]),
-  ...inFile("src/view/copy_side.ts", ["tests/sim/behaviours_test.ts"], [
-    [
-      "  refuseCapture(stream, sizeOf(layout)); // asking for the pool would spoil it\n",
-      "",
-      "A copy that needs memory on the way spoils a capture.",
-    ],
-  ]),
   ...inFile("src/view/copy_side.ts", [peers], [
     ["  helper.wait(stream);\n", "", "A copy begins on the other device before its turn."],
     ["  stream.wait(helper);\n", "", "What comes after a copy does not wait for the other device."],
@@ -204,14 +197,110 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/exchange/dlpack_export.ts", ["tests/exchange/arrow_host_order_test.ts"], [
     ["  checkOptions(options);\n", "", "Options that mean nothing are left aside."],
   ]),
-  ...inFile("src/cuda/graph_use.ts", ["tests/cuda/late_streams_test.ts"], [
-    ["!isLeft(other)", "!other.isClosed", "Streams pile up while a graph is there."],
-  ]),
   ...inFile("src/memory/memory_channel.ts", ["tests/memory/memory_channel_test.ts"], [
     [
       "      waitForEnd(stream);\n      return null;\n",
       "      throw 0;\n",
       "The owner never hears that its memory is free.",
+    ],
+    ["      this.#failure = error;\n", "", "What cannot be understood looks like the end of what was sent."],
+    [
+      "      if (this.#failure !== undefined) throw this.#failure;\n",
+      "",
+      "What cannot be understood looks like the end of what was sent.",
+    ],
+  ]),
+  ...inFile("src/memory/copy_access.ts", [peers], [
+    ["  if (ways.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],
+    [" || isCapturing(first.owner.driver)", "", "What a capture could refuse is asked for while it goes on."],
+    [" || isWithheld(access)", "", "A device gets the access that the pool's user has taken from it."],
+    ["!has(refused, access) && ", "", "The driver is asked for every copy what it has refused."],
+    ["note(isEnabled ? enabled : refused, access)", "note(refused, access)", "Access is taken for every copy."],
+    ["  if (bytes < worthSaying || ways.some(isTaken)) return;\n", "", "It is said of a fast copy that it is slow."],
+    ["way.buffer.pool !== null && isToBeHad(way)", "isToBeHad(way)", "Kernels go without access that they could have."],
+    ["pool.isClosed || isWithheld", "isWithheld", "A copy from a closed pool's memory throws."],
+  ]),
+  ...inFile("src/memory/peer_access.ts", [peers, "tests/memory/peer_access_set_test.ts"], [
+    [
+      "    for (const ordinal of decided) withheld.add(ordinal);\n",
+      "",
+      "What the user has said of a pool does not stand.",
+    ],
+    [
+      "    for (const ordinal of wanted) withheld.delete(ordinal);\n",
+      "",
+      "What was taken back once is never given again.",
+    ],
+    ["  if (word.isPriceSaid) return;\n", "", "The console is told of every copy."],
+  ]),
+  ...inFile("src/memory/memory_buffer.ts", [peers], [
+    [
+      "    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);\n",
+      "",
+      "Buffers go by way of the host, at a tenth of the rate.",
+    ],
+  ]),
+  ...inFile("src/view/device_copy.ts", [peers], [
+    [
+      "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
+      "",
+      "Views go by way of the host, at a tenth of the rate.",
+    ],
+  ]),
+  ...inFile("src/view/copy_side.ts", [peers], [
+    ["? ways.reverse() : ways", "? ways : ways", "A kernel reaches over for what lies far apart."],
+  ]),
+  ...inFile("src/memory/staging.ts", [staging], [
+    ["return rings.has(device) || ", "return ", "What a ring is there for goes without it."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of a few MiB never get a ring."],
+    ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 4 MiB pays for a ring."],
+  ]),
+  ...inFile("src/view/strided_memory_view.ts", [
+    "tests/view/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/view/home_order_test.ts",
+  ], [
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[from.stream, this.stream]",
+      "The host copies before the stream is there.",
+    ],
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[options.stream, this.stream]",
+      "The host reads what a stream has yet to write.",
+    ],
+    [
+      "[options.stream, from.stream, this.stream]",
+      "[options.stream, from.stream]",
+      "The host writes what a stream has yet to read.",
+    ],
+  ]),
+  ...inFile("src/view/device_copy.ts", [
+    "tests/view/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/view/home_order_test.ts",
+  ], [
+    ["  if (home !== null) stream.wait(home);\n", "", "A copy reads what its source's home has yet to write."],
+    ["  if (other !== null) stream.wait(other);\n", "", "A copy writes what its destination's home has yet to read."],
+    ["  home?.wait(stream);\n", "", "The source changes before it was read."],
+    ["  other?.wait(stream);\n", "", "The destination is read before it was written."],
+    [
+      "  stream.synchronize();\n  copyHost(hostSide(staging)",
+      "  copyHost(hostSide(staging)",
+      "The host arranges what is not there yet.",
+    ],
+  ]),
+  ...inFile("src/view/copy_side.ts", [peers, "tests/view/far_stream_test.ts"], []),
+  ...inFile("src/view/planned_copy.ts", ["tests/view/home_order_test.ts"], [
+    ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
+    ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
+  ]),
+  ...inFile("src/view/read_back.ts", ["tests/view/read_back_test.ts"], [
+    [
+      "helperOf(stream.device), staging",
+      "stream, staging",
+      "Reading waits for what was enqueued after it was asked for.",
     ],
   ]),
 ];

@@ -65,8 +65,8 @@ export const cudaMutations: readonly Mutation[] = [
       "A copy takes what a default stream has yet to write.",
     ],
     [
-      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0)",
-      "adopt(this, this.#out.value, true)",
+      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, release)",
+      "adopt(this, this.#out.value, true, release)",
       "A copy takes what a default stream has yet to write.",
     ],
   ]),
@@ -104,9 +104,71 @@ export const cudaMutations: readonly Mutation[] = [
       "The driver writes to memory that is freed.",
     ],
   ]),
+  ...inFile("src/cuda/device.ts", ["tests/cuda/dropped_test.ts"], [
+    [
+      "    const release = this.hold();\n",
+      "    const release = this.keep();\n",
+      "A closed Cuda makes what it then refuses.",
+    ],
+    ["      release();\n      throw error;\n", "      throw error;\n", "What cannot be made keeps its device."],
+    [
+      "    closeDropped(event);\n    return event;\n",
+      "    return event;\n",
+      "Events that are only dropped pile up.",
+    ],
+  ]),
+  ...inFile("src/cuda/dropped.ts", ["tests/cuda/dropped_test.ts"], [
+    ["      left.close();\n", "", "What is only dropped piles up."],
+    ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
+    ["  forgotten.watch(object, left);\n", "", "What is only dropped piles up."],
+  ]),
+  ...inFile("src/cuda/event.ts", ["tests/cuda/dropped_test.ts"], [
+    ["    if (this.#left !== null) this.#left.closed = true;\n", "", "An event is destroyed twice."],
+    ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
+  ]),
+  ...inFile("src/cuda/stream.ts", ["tests/cuda/dropped_test.ts"], [
+    [
+      "    closeIfDropped(stream, leftOf(device, handle, stream.#life));\n",
+      "",
+      "Streams that are only dropped pile up.",
+    ],
+    ["      life.watcher?.leaving();\n", "", "What a stream's copies have used stays with a stream that is dropped."],
+    [
+      "    withoutUser = (stream) => stream.#inherited();\n",
+      "    withoutUser = (stream) => stream;\n",
+      "A stream that copies have used is never found.",
+    ],
+    ["    closeDropped(event);\n", "", "Events that are only dropped pile up."],
+  ]),
+  ...inFile("src/cuda/program.ts", ["tests/cuda/dropped_test.ts"], [
+    ["    closeIfDropped(this, leftOf(device, this.#holders));\n", "", "Programs that are only dropped pile up."],
+    [
+      "atRest(device).finally(() => holders.close())",
+      "Promise.resolve(holders.close())",
+      "Code is unloaded under a running kernel.",
+    ],
+    [
+      "if (device.recordContext(event)) return await event.completed();",
+      "return;",
+      "Code is unloaded under a running kernel.",
+    ],
+  ]),
+  ...inFile("src/cuda/graph.ts", ["tests/cuda/dropped_test.ts"], [
+    ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
+    ["    this.#left.closed = true;\n", "", "A graph is destroyed twice."],
+  ]),
+  ...inFile("src/cuda/graph_exec.ts", ["tests/cuda/dropped_test.ts"], [
+    ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
+  ]),
+  ...inFile("src/memory/memory_pool.ts", ["tests/cuda/dropped_test.ts"], [
+    ["    if (isOwned) closeIfDropped(this, leftOf(driver, holders));\n", "", "Pools that are only dropped pile up."],
+  ]),
+  ...inFile("src/exchange/python/work_stream.ts", ["tests/cuda/dropped_test.ts"], [
+    ["  named.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
+  ]),
   ...inFile("src/cuda/event.ts", ["tests/memory/belonging_test.ts"], [
     [
-      "    if (this.device.isGone) return; // the event went with its context\n",
+      "  if (device.isGone) return; // the event went with its context\n",
       "",
       "Closing what is gone is an error.",
     ],
@@ -211,7 +273,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
 
     [
-      '    checkCuda(driver, "cuEventSynchronize", driver.event.cuEventSynchronize(this.#there("synchronize")));\n',
+      '    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));\n',
       "",
       "The host does not wait.",
     ],
@@ -225,11 +287,6 @@ export const cudaMutations: readonly Mutation[] = [
     ["return code === CUresult.CUDA_SUCCESS;", "return true;", "Work that is not done looks done."],
   ]),
   ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts", programs, behaviours], [
-    [
-      "const releaseDevice = owned ? device.hold() : null;",
-      "const releaseDevice = owned ? () => {} : null;",
-      "The context goes before its stream.",
-    ],
     [
       "if (releaseDevice === null) return; // a foreign",
       "// a foreign",
@@ -254,7 +311,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream is used after its user has closed it.",
     ],
     [
-      "      if (this.#heir !== null) this.#heir.#isShut = true;\n",
+      "      if (life.heir !== null) life.heir.#isShut = true;\n",
       "",
       "A destroyed handle is given to the driver by what a buffer had for its home.",
     ],
@@ -342,7 +399,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
     ["    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
     [
-      "const watch = setInterval(() => this.#hasFailed() && wakeup.cancel(), failureCheck);",
+      "const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);",
       "const watch = setInterval(() => {}, failureCheck);",
       "A failed context, which calls nothing any more, is waited for for ever.",
     ],
@@ -392,9 +449,9 @@ export const cudaMutations: readonly Mutation[] = [
     ["      release();\n", "", "A device is never given back once it had a program."],
 
     [
-      "const release = device.hold();",
-      "const release = () => {};",
-      "The context goes before the code that is loaded into it.",
+      "unload(device, handle, release))",
+      "unload(device, handle, () => {}))",
+      "A context is never given back once it had a program.",
     ],
     ["() => this.#holders.hold()", "() => () => {}", "Code is unloaded while a graph still runs it."],
 
@@ -404,7 +461,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A kernel of unloaded code is given out.",
     ],
 
-    ["device.within(() => driver.module.cuModuleUnload(this.#handle))", "0", "Code piles up."],
+    ["device.within(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
   ]),
   ...inFile("src/cuda/kernel_arguments.ts", [
     "tests/cuda/kernel_test.ts",
@@ -468,6 +525,22 @@ export const cudaMutations: readonly Mutation[] = [
       'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',
       "",
       "A damaged file is run as code.",
+    ],
+  ]),
+  ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts"], [
+    [
+      "this.#hasFailed() && wakeup.giveUp()",
+      "this.#hasFailed() && wakeup.cancel()",
+      "A file of the program is closed.",
+    ],
+  ]),
+  ...inFile("src/ffi/wakeup.ts", ["tests/ffi/wakeup_test.ts"], [
+    ["    files.close(listening);\n", "", "Every wait leaves a file open."],
+    ["cancel: () => void files.close(closing)", "cancel: () => {}", "What is cancelled never settles."],
+    [
+      "if (isListening) sockets.shutdown(listening, SHUT_RDWR);",
+      "files.close(closing);",
+      "A file of the program is closed.",
     ],
   ]),
   ...inFile("src/cuda/kernel_memory.ts", ["tests/cuda/kernel_arguments_test.ts"], [

@@ -55,6 +55,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (one.place < 0 || !one", "  if (!one", "What is released is given back again."],
     ["one.place < 0 || !one.order(order)", "one.place < 0", "Memory is freed while the consumer's work still uses it."],
     ["  one.place = -1;\n", "", "What is released is given back again at every look."],
+    [
+      "  one.place = -1;\n  one.finish();\n",
+      "  one.finish();\n  one.place = -1;\n",
+      "What is released is given back twice if somebody asks meanwhile.",
+    ],
+    ["  one.place = -1;\n", "  one.place = 0;\n", "Asking after what is released takes another export off the list."],
     ["  one.finish();\n", "", "Memory that was exported is never freed."],
     ["        errors.push(error);\n", "        throw error;\n", "One release that fails holds up all others."],
     ["  if (errors.length > 0) throw errors[0];\n", "", "Nobody learns that a release fails."],
@@ -397,6 +403,9 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    unpin();\n", "", "Memory that was lent is never freed."],
     ["    unpin();\n    stream.release();\n", "    unpin();\n", "A borrower's stream is never destroyed."],
   ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/default_home_test.ts"], [
+    ["  if (device.isGone) return true;\n", "", "After one Cuda was closed no memory is allocated any more."],
+  ]),
   ...inFile("src/exchange/order.ts", [
     "tests/exchange/order_test.ts",
     "tests/exchange/dlpack_export_test.ts",
@@ -420,16 +429,16 @@ export const exchangeMutations: readonly Mutation[] = [
       "waits.size === 1 && mayHaveUsed",
       "Of two buffers with one home, the second is freed under a consumer on its peers.",
     ],
-    ["  waitForContext(stream, device);\n", "", "Memory is freed under a consumer."],
+    ["  if (!waitForContext(stream, device)) return false;\n", "", "Memory is freed under a consumer."],
     ["  waits.add(device);\n", "", "Each of many buffers that are released together costs the driver's calls."],
     [
-      "      if (device.recordContext(event)) return stream.wait(event);\n",
-      "      if (device.recordContext(event)) stream.wait(event);\n      return;\n",
+      "        return true;\n      }\n",
+      "      }\n      return true;\n",
       "On older drivers memory is freed under a consumer.",
     ],
     [
-      "      if (device.recordContext(event)) return stream.wait(event);\n",
-      "      if (device.recordContext(event)) return;\n",
+      "        stream.wait(event);\n        return true;\n",
+      "        return true;\n",
       "Memory is freed under a consumer.",
     ],
     ["      device.giveEvent(event);\n", "", "Events pile up."],
@@ -454,7 +463,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is freed while the default stream still uses it.",
     ],
     ["      wait();\n", "", "Where the driver has no event to give, memory is freed under a consumer."],
-    ["    if (!waits.has(owner)) wait(stream, owner, waits);\n", "", "Memory is freed under a consumer."],
+    [
+      "    if (!waits.has(owner) && !wait(stream, owner, waits)) return false;\n",
+      "",
+      "Memory is freed under a consumer.",
+    ],
     [
       "peer === owner || !peer.isActive",
       "peer === owner",
@@ -471,12 +484,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "mayHaveUsed(peer, buffer, owner)) wait(stream, peer, waits);",
-      "false) wait(stream, peer, waits);",
+      "mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)",
+      "false && !wait(stream, peer, waits)",
       "Memory is freed under a consumer on a peer.",
     ],
     [
-      "  if (others.length === 0) return first.record();\n",
+      "  if (others.length === 0) return first.recordNew();\n",
       "",
       "A stream is made for every export that has one home only.",
     ],
@@ -492,8 +505,8 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["      if (!isSticky(error)) throw error;\n", "", "Nobody learns that memory is freed under a consumer."],
     [
-      "  } catch (error) {\n    if (!isSticky(error)) throw error;\n",
-      "  } catch (error) {\n    throw error;\n",
+      "    if (isRefusedByCapture(error)) return false;\n    if (!isSticky(error)) throw error;\n",
+      "    throw error;\n",
       "In a lost context memory is never freed.",
     ],
     [
@@ -537,5 +550,70 @@ export const exchangeMutations: readonly Mutation[] = [
       "Order is made that nobody wants.",
     ],
     ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
+  ]),
+  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/several_homes_test.ts"], [
+    ["    held.set(buffer.stream, buffer);\n", "    held.set(null, buffer);\n", "One home is waited for of several."],
+    [
+      'event = where === "host" ? null : recordReady(held)',
+      'event = where === "host" ? null : recordReady([...held].slice(-1))',
+      "Only one home's work is marked.",
+    ],
+  ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/several_homes_test.ts"], [
+    [
+      "[first, ...others]) joined.wait(stream)",
+      "others) joined.wait(stream)",
+      "The joined event omits the first home.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/several_homes_test.ts"], [
+    ["      order.synchronize();\n      return", "      return", "A length is read before it has come to the host."],
+    [
+      "    order.synchronize(); // it waits for the producer",
+      "    // it waits for the producer",
+      "A length is read early.",
+    ],
+    [
+      "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
+      "",
+      "Nobody waits for the event.",
+    ],
+  ]),
+  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts"], [
+    ["  giveBack(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
+  ]),
+  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts"], [
+    [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
+  ]),
+  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts"], [
+    [
+      "orderBack(stream.held, home)",
+      "orderBack(stream, home)",
+      "The owner waits for no work of a stream that was closed.",
+    ],
+  ]),
+  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/dlpack_import_test.ts"], [
+    [
+      "stream === undefined ? device.defaultStream : stream",
+      "stream ?? null",
+      "What came without a stream has no home.",
+    ],
+    [
+      "isOnHost || stream === undefined",
+      "stream === undefined",
+      "A producer on the host is asked for order, and refuses.",
+    ],
+  ]),
+  ...inFile("src/exchange/extent.ts", [
+    "tests/exchange/dlpack_import_test.ts",
+    "tests/exchange/array_interface_test.ts",
+  ], []),
+  ...inFile("src/exchange/dlpack_copy.ts", ["tests/exchange/dlpack_copy_test.ts"], [
+    ["  if (device === null) home.synchronize();", "", "What changes on the host after the export changes the copy."],
+    [
+      "    using _memory = staged.buffer;",
+      "    void staged.buffer;",
+      "Memory on the way between two devices stays for ever.",
+    ],
   ]),
 ];

@@ -106,6 +106,30 @@ export const memoryMutations: readonly Mutation[] = [
     ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
     ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
   ]),
+  ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts"], [
+    [
+      "    if (!stream.isKnownNonBlocking) stream.device.synchronize();\n",
+      "",
+      "Without an event, memory is freed before the default stream's work, which comes first.",
+    ],
+    [
+      "const next = () => freeAfterAll(others, free);",
+      "const next = free;",
+      "A pool is destroyed while one device is still at work with it.",
+    ],
+  ]),
+  ...inFile("src/ffi/release_thunk.ts", ["tests/ffi/release_thunk_test.ts"], [
+    [
+      "    ...(clear === undefined ? [] : [0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n" +
+      "    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
+      "    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n" +
+      "    ...(clear === undefined ? [] : [0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n",
+      "A consumer writes to a struct that is freed.",
+    ],
+    ["[0x48, 0xc7, 0x47, clear, 0", "[0xc7, 0x47, clear, 0", "Half of a pointer says that an array is there."],
+    ["...[0xf0, 0xff, 0x00], // lock", "...[0xff, 0x00], // lock", "A release is lost."],
+    ["0x8803fc22", "0x88037c22", "On arm64 the count is seen before the struct is cleared."],
+  ]),
   ...inFile("src/memory/deferred_free.ts", [pageLocked], [
     [
       "(stream.isKnownNonBlocking && isOver(stream))",
@@ -185,8 +209,8 @@ export const memoryMutations: readonly Mutation[] = [
     ["(stream.#isOwned || stream.#isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
     [" && !stream.#holders.isClosed;", ";", "The end of a stream is marked after it was destroyed."],
     [
-      "cuStreamSynchronize(handle)));\n    this.#watcher?.passed();",
-      "cuStreamSynchronize(handle)));",
+      "besideCaptures(driver, synchronize));\n    this.#watcher?.passed();",
+      "besideCaptures(driver, synchronize));",
       "Waiting for a stream does not give back what it has used.",
     ],
     [

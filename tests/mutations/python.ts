@@ -3,9 +3,57 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 const arrow = ["tests/exchange/python_arrow_test.ts"];
 const arrays = ["tests/exchange/python_arrays_test.ts"];
+const numpy = ["tests/exchange/python_numpy_test.ts"];
+const objects = ["objects", "frame", "leaks"].map((name) => `tests/exchange/python_${name}_test.ts`);
+
+const workers = ["tests/exchange/worker_end_test.ts"];
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
+  ...inFile("src/memory/memory_buffer.ts", workers, [
+    [
+      "if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;",
+      "return false;",
+      "What a Worker has lent ends with it.",
+    ],
+    [
+      "memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);",
+      "memory instanceof ArrayBuffer;",
+      "Memory of a resource is copied, if it is seen as a typed array.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_view_export.ts", workers, [
+    [
+      "  if (buffer.endsWithWorker) return",
+      "  if (false) return",
+      "Arrow is lent in place.",
+    ],
+  ]),
+  ...inFile("src/exchange/arrow_export.ts", workers, [
+    ["  if (ending.length > 0) {\n", "  if (false) {\n", "Buffers of Arrow arrays are lent in place."],
+  ]),
+  ...inFile("src/exchange/dlpack_export.ts", workers, [
+    ["  if (mustOutlive && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
+    ["mustMove || mustOutlive || copy", "mustMove || copy", "Tensors are lent in place."],
+  ]),
+  ...inFile("src/exchange/dlpack_copy.ts", workers, [
+    [
+      "shape, dtype, readonly: true }",
+      "shape, dtype }",
+      "What Python writes to a copy is lost without a word.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/thread_end.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+    ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
+    ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
+  ]),
+  ...inFile("src/exchange/python/start.ts", workers, [
+    [
+      "    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);\n",
+      "",
+      "A Worker that is ended in a call keeps the lock for ever (Bun).",
+    ],
+  ]),
   ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
     [
       "        if child.struct.release or counters.is_over(child.counter): end(child.counter)\n",
@@ -166,7 +214,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/python/work_stream.ts", ["tests/exchange/python_work_stream_test.ts"], [
     [
-      "  orderBack(consumerStream(device, before), named);\n",
+      "  orderBack(consumerStream(device, before), following);\n",
       "",
       "What was made on the stream before is read before it is.",
     ],
@@ -204,29 +252,280 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python's consumers have released is kept.",
     ],
   ]),
+  ...inFile("src/exchange/python/interpreter.ts", objects, [
+    ["    if (keywords !== 0n) PyList_Append(given, keywords);\n", "", "Arguments by name are those of another call."],
+    [
+      "    if (this.api.errors.PyErr_Occurred() === 0n) {\n",
+      "    if (false) {\n",
+      "A call that fails without an exception ends the process.",
+    ],
+    [
+      "    this.#int.value = -1;",
+      "    this.#int.value = 0;",
+      "A mark at the start of a text is taken for the order of its bytes.",
+    ],
+    [
+      "      for (const kept of this.#names.values()) this.drop(kept);\n",
+      "",
+      "Names of attributes are kept for ever.",
+    ],
+    ["      this.#names.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
+    ["    this.drop(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
+    [
+      "    if (value.isWellFormed()) {\n",
+      "    if (true) {\n",
+      "Half a surrogate pair goes to Python as another character.",
+    ],
+    [
+      "      if (!(error instanceof PythonError)) throw error;\n      return `<",
+      "      throw error;\n      return `<",
+      "An error about an object that cannot say what it is says something else.",
+    ],
+    ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
+    ["    this.drop(digits);\n", "", "The digits of large integers are never freed."],
+    [
+      "      this.drop(tuple);\n      if (keywords !== 0n) this.drop(keywords);\n    }\n  }\n\n  /**\n",
+      "    }\n  }\n\n  /**\n",
+      "Arguments are never freed.",
+    ],
+  ]),
   ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
     [
       '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
       "",
       "An object is used that Python has freed.",
     ],
-    ["    forgotten.register(this, { python, object }, this);\n", "", "What is dropped is never given back to Python."],
-    ["    forgotten.unregister(this);\n", "", "A reference that was closed is given up again."],
-    ["    if (this.#isClosed) return;\n", "", "A reference that was closed is given up again."],
+    [
+      "    forgotten.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
+      "  }\n\n  /** The object; borrowed. */\n",
+      "What is dropped is never given back to Python.",
+    ],
+    [
+      "    this.#isClosed = true;\n    forgotten.unregister(this);\n",
+      "    this.#isClosed = true;\n",
+      "A reference that was closed is given up again.",
+    ],
+    [
+      "    if (this.#isClosed) return;\n    this.#isClosed",
+      "    this.#isClosed",
+      "A reference that was closed is given up again.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/object.ts", objects, [
+    ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
+    ["    if (owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
+    [
+      "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
+      "    if (false) {\n",
+      "Who has kept a method calls another one.",
+    ],
+    ["    this.#function = functionOf(", "    functionOf(", "What is kept and called is never the same method again."],
+    [
+      "    forgotten.unregister(this);\n    this.python.drop(this.#object);\n",
+      "    this.python.drop(this.#object);\n",
+      "A method that was called is given up again when it is collected.",
+    ],
+    [
+      "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
+      "return PyMethod_Function(object);",
+      "A method of another object is looked up where it was found.",
+    ],
+    [
+      "const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);",
+      "const isFramed = handle.looksAtFrame;",
+      "What a function in C calls finds no frame.",
+    ],
+    ['  if (!python.isExactly(object, "builtin_function")) return true;\n', "", "Python's functions find no frame."],
+    [
+      'self === python.helper("builtins") || self === python.helper("sys")',
+      'self === python.helper("builtins")',
+      "Without it sys._getframe finds no frame.",
+    ],
+    ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
+    [
+      "    errors.PyErr_Clear();\n    python.drop(key);\n",
+      "    python.drop(key);\n",
+      "What is not there makes the next call fail.",
+    ],
+    ["      if (found) python.drop(item);\n", "", "Items that are asked for are never freed."],
+    ["if (Object.hasOwn(members, key)", "if (key in members", "Every object has a constructor."],
+    ["    defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
+    ["    preventExtensions: () => false,\n", "", "An object is frozen that is not."],
+    ['  if (!key.startsWith("$")) return key;\n', "  return key;\n", "A name that nobody can read is set."],
+    [
+      'handle.isClosed ? "PyObject (closed)" : ',
+      "",
+      "A closed object cannot be printed.",
+    ],
+    [
+      "if (error instanceof PythonError && mayMistake.has(error.type)) ",
+      "if (error instanceof PythonError) ",
+      "Every error after a plain object speaks of arguments by name.",
+    ],
+    [
+      "  python.drop(key);\n  return python.check(found);\n",
+      "  return python.check(found);\n",
+      "Keys are never freed.",
+    ],
+    ["    python.drop(valueObject);\n", "", "What is set as an item is never freed."],
+    ["    python.drop(made);\n", "", "What is set as an attribute is never freed."],
+    ["    iterator.close();\n", "", "Iterators are kept until they are collected."],
+    [
+      "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
+      "isNamed ? [...args.slice(0, -1)] : args",
+      "Arguments by name are lost.",
+    ],
   ]),
   ...inFile("src/exchange/python/values.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
     [
-      "    made.forEach((object) => python.drop(object));\n",
+      "      made.forEach((object) => this.#python.drop(object));\n",
       "",
       "What goes with a value that is refused is never freed.",
     ],
     ["    if (!isKept) python.drop(object);\n", "", "What comes back from Python is never freed there."],
-    ["  if (above.includes(value)) throw", "  if (false) throw", "A container in itself is followed without end."],
+    [
+      "    if (this.#above.includes(container)) throw",
+      "    if (false) throw",
+      "A container in itself is followed without end.",
+    ],
+    ["      this.#above.pop();\n", "", "The same list twice is a loop."],
     [
       "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
       "",
       "A result that is more than an array is an error.",
     ],
+  ]),
+  ...inFile("src/exchange/python/values.ts", objects, [
+    ["    if (stream.taken) stream.take(); // which throws\n", "", "A stream is given away with one that was."],
+    [
+      "    if (streams.has(stream)) {",
+      "    if (false) {",
+      "A stream that is passed twice is given away, and nobody gets it.",
+    ],
+    [
+      "      using view = StridedMemoryView.from(value);",
+      "      const view = StridedMemoryView.from(value);",
+      "An array of another owner is kept until it is collected.",
+    ],
+    ["        objects.forEach((object) => python.drop(object));\n", "", "What is in a dict is never freed."],
+    [
+      "  try {\n    return new Map(copyOut(python, pairs, options) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.drop(pairs);\n  }\n",
+      "  return new Map(copyOut(python, pairs, options) as [unknown, unknown][]);\n",
+      "The pairs of a dict are never freed.",
+    ],
+    [
+      "      python.drop(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A dict that is refused is never freed.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", ["tests/exchange/python_values_test.ts"], [
+    ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
+    [
+      "        except Exception: text =",
+      "        except ArithmeticError: text =",
+      "An exception that cannot say what it is is lost.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_frame.ts", objects, [
+    [
+      "    optimized_or_newlocals = 3\n",
+      "    optimized_or_newlocals = 0\n",
+      "What locals() gives is not what __main__ has.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/interpreter.ts", objects, [
+    ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],
+    ["      this.drop(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
+    ["    this.drop(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
+    ["    this.drop(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
+    ["    this.drop(itsType);\n", "", "Types of objects are never freed."],
+    ["    this.drop(args);\n", "", "Exceptions are never freed."],
+    ["    this.drop(description);\n", "", "Descriptions of exceptions are never freed."],
+  ]),
+  ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...objects], [
+    ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
+    ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
+    [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
+    ["return members.$item(BigInt(key));", "return members.$item(Number(key));", "A large key is another one."],
+  ]),
+  ...inFile("src/exchange/python/values.ts", [
+    "tests/exchange/python_values_test.ts",
+    "tests/exchange/python_leaks_test.ts",
+  ], [
+    [
+      "isScalar(python, item) ? undefined : simpleValue(python, item)",
+      "simpleValue(python, item)",
+      "A longdouble is asked for its item without end.",
+    ],
+    [
+      "Number.isSafeInteger(value) && !Object.is(value, -0)",
+      "Number.isSafeInteger(value)",
+      "Minus zero loses its sign.",
+    ],
+    ["    python.drop(item);\n", "", "Values of scalars are never freed."],
+  ]),
+  ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts", ...objects], [
+    [
+      "  if (!isSaid) unsetenv(",
+      "  if (false) unsetenv(",
+      "Programs that are started later are told which encoding to use.",
+    ],
+    ["  if (!isSaid) setenv(", "  if (false) setenv(", "File names that are no ASCII are read as if they were none."],
+    [
+      "problem ??= error;",
+      "problem = error;",
+      "What is to be installed is for the worst Python, and not for the best.",
+    ],
+    ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python takes the signals."],
+    ["if sys.stdout: sys.stdout.reconfigure(line_buffering=True)\n", "", "What is printed last is never written out."],
+    [
+      "if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)\n",
+      "",
+      "Ctrl-C ends nothing any more.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", [...arrays, "tests/exchange/python_offer_test.ts"], [
+    [
+      "        if stream == 0: raise BufferError",
+      "        if False: raise BufferError",
+      "An ambiguous stream is taken for another one.",
+    ],
+    [
+      "            elif count <= alone + 1:",
+      "            elif count <= alone + 2:",
+      "What a library is about to take is taken back.",
+    ],
+    ["    if type(value) is dict: return", "    if False: return", "An array among arguments in a dict is none."],
+    [
+      "    if type(value) in (list, tuple): return type(value)",
+      "    if type(value) in (list, tuple): return list",
+      "A tuple of arrays is a list.",
+    ],
+    [
+      '        if copy is False: raise ValueError("cannot make an array',
+      '        if False: raise ValueError("cannot make an array',
+      "An array that must not be copied is.",
+    ],
+    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
+  ]),
+  ...inFile("src/exchange/python/call_thunk.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+    ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
+    ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
+    [
+      "    ...[0x74, called.length + succeeded.length], // jz fail\n",
+      "",
+      "An address that cannot be made an object is used all the same.",
+    ],
+    ["    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call has arguments that nobody gave."],
+    [
+      "    ...[0x31, 0xc0], // xor eax, eax: a variadic function is told of no floating-point argument\n",
+      "",
+      "A variadic function reads registers that hold nothing.",
+    ],
+    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
+    ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
   ]),
   ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
     ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
@@ -234,6 +533,120 @@ export const pythonMutations: readonly Mutation[] = [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
       "  if (false) {\n",
       "A library is started with packages of another version.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_numpy.ts", [...numpy, ...arrow], [
+    ["            if array is self: return array\n", "", "What is written into an array of ours is another array."],
+    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
+    [
+      "return self.view(numpy.ndarray).__reduce__()",
+      "return super().__reduce__()",
+      "An array cannot be sent to a process.",
+    ],
+    [
+      "    return lent if said == array.__array_interface__ else None\n",
+      "    return lent\n",
+      "An array that was given another type goes to Arrow as what it was.",
+    ],
+    [
+      " or lent.format is None and lent.arrow is None: raise AttributeError(name)",
+      ": raise AttributeError(name)",
+      "PyArrow refuses what has gaps, instead of copying it.",
+    ],
+    ["READ_ONLY if readonly else 0", "0", "A part of what is read-only is written to."],
+    ["address if array.size else 0", "address", "An array without elements says that it is somewhere."],
+    [
+      "    if type.kind not in KINDS or not type.isnative or width >",
+      "    if type.kind not in KINDS or width >",
+      "Bytes are read in the wrong order.",
+    ],
+    [
+      "    if any(step % width for step in array.strides):\n",
+      "    if False:\n",
+      "Elements between others are read at the wrong places.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_members.ts", numpy, [
+    ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
+    ["    if layout.width % 8: raise", "    if False: raise", "Elements that share bytes are read at wrong places."],
+    [
+      "        if self.device[0] != 1: raise TypeError",
+      "        if False: raise TypeError",
+      "The host reads memory of a device, and crashes.",
+    ],
+    ["code is None or self.device[0] != 1:", "code is None:", "The host reads memory of a device, and crashes."],
+    [
+      "        start += first * step * layout.width // 8\n",
+      "        start += first * step\n",
+      "Other elements are read.",
+    ],
+    ["    if at is None: raise", "    if False: raise", "A truth value is an index."],
+    [
+      "    if not -extent <= at < extent: raise",
+      "    if False: raise",
+      "An index beyond the end counts from the other side.",
+    ],
+    ["flags & (READ_ONLY | PADDED)", "flags & PADDED", "A part of what is read-only is written to."],
+    [
+      "    def home(self): return self.whole.home\n",
+      "    def home(self): return None\n",
+      "A part of device memory is read before it is written.",
+    ],
+    ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
+    [
+      "        if self.size != 1: raise ValueError",
+      "        if False: raise ValueError",
+      "An array of many elements is as true as the first of them.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude.ts", [...numpy, ...arrays], [
+    [
+      "address or NOWHERE if device[0] == 1 else address",
+      "address",
+      "NumPy has an array without elements somewhere else.",
+    ],
+    [
+      "        if self.device[0] != 1 and not all(issubclass(one, Ours) for one in types): return NotImplemented\n",
+      "",
+      "Functions of CuPy fail for arrays of ours among its own.",
+    ],
+  ]),
+  ...inFile(
+    "src/exchange/python/prelude.ts",
+    ["tests/exchange/python_malformed_test.ts", "tests/peers/torch_test.ts"],
+    [
+      ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
+      [
+        '    for bit in "conj", "neg":\n',
+        '    for bit in ("conj",):\n',
+        "A tensor to be negated comes with the wrong sign.",
+      ],
+      [
+        "    if min(array.strides or (), default=0) < 0:",
+        "    if False:",
+        "The process ends in torch for strides that it lacks.",
+      ],
+    ],
+  ),
+  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
+    [
+      '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
+      "",
+      "An array that is described comes with the wrong sign.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/interpreter.ts", arrow, [
+    [
+      "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
+      "return this.typeHas(object, name);",
+      "What one object of a type cannot is an error, and not said to be missing.",
+    ],
+  ]),
+  ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
+    [
+      '        return offer(self.schema(), b"arrow_schema")\n',
+      "        return self.give(None)\n",
+      "A stream is given away by who asks for its schema.",
     ],
   ]),
   ...inFile("src/exchange/python/arrow_lend.ts", arrow, [

@@ -41,8 +41,8 @@ export const resourceMutations: readonly Mutation[] = [
       "Memory is freed on the wrong stream.",
     ],
     [
-      "  } finally {\n    pool.release(last);\n",
-      "  } finally {\n",
+      "    pool.release(last);\n",
+      "",
       "A pool, and its device, is never given back.",
     ],
 
@@ -69,13 +69,13 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
     [
-      "stream.needsContext ? contextWanted : driver.pool.cuMemFreeAsync(ptr, handle)",
-      "driver.pool.cuMemFreeAsync(ptr, handle)",
+      "    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
+      "    code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
       "Memory of a default stream is freed on that of another device.",
     ],
     [
-      "    if (!stream.needsContext) code =",
-      "    code =",
+      "      if (!stream.needsContext) code = driver.pool.cuMemAlloc",
+      "      code = driver.pool.cuMemAlloc",
       "Memory of a default stream is allocated on that of another device.",
     ],
     ["  if (code === contextWanted) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
@@ -96,43 +96,37 @@ export const resourceMutations: readonly Mutation[] = [
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    options.stream?.retain();",
-      "    options.stream?.retain();",
+      "    reclaim();\n    return device.holding",
+      "    return device.holding",
       "What has been released meanwhile is never given back.",
     ],
 
-    ["      options.stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
+    ["      stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
 
-    [
-      "    const releaseDevice = device.hold();\n",
-      "    const releaseDevice = () => {};\n",
-      "The context goes before the memory that was allocated in it.",
-    ],
     [
       "        freeAfter(home, () => {\n",
       "        freeAfter(null, () => {\n",
       "Memory is freed while work still uses it.",
     ],
-    ["if (at !== 0n) device.within(() => release(device, at));", "", "Memory is never freed."],
     [
-      "if (at !== 0n) device.within(() => release(device, at));",
-      "device.within(() => release(device, at));",
+      "if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));",
+      "",
+      "Memory is never freed.",
+    ],
+    [
+      "if (at !== 0n) besideCaptures(",
+      "besideCaptures(",
       "The driver is asked to free nothing.",
     ],
     [
-      "if (at !== 0n) device.within(() => release(device, at));",
-      "if (at !== 0n) release(device, at);",
+      "() => device.within(() => release(device, at))",
+      "() => release(device, at)",
       "Memory is freed in whatever context is current, or in none.",
     ],
     [
       "          } finally {\n            releaseDevice();\n",
       "          } finally {\n",
       "A device is never given back.",
-    ],
-    [
-      "      releaseDevice();\n      throw error;\n",
-      "      throw error;\n",
-      "A device is never given back after a failed allocation.",
     ],
     [
       "const ptr = bytes === 0 ? 0n : this.#allocate(bytes);",
@@ -185,16 +179,11 @@ export const resourceMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/memory_pool.ts", ["tests/memory/memory_pool_test.ts", programs], [
     [
-      "const releaseDevice = isOwned ? device.hold() : null;",
-      "const releaseDevice = isOwned ? () => {} : null;",
-      "The context goes before its pool.",
-    ],
-    [
       "      if (releaseDevice === null) return; // the device's own pool is not ours to destroy\n",
       "",
       "The device's own pool is destroyed.",
     ],
-    ["driver.pool.cuMemPoolDestroy(handle))", "0)", "Pools pile up."],
+    ["besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));", "0;", "Pools pile up."],
     [
       "freeAfterAll([...users.keys()], ",
       "freeAfterAll([], ",
@@ -206,13 +195,13 @@ export const resourceMutations: readonly Mutation[] = [
       "A device on whose stream a pool's memory is freed is forgotten before.",
     ],
     [
-      "[destroy, releaseDevice, ...users.values()]",
-      "[destroy, ...users.values()]",
+      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
+      "destroy(driver, handle, imports), ...users.values()]",
       "A device is never given back once it had a pool.",
     ],
     [
-      "[destroy, releaseDevice, ...users.values()]",
-      "[destroy, releaseDevice]",
+      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
+      "destroy(driver, handle, imports), releaseDevice]",
       "A device on whose stream memory was freed is never given back.",
     ],
     ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],
@@ -277,8 +266,8 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["ordinal !== owner && !others.has(ordinal)", "ordinal !== owner", "The driver is told what is so already."],
     [
-      "    if (ordinal === null || !this.#isGranted(ordinal)) return false;\n",
-      "    if (ordinal === null) return false;\n",
+      "    if (wasGranted) setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
+      "    setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
       "Removing a device that has no access calls the driver.",
     ],
     [
@@ -301,13 +290,13 @@ export const resourceMutations: readonly Mutation[] = [
       "owner.canAccessPeer(owner.siblings[ordinal] ?? owner)",
       "The path is asked for in the wrong direction.",
     ],
-    ["    if (count === 0) return;\n", "", "The driver is called for nothing."],
+    ["  if (count === 0) return;\n", "", "The driver is called for nothing."],
     [
       "    if (unreachable.length > 0) {\n",
       "    if (unreachable.length > 1) {\n",
       "One device without a path is only refused by the driver.",
     ],
-    ['    checkCuda(device.driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
+    ['  checkCuda(driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
     ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
 
     [

@@ -13,11 +13,11 @@ export const sharingMutations: readonly Mutation[] = [
       "  return bytes;\n",
       "Sizes that another process has made up are believed.",
     ],
-    ["    piece.buffers++;\n", "", "A piece that two buffers share is unmapped with the first."],
-    ["        if (piece.buffers === 1) pieces.delete(data);\n", "", "A piece that was unmapped is given out again."],
+    ["  piece.buffers++;\n", "", "A piece that two buffers share is unmapped with the first."],
+    ["  pieces.delete(ptr);\n", "", "A piece that was unmapped is given out again."],
     ["  piece.buffers--;\n", "", "A piece is never unmapped."],
     [
-      "    if (end !== null) piece.closed.push(end);\n",
+      "    if (end !== null) closed.push(end);\n",
       "    end?.close();\n",
       "A piece is unmapped while another stream still uses it.",
     ],
@@ -44,13 +44,20 @@ export const sharingMutations: readonly Mutation[] = [
       'checkCuda(driver, "cuIpcCloseMemHandle"',
       "Closing hides what has lost the context.",
     ],
-    ["() => pool.release(last), ", "", "An imported pool is never given back."],
+    [", ...[...pools].map((pool) => () => pool.release(home))", "", "An imported pool is never given back."],
     [
       "    if (!isSticky(error)) throw error;\n",
       "    throw error;\n",
       "Closing hides what has lost the context, and leaks.",
     ],
     ["    pool.retain();\n", "", "An imported pool is given back before its memory."],
+    ["pieces.get(ptr) ?? {", "{", "What was imported twice is unmapped with the first."],
+    ["first !== undefined && isOver(first)", "false", "While a piece is in use, each buffer over it leaves an event."],
+    [
+      "first !== undefined && isOver(first)",
+      "first !== undefined",
+      "A piece is unmapped while another stream still uses it.",
+    ],
     [
       ", () => onRelease?.(last)]",
       "]",
@@ -65,11 +72,50 @@ export const sharingMutations: readonly Mutation[] = [
     ],
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
   ]),
+  ...inFile("src/memory/memory_pool.ts", ["tests/memory/sharing_test.ts"], [
+    ["  if (imports.open > 0) return;\n", "", "A pool that was imported twice is never given back."],
+    [
+      "[CUresult.CUDA_ERROR_INVALID_VALUE]",
+      "[]",
+      "Whoever allocates is told of a pool that another library still uses.",
+    ],
+    ["          imports.open--;\n", "", "Imported pools are never given back."],
+    ["new Array(imports.over)", "new Array(1)", "A pool that was imported twice is never given back."],
+    ["all.get(handle) ?? {", "{", "A pool that was imported twice cannot be closed once."],
+  ]),
+  ...inFile("src/memory/process_wide.ts", ["tests/memory/sharing_test.ts"], [
+    [
+      "checkOf(driver)?.inner ?? driver",
+      "driver",
+      "What a checked and an unchecked Cuda have imported is unmapped with the first.",
+    ],
+  ]),
   ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
     ["      stream.record(event);\n", "", "The other process does not wait for our work."],
-    ["    stream.wait(event);\n", "", "We do not wait for the work of the other process."],
-    ["    for (const { event } of this.#ours.values()) event.close();\n", "", "Events pile up."],
-    ["    for (const event of this.#theirs.values()) event.close();\n", "", "Events of other processes pile up."],
+    ["      stream.wait(event);\n", "", "We do not wait for the work of the other process."],
+    ["      waitOnHost(event);\n", "", "Where the driver refuses to order, memory is freed under the other process."],
+    [
+      "    for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();\n",
+      "",
+      "Events pile up.",
+    ],
+    ["    for (const event of this.#theirs.values()) event?.close();\n", "", "Events of other processes pile up."],
+    [
+      "    if (isOver(mark.event)) return stream;\n",
+      "    return stream;\n",
+      "A receiver waits for another stream's work.",
+    ],
+    [
+      "ours.has(stream) ? stream : passed(ours)",
+      "ours.has(stream) ? stream : null",
+      "Each stream that is used leaves an event.",
+    ],
+    [
+      "    ours.delete(stream);\n    ours.set(stream, mark);\n",
+      "",
+      "Behind a stream that is at work for long each one leaves an event.",
+    ],
+    ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
   ]),
   ...inFile("src/memory/channel_exports.ts", ["tests/memory/memory_channel_test.ts"], [
     ["    const unpin = buffer.pin();\n", "    const unpin = () => {};\n", "Memory is freed under another process."],
@@ -88,8 +134,8 @@ export const sharingMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/channel_imports.ts", ["tests/memory/memory_channel_test.ts"], [
     [
-      "    if (part.mark !== null) this.#marks.wait(home, part.mark);\n",
-      "",
+      "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
+      "    //",
       "We read before the other process has written.",
     ],
   ]),

@@ -2,10 +2,11 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/sim/mod.ts";
+import { captureQuestions } from "./capture_questions.ts";
 import { examples, expected } from "./error_codes.ts";
 import { Raw } from "./raw.ts";
 
-for (const { name, devices, ask } of examples) {
+for (const { name, devices, ask } of [...examples, captureQuestions]) {
   test(`the simulator answers as the driver does: ${name}`, () => {
     for (const schedule of ["latest", "random", "round-robin"] as const) {
       using simulated = simulateDriver({ devices, schedule });

@@ -63,10 +63,18 @@ test("pools are exported if they were made for it, as what they were made for, a
   assertEquals(raw.word((to) => import2(to, imported, data.address)), first, "the same address again");
   raw.ok(raw.driver.pool.cuMemFreeAsync(first, stream));
   refused(raw.driver.pool.cuMemFreeAsync(first, stream), "INVALID_VALUE"); // one free ends both, as on a GPU
-  assertNotEquals(raw.word((to) => import2(to, imported, data.address)), 0n);
+  const again = raw.word((to) => import2(to, imported, data.address));
+  // A process has one import of a pool, however often it asks, and is asked to destroy it as often; not while it has memory of it.
+  const file = raw.int((to) => export_(to, shared, fileDescriptor, 0n));
+  assertEquals(raw.word((to) => import_(to, BigInt(file), fileDescriptor, 0n)), imported);
+  libc().files.close(file);
+  refused(cuMemPoolDestroy(imported), "INVALID_VALUE");
+  raw.ok(raw.driver.pool.cuMemFreeAsync(again, stream));
   raw.ok(raw.driver.pool.cuMemFreeAsync(mine, stream));
   refused(import2(out.$address, imported, data.address), "INVALID_VALUE");
+  raw.ok(cuMemPoolDestroy(imported));
   for (const one of [imported, shared, plain]) raw.ok(cuMemPoolDestroy(one));
+  refused(cuMemPoolDestroy(imported), "INVALID_VALUE");
 });
 
 test("handles of memory are counted by whoever opens them, and refused where they do not belong", () => {

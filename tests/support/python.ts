@@ -23,6 +23,8 @@ import type { Functions } from "../../src/ffi/types.ts";
 export interface PythonInstallation {
   /** The program that was asked. */
   readonly executable: string;
+  /** `3.12.3`. */
+  readonly version: string;
   /** Path of libpython. */
   readonly library: string;
   /** `sys.path`. */
@@ -42,61 +44,121 @@ for name in sys.argv[1:]:
         if there is not None: packages[name] = "a module"
 get = sysconfig.get_config_var
 library = os.path.join(get("LIBDIR") or "", get("INSTSONAME") or "")
-print(json.dumps({"executable": sys.executable, "library": library, "path": sys.path[1:], "packages": packages}))
+version = sys.version.split()[0]
+print(json.dumps({"executable": sys.executable, "version": version, "library": library, "path": sys.path[1:],
+    "packages": packages}))
 `;
 
+/** Packages that tests use in their own process, which can load one Python: the one that has most of them. */
+const wanted: readonly string[] = [
+  "numpy",
+  "ml_dtypes",
+  "pyarrow",
+  "nanoarrow",
+  "pandas",
+  "polars",
+  "duckdb",
+  "torch",
+  "cupy",
+  "numba",
+  "jax",
+  "tvm_ffi",
+  "cuda-core",
+  "cuda-bindings",
+  "unicorn",
+];
+
+/** What an interpreter has of `wanted`, or why it is none that could be loaded. */
+type Candidate = PythonInstallation | string;
+
+let chosen: Candidate | undefined;
+
 /**
- * The first interpreter that has a library and these packages: CAUSEWAY_PYTHON if it is set, else that of an active
- * virtualenv, else the system's, whose packages a distribution installs, else `python3`.
+ * The Python of this process, if it has these packages: the same one for whoever asks, because a process can load one
+ * only. It is the one of CAUSEWAY_PYTHON if that is set; else, of an active virtualenv's, the first on PATH and the
+ * system's, the one that has most of the packages that tests want. Which one it is, and what it lacks, is printed.
  *
- * @returns what is missing, and how to get it, if there is none
+ * @param packages of those that tests want, such as `numpy` or `numpy>=2.1`
+ * @returns what is missing, and how to get it, if it has not all of them
  */
 export function findPython(...packages: string[]): PythonInstallation | string {
-  const { CAUSEWAY_PYTHON, VIRTUAL_ENV } = process.env;
-  const programs = CAUSEWAY_PYTHON ? [CAUSEWAY_PYTHON] : [
-    ...(VIRTUAL_ENV ? [`${VIRTUAL_ENV}/bin/python3`] : []),
-    "/usr/bin/python3",
-    "python3",
-  ];
-  const problems: string[] = [];
-  for (const program of programs) {
-    const found = askPython(program, packages);
-    if (typeof found === "string") problems.push(`${program} ${found}`);
-    else return found;
+  const unknown = packages.map(nameOf).find((name) => !wanted.includes(name));
+  if (unknown !== undefined) throw new TypeError(`Cannot choose a Python with ${unknown}: add it to what tests want`);
+  if (chosen === undefined) {
+    chosen = choosePython(programs().map((program) => askPython(program, wanted)));
+    console.log(describe(chosen));
   }
-  const debian = [
-    "libpython3.11 (3.12 on Ubuntu 24.04)",
-    ...packages.map((name) => `python3-${name.replace(/>=.*/, "")}`),
-  ];
-  return `no Python to load: ${problems.join(", ")}; apt-get install ${debian.join(" ")}`;
+  return withPackages(chosen, packages);
 }
 
-/** As {@linkcode findPython}, and where that lacks a package the system's interpreter: a distribution may install it there. */
+/**
+ * An interpreter for a process of its own, which can be another one than that of this process: the first that has a library
+ * and these packages. A distribution may install for the system's what is too large for a virtualenv.
+ */
 export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
-  const found = findPython(...packages);
-  if (typeof found !== "string") return found;
-  const system = askPython("/usr/bin/python3", packages);
-  return typeof system === "string" ? found : system;
+  const names = packages.map(nameOf);
+  const found = [...programs(), "/usr/bin/python3"].map((program) => withPackages(askPython(program, names), packages));
+  return found.find((one) => typeof one !== "string") ?? found[0] ?? "no Python";
 }
 
-/** An interpreter, if it has a library and these packages, such as `numpy` or `numpy>=2.1`; else what it lacks. */
-function askPython(program: string, wanted: readonly string[]): PythonInstallation | string {
-  const least = wanted.map((one) => one.split(">=") as [name: string, version?: string]); // split gives one at least
-  const packages = least.map(([name]) => name);
-  let installation: PythonInstallation;
+/** The one that has most packages; of several the first. If there is none, why. */
+export function choosePython(candidates: readonly Candidate[]): Candidate {
+  let best: PythonInstallation | null = null;
+  const count = ({ packages }: PythonInstallation) => Object.keys(packages).length;
+  for (const one of candidates) {
+    if (typeof one !== "string" && (best === null || count(one) > count(best))) best = one;
+  }
+  return best ?? `no Python to load: ${candidates.join(", ")}; apt-get install libpython3.11 (3.12 on Ubuntu 24.04)`;
+}
+
+/** Interpreters that may be chosen, best first. */
+function programs(): readonly string[] {
+  const { CAUSEWAY_PYTHON, VIRTUAL_ENV } = process.env;
+  if (CAUSEWAY_PYTHON) return [CAUSEWAY_PYTHON];
+  return [...(VIRTUAL_ENV ? [`${VIRTUAL_ENV}/bin/python3`] : []), "python3", "/usr/bin/python3"];
+}
+
+function nameOf(wanted: string): string {
+  return wanted.replace(/>=.*/, "");
+}
+
+function describe(python: Candidate): string {
+  if (typeof python === "string") return python;
+  const { executable, version, packages } = python;
+  const there = Object.entries(packages).map(([name, version]) => version === "a module" ? name : `${name} ${version}`);
+  const absent = wanted.filter((name) => packages[name] === undefined);
+  return `Python ${version}, ${executable}: ${there.join(", ") || "no packages"}; without ${
+    absent.join(", ") || "none"
+  }`;
+}
+
+/** An interpreter, if it has these packages; else what it lacks. */
+function withPackages(python: Candidate, packages: readonly string[]): PythonInstallation | string {
+  if (typeof python === "string") return python;
+  const { executable, packages: there } = python;
+  const absent = packages.map(nameOf).filter((name) => there[name] === undefined);
+  if (absent.length > 0) {
+    return `${executable} has no ${absent.join(" and no ")}: install it there, or set CAUSEWAY_PYTHON`;
+  }
+  for (const one of packages) {
+    const [name = "", least = "0"] = one.split(">=");
+    const version = there[name] ?? "0";
+    if (version.localeCompare(least, "en", { numeric: true }) < 0) {
+      return `${executable} has ${name} ${version}, not ${least}: set CAUSEWAY_PYTHON to one that has`;
+    }
+  }
+  return python;
+}
+
+/** What an interpreter has of some packages; or that it does not run, or has no library. */
+function askPython(program: string, packages: readonly string[]): Candidate {
   try {
     const output = execFileSync(program, ["-c", question, ...packages], { encoding: "utf8", stdio: "pipe" });
-    installation = JSON.parse(output);
+    const installation: PythonInstallation = JSON.parse(output);
+    return existsSync(installation.library) ? installation : `${program} has no ${installation.library}`;
   } catch {
-    return "is not there or does not run";
+    return `${program} is not there or does not run`;
   }
-  const absent = packages.filter((name) => installation.packages[name] === undefined);
-  if (absent.length > 0) return `has no ${absent.join(" and no ")}`;
-  for (const [name, version = "0"] of least) {
-    const there = installation.packages[name] ?? "0";
-    if (there.localeCompare(version, "en", { numeric: true }) < 0) return `has ${name} ${there}, not ${version}`;
-  }
-  return existsSync(installation.library) ? installation : `has no ${installation.library}`;
 }
 
 /** A Python exception, with its traceback as the message. */

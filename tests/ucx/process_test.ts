@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -41,15 +41,20 @@ test("another process is seen until it ends, and not found after that", patientl
   assertEquals(PeerProcess.find(identity), null);
 });
 
+/** Whether an identity of this machine is that of a process that there is. */
+function isSomebody(identity: Uint8Array): boolean {
+  const pid = new DataView(identity.buffer, identity.byteOffset + 24).getUint32(0);
+  return existsSync(`/proc/${pid}/stat`) && identityOf(pid).toHex() === identity.toHex();
+}
+
 test("a process of another machine, another start or another number is not this one", patiently, async () => {
   const child = await started("sleep", "100");
   const identity = identityOf(child.pid);
   for (let at = 0; at < identity.length; at++) {
     const other = identity.slice();
     other[at] = (other[at] ?? 0) ^ 1;
-    const found = PeerProcess.find(other);
-    // By accident there may be a process with the other number; it did not start at the same time.
-    assertEquals(found, null, `byte ${at}`);
+    // By accident there may be a process with the other number, which even started within the same clock tick (CI, loaded).
+    if (!isSomebody(other)) assertEquals(PeerProcess.find(other), null, `byte ${at}`);
   }
   assertNotEquals(PeerProcess.find(identity), null);
   assertEquals(PeerProcess.find(new Uint8Array(identity.length)), null);

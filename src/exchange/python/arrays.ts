@@ -15,6 +15,7 @@ import { cString, readCString } from "../../ffi/text.ts";
 import { DType } from "../../layout/mod.ts";
 import { StridedMemoryView } from "../../view/strided_memory_view.ts";
 import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.ts";
+import { withLastingCopies } from "../dlpack_copy.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
 import { orderHost } from "../order.ts";
@@ -25,12 +26,15 @@ import { Handle } from "./object.ts";
 import { copyOut } from "./values.ts";
 
 /**
- * A new reference to an `Array` of the prelude over a view. It keeps the memory allocated until Python has let go of it.
+ * A new reference to an array of the prelude over a view: NumPy's, where a program has loaded it. It keeps the memory allocated until Python has let go of it.
+ *
+ * Memory that ends with this Worker is copied for it, and the copy read-only: what were written there would be lost.
  *
  * @param arrow makes a new reference to what it is in Arrow, if that is more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
 export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
+  if (view.buffer.endsWithWorker) return withLastingCopies([view], (lasting) => lend(python, lasting(view), arrow));
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);
   offerTable(python);
@@ -43,7 +47,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {
-    return python.callHelper("Array", [
+    return python.callHelper("lend", [
       python.integer(tensor),
       python.text(dtype.name),
       text(layout.isContiguousC ? dtype.arrowFormat : null),
@@ -51,8 +55,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
       numbers(view.shape),
       isDense ? python.share(none) : numbers(layout.stridesInBytes),
       text(dtype.typestr),
-      // NumPy makes memory of its own for NULL. Nobody reads an array without elements, wherever it says that it is.
-      python.integer(view.ptr === 0n && device === null ? tensor : view.ptr),
+      python.integer(view.ptr),
       python.share(view.readonly ? yes : no),
       numbers(dlpackDevice(view)),
       handle(device?.context),
@@ -215,6 +218,7 @@ function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
 
 /** Sees an array by its interface; a reference to the array itself keeps the memory. */
 function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  python.drop(python.callHelper("check_elements", [python.share(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));

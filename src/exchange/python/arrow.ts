@@ -55,9 +55,9 @@ function withCapsules<Pointers>(
   if (handle === undefined) return null;
   const { python } = handle;
   return python.locked(() => {
-    const method = spoken.find((name) => python.typeHas(handle.object, name));
+    const method = spoken.find((name) => python.speaks(handle.object, name));
     if (method === undefined) {
-      const other = all.find((name) => python.typeHas(handle.object, name));
+      const other = all.find((name) => python.speaks(handle.object, name));
       throw new ExchangeError(
         `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${wayOf(other)}`,
       );

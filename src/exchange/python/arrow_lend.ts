@@ -40,9 +40,16 @@ function numbersOf(array: ArrowArray): StridedMemoryView | null {
   }
 }
 
-/** A new reference to a stream in Python, which is read once there. */
-export function lendStream(python: Interpreter, stream: ArrowStreamExport): bigint {
+/** A new reference to what a stream will be in Python, before it is given away. */
+export function emptyStream(python: Interpreter, stream: ArrowStreamExport): bigint {
+  return python.callHelper(stream.isDevice ? "DeviceStream" : "HostStream", []);
+}
+
+/** Gives a stream to what stands for it in Python, where it is read once. */
+export function fillStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
   const address = stream.take();
   python.hasLent = true;
-  return python.callHelper(stream.isDevice ? "DeviceStream" : "HostStream", [python.integer(address)]);
+  python.drop(
+    python.callHelper("method", [python.share(object), python.share(python.name("fill")), python.integer(address)]),
+  );
 }

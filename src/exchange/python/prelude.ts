@@ -11,17 +11,27 @@
 
 import { arrowPrelude } from "./prelude_arrow.ts";
 import { copyPrelude } from "./prelude_copy.ts";
+import { framePrelude } from "./prelude_frame.ts";
 import { marksPrelude } from "./prelude_marks.ts";
+import { membersPrelude, partPrelude } from "./prelude_members.ts";
+import { numpyPrelude } from "./prelude_numpy.ts";
 
 /** Python source, run once in a namespace of its own. */
 export const prelude = `
-import contextlib, ctypes, sys, threading, traceback
+import builtins, contextlib, ctypes, operator, sys, threading, traceback
 
 def describe(error):
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
-    last = traceback.format_exception_only(kind, error)[-1].strip()
-    return name, last, "".join(traceback.format_exception(kind, error, error.__traceback__))
+    try:
+        lines = traceback.format_exception_only(kind, error)
+        # After a syntax error's source and before an exception's notes.
+        said = next((line for line in lines if line.startswith((name, kind.__qualname__))), lines[-1])
+        return name, said.strip(), "".join(traceback.format_exception(kind, error, error.__traceback__))
+    except Exception: # Python's own words fail for some
+        try: text = str(error)
+        except Exception: text = "<exception str() failed>"
+        return name, name + ": " + text, "".join(traceback.format_tb(error.__traceback__))
 
 def function(api, name, result, *arguments):
     found = getattr(api, name)
@@ -84,9 +94,10 @@ def take_ordered():
     taken, ordered = ordered, []
     return taken or []
 
+NOWHERE = 256
 VERSIONED, LEGACY = 80, 64 # bytes of DLManagedTensorVersioned and DLManagedTensor
 # Bits in the flags of a versioned struct: it is the consumer's alone; elements of less than a byte have one each.
-COPIED, PADDED = 2, 4
+READ_ONLY, COPIED, PADDED = 1, 2, 4
 deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 code = {} # addresses of the machine code that releases structs of a kind
 contexts = {} # of the devices on which arrays of ours have been, by number
@@ -122,7 +133,23 @@ lock = threading.RLock()
 ${marksPrelude}
 ${arrowPrelude}
 ${copyPrelude}
-class Array(SpeaksArrow):
+${framePrelude}
+${membersPrelude}
+class Ours:
+    "What torch's functions take as a tensor over the same memory."
+    __slots__ = ()
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        "torch calls this for each of its functions that is given an array of ours."
+        return function(*converted(arguments, tensor_of), **converted(keywords or {}, tensor_of))
+
+def tensor_of(array):
+    if min(array.strides or (), default=0) < 0: # for which torch.from_dlpack ends the process
+        raise ValueError("torch has no tensors with negative strides: copy the array first, in JavaScript with toDense()")
+    return sys.modules["torch"].from_dlpack(array)
+
+class Array(Ours, SpeaksArrow, Members):
     "An array of another owner, for whoever speaks one of the protocols. What is an Arrow array of ours goes out as that."
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "made_on", "__weakref__"
 
@@ -131,7 +158,9 @@ class Array(SpeaksArrow):
         self.context, self.made_on = context, home
         if context is not None: contexts[device[1]] = context
         self.interface = {
-            "shape": shape, "strides": strides, "typestr": typestr, "data": (address, readonly), "version": 3,
+            "shape": shape, "strides": strides, "typestr": typestr, "version": 3,
+            # NumPy makes memory of its own for NULL, or refuses. Nobody reads an array without elements, wherever it is.
+            "data": (address or NOWHERE if device[0] == 1 else address, readonly),
         }
 
     def __del__(self):
@@ -222,38 +251,40 @@ class Array(SpeaksArrow):
         if copy is False: raise ValueError("cannot make an array of %s of one of %s without a copy" % (dtype, array.dtype))
         return array.astype(dtype)
 
-    def __buffer__(self, flags):
-        "For Python 3.12 and newer; before, NumPy is the way to one."
-        return memoryview(self.__array__())
-
-    @classmethod
-    def __torch_function__(cls, function, types, arguments=(), keywords=None):
-        "torch calls this for each of its functions that is given an Array: it gets tensors over the same memory."
-        torch = sys.modules["torch"]
-        return function(*converted(arguments, torch.from_dlpack), **converted(keywords or {}, torch.from_dlpack))
-
     def __array_ufunc__(self, function, method, *arguments, **keywords):
         "NumPy calls this for each of its element-wise functions; it alone accepts an Array to write into."
         import numpy
         return getattr(function, method)(*converted(arguments, numpy.asarray), **converted(keywords, numpy.asarray))
 
+    def __array_function__(self, function, types, arguments, keywords):
+        "NumPy calls this for each of its other functions."
+        import numpy
+        if self.device[0] != 1 and not all(issubclass(one, Ours) for one in types): return NotImplemented
+        return function(*converted(arguments, numpy.asarray), **converted(keywords, numpy.asarray))
+
     def __repr__(self):
         return "<array of shape %r and type %s>" % (self.interface["shape"], self.name)
 
 def converted(value, convert):
-    "A value in which each Array is converted."
-    if isinstance(value, Array): return convert(value)
+    "A value in which each array of ours is converted."
+    if isinstance(value, Ours): return convert(value)
     if type(value) in (list, tuple): return type(value)(converted(one, convert) for one in value)
     if type(value) is dict: return {key: converted(one, convert) for key, one in value.items()}
     return value
 
-class Raw:
-    "The memory of an Array under another type string."
-    def __init__(self, array, typestr):
-        self.array, self.__array_interface__ = array, dict(array.interface, typestr=typestr)
+${partPrelude}
+${numpyPrelude}
+def check_elements(value):
+    "Of a tensor, as torch has them: its elements must be what its memory says."
+    for bit in "conj", "neg":
+        resolve = "resolve_" + bit
+        if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
+            raise BufferError("cannot hand over a tensor with the bit %s, whose memory holds other numbers: call %s() first"
+                % (bit, resolve))
 
 def hand_over(value, stream):
     "The capsule of a foreign array: with a version if it can, and without if it knows of none."
+    check_elements(value)
     on_host = value.__dlpack_device__()[0] in (1, 3) # kDLCPU and kDLCUDAHost, which no stream orders
     options = {} if stream is None or on_host else {"stream": stream}
     try: return value.__dlpack__(max_version=(1, 3), **options)

@@ -213,21 +213,37 @@ def elements_of(array):
     return ArrowDeviceArray(array=inner.struct, device_id=-1 if kind == 1 else ordinal, device_type=kind,
         sync_event=None if event is None else ctypes.addressof(event.event))
 
+class Schema:
+    "The schema of a stream of ours, which gives it out a few times only."
+    __slots__ = "struct",
+
+    def __init__(self, stream):
+        self.struct = ArrowSchema()
+        ask = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(stream.get_schema)
+        if ask(ctypes.addressof(stream), ctypes.addressof(self.struct)) != 0: raise BufferError("it does not tell its schema")
+
+    def __del__(self):
+        if self.struct.release: deleter(self.struct.release)(ctypes.addressof(self.struct))
+
 class ArrowStream:
     "An Arrow stream of ours, which is read once: a copy of its struct, which nobody else uses."
-    __slots__ = "stream", "__weakref__"
+    __slots__ = "stream", "told", "__weakref__"
 
-    def __init__(self, address):
+    def __init__(self):
+        self.stream = self.told = None
+
+    def fill(self, address):
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
+        self.told = Schema(self.stream)
 
     def __del__(self):
         if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))
 
+    def __arrow_c_schema__(self):
+        return offer(self.schema(), b"arrow_schema")
+
     def schema(self):
-        one = ArrowSchema()
-        ask = ctypes.CFUNCTYPE(ctypes.c_int, pointer, pointer)(self.stream.get_schema)
-        if ask(ctypes.addressof(self.stream), ctypes.addressof(one)) != 0: raise BufferError("it does not tell its schema")
-        return one
+        return copied(ArrowSchema, ctypes.addressof(self.told.struct), self.told).struct
 
     def give(self, requested):
         if self.stream is None: raise BufferError("cannot hand over an Arrow stream twice: it is read once")

@@ -8,7 +8,7 @@
 /** Python source, a part of the prelude. */
 export const copyPrelude = `
 import math
-from struct import pack, unpack
+from struct import iter_unpack, pack, unpack
 from types import SimpleNamespace
 
 driver = None

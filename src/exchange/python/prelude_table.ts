@@ -14,7 +14,7 @@ def work_stream(number):
 
 def hand_out(address):
     "A tensor over an array of ours, for whoever works on the stream that the table names."
-    array, ordered = ctypes.cast(address, ctypes.py_object).value, None
+    array, ordered = plain(ctypes.cast(address, ctypes.py_object).value), None
     kind, number = array.device
     while kind != 1 and work_stream(number) != ordered: # another may be named while the driver is called without the lock
         ordered = work_stream(number)
@@ -59,7 +59,7 @@ class Foreign(Array):
 
 def take_in(address):
     "A new reference to an array over a tensor, which is released when the array goes."
-    array = Foreign(address)
+    array = for_numpy(Foreign(address))
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
     return id(array)
 
@@ -110,7 +110,5 @@ def offer_table(known, give, take, stream, *words):
     types = {(code, bits, 1, padded): (name, typestr, format) for name, code, bits, padded, typestr, format in known}
     table = ctypes.create_string_buffer(pack(
         "<IIQQQQQQ", 1, 3, 0, ctypes.cast(allocate, ctypes.c_void_p).value, give, take, 0, stream))
-    Array.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), table_name, None)
-
-table_name = b"dlpack_exchange_api"
+    Ours.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
 `;

@@ -14,6 +14,7 @@ import type { Functions } from "../../ffi/types.ts";
 import { findInterpreters, type Installation } from "./find.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./library.ts";
+import { giveUpLockAtEnd } from "./thread_end.ts";
 
 /** Options of {@linkcode Python.open}. */
 export interface PythonOptions {
@@ -73,6 +74,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
   if (running === undefined) {
     const { opened, installation } = find(options);
     checkAlone(opened);
+    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);
     start(opened, installation);
     running = new Interpreter(opened);
   } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {

@@ -15,113 +15,163 @@ import { ExchangeError } from "../error.ts";
 import { ArrowArray } from "../arrow_array.ts";
 import { ArrowStreamExport } from "../arrow_stream_export.ts";
 import { isArray, lend, takeArray } from "./arrays.ts";
-import { lendArrow, lendStream } from "./arrow_lend.ts";
+import { emptyStream, fillStream, lendArrow } from "./arrow_lend.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { handleOf, wrap } from "./object.ts";
+import { handleOf, type Origin, wrap } from "./object.ts";
 
-/** Containers that a value lies in, outermost first. */
-type Path = readonly object[];
-
-/**
- * A new reference to what a JavaScript value is in Python.
- *
- * @throws {TypeError} for functions, symbols, containers within themselves, and instances of classes that are no arrays
- */
-export function toPython(python: Interpreter, value: unknown, above: Path = []): bigint {
-  const { none, true: yes, false: no } = python.singletons;
-  switch (typeof value) {
-    case "undefined":
-      return python.share(none);
-    case "boolean":
-      return python.share(value ? yes : no);
-    case "number":
-      return Number.isSafeInteger(value) && !Object.is(value, -0)
-        ? python.integer(BigInt(value))
-        : python.api.numbers.PyFloat_FromDouble(value);
-    case "bigint":
-      return python.integer(value);
-    case "string":
-      return python.text(value);
-    case "symbol":
-      throw new TypeError("Cannot pass a symbol to Python");
-    case "function":
-    case "object":
-      return value === null ? python.share(none) : objectToPython(python, value, above);
-  }
-}
-
-function objectToPython(python: Interpreter, value: object, above: Path): bigint {
-  const handle = handleOf(value);
-  if (handle !== undefined) return python.share(handle.object);
-  if (above.includes(value)) throw new TypeError("Cannot pass a container to Python that lies in itself");
-  const inside = [...above, value];
-  if (Array.isArray(value)) return list(python, value, inside);
-  if (value instanceof Map) return dict(python, [...value], inside);
-  if (value instanceof Slice) return python.callHelper("slice", all(python, [value.start, value.stop, value.step]));
-  if (value instanceof ArrowArray) return lendArrow(python, value);
-  if (value instanceof ArrowStreamExport) return lendStream(python, value);
-  if (value instanceof ArrayBuffer) return lend(python, StridedMemoryView.from(new Uint8Array(value)));
-  if (value instanceof StridedMemoryView || ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
-    return lend(python, StridedMemoryView.from(value));
-  }
-  if (isPlain(value)) return dict(python, Object.entries(value), inside);
-  const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
-  throw new TypeError(
-    `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of Python`,
-  );
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
-
-/** References to several values; none, if one of them cannot be passed. */
-export function all(python: Interpreter, values: readonly unknown[], above: Path = []): bigint[] {
-  const made: bigint[] = [];
-  try {
-    for (const value of values) made.push(toPython(python, value, above));
-    return made;
-  } catch (error) {
-    made.forEach((object) => python.drop(object));
-    throw error;
-  }
-}
-
-function list(python: Interpreter, items: readonly unknown[], above: Path): bigint {
-  const { PyList_New, PyList_SetItem } = python.api.lists;
-  const objects = all(python, items, above);
-  const made = PyList_New(BigInt(objects.length));
-  objects.forEach((object, i) => PyList_SetItem(made, BigInt(i), object)); // takes the reference over
+/** References to several values, which go to Python together: none, and nothing consumed, if one of them cannot be passed. */
+export function all(python: Interpreter, values: readonly unknown[]): bigint[] {
+  const conversion = new Conversion(python);
+  const made = conversion.all(values);
+  conversion.complete();
   return made;
 }
 
-/** A dict of pairs. */
-export function dict(python: Interpreter, pairs: readonly (readonly [unknown, unknown])[], above: Path = []): bigint {
-  const { PyDict_New, PyDict_SetItem } = python.api.dicts;
-  const made = PyDict_New();
-  try {
-    for (const pair of pairs) {
-      const objects = all(python, pair, above);
-      const [key = 0n, value = 0n] = objects;
-      const code = PyDict_SetItem(made, key, value);
-      objects.forEach((object) => python.drop(object));
-      python.checkInt(code);
-    }
-    return made;
-  } catch (error) {
-    python.drop(made);
-    throw error;
+/** Values on their way to Python. What can be given away once only is given when all the others are there. */
+class Conversion {
+  readonly #python: Interpreter;
+  /** Containers that the value lies in, outermost first. */
+  readonly #above: object[] = [];
+  /** Streams, and what they will be in Python; borrowed. Few calls have any. */
+  #streams: Map<ArrowStreamExport, bigint> | null = null;
+
+  constructor(python: Interpreter) {
+    this.#python = python;
   }
+
+  /** References to several values; none, if one of them cannot be passed. */
+  all(values: readonly unknown[]): bigint[] {
+    const made: bigint[] = [];
+    try {
+      for (const value of values) made.push(this.#value(value));
+      return made;
+    } catch (error) {
+      made.forEach((object) => this.#python.drop(object));
+      throw error;
+    }
+  }
+
+  /** Gives away what can be given once. */
+  complete(): void {
+    if (this.#streams === null) return;
+    for (const [stream, object] of this.#streams) fillStream(this.#python, object, stream);
+  }
+
+  /**
+   * A new reference to what a JavaScript value is in Python.
+   *
+   * @throws {TypeError} for symbols, containers within themselves, functions and instances of classes that are no arrays
+   */
+  #value(value: unknown): bigint {
+    const python = this.#python;
+    const { none, true: yes, false: no } = python.singletons;
+    switch (typeof value) {
+      case "undefined":
+        return python.share(none);
+      case "boolean":
+        return python.share(value ? yes : no);
+      case "number":
+        return Number.isSafeInteger(value) && !Object.is(value, -0)
+          ? python.integer(BigInt(value))
+          : python.api.numbers.PyFloat_FromDouble(value);
+      case "bigint":
+        return python.integer(value);
+      case "string":
+        return python.text(value);
+      case "symbol":
+        throw new TypeError("Cannot pass a symbol to Python");
+      case "function":
+      case "object":
+        return value === null ? python.share(none) : this.#object(value);
+    }
+  }
+
+  #object(value: object): bigint {
+    const python = this.#python;
+    const handle = handleOf(value);
+    if (handle !== undefined) return python.share(handle.object);
+    if (Array.isArray(value)) return this.#inside(value, () => this.#list(value));
+    if (value instanceof Map) return this.#inside(value, () => this.#dict([...value]));
+    if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
+    if (value instanceof ArrowArray) return lendArrow(python, value);
+    if (value instanceof ArrowStreamExport) return this.#stream(value);
+    if (value instanceof StridedMemoryView) return lend(python, value);
+    if (value instanceof ArrayBuffer) return lend(python, StridedMemoryView.from(new Uint8Array(value)));
+    if (ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
+      using view = StridedMemoryView.from(value); // Python keeps what is imported here
+      return lend(python, view);
+    }
+    if (isPlain(value)) return this.#inside(value, () => this.#dict(Object.entries(value)));
+    const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
+    throw new TypeError(
+      `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of Python`,
+    );
+  }
+
+  #inside(container: object, convert: () => bigint): bigint {
+    if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that lies in itself");
+    this.#above.push(container);
+    try {
+      return convert();
+    } finally {
+      this.#above.pop();
+    }
+  }
+
+  #list(items: readonly unknown[]): bigint {
+    const { PyList_New, PyList_SetItem } = this.#python.api.lists;
+    const objects = this.all(items);
+    const made = PyList_New(BigInt(objects.length));
+    objects.forEach((object, i) => PyList_SetItem(made, BigInt(i), object)); // takes the reference over
+    return made;
+  }
+
+  #dict(pairs: readonly (readonly [unknown, unknown])[]): bigint {
+    const python = this.#python;
+    const { PyDict_New, PyDict_SetItem } = python.api.dicts;
+    const made = PyDict_New();
+    try {
+      for (const pair of pairs) {
+        const objects = this.all(pair);
+        const [key = 0n, value = 0n] = objects;
+        const code = PyDict_SetItem(made, key, value);
+        objects.forEach((object) => python.drop(object));
+        python.checkInt(code);
+      }
+      return made;
+    } catch (error) {
+      python.drop(made);
+      throw error;
+    }
+  }
+
+  #stream(stream: ArrowStreamExport): bigint {
+    const streams = this.#streams ??= new Map();
+    if (streams.has(stream)) {
+      throw new ExchangeError("Cannot pass an Arrow stream to Python twice: it is read once");
+    }
+    if (stream.taken) stream.take(); // which throws
+    const object = emptyStream(this.#python, stream);
+    streams.set(stream, object);
+    return object;
+  }
+}
+
+/** Whether a value goes to Python as a dict with names as keys. */
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 /**
  * What an object of Python is in JavaScript; takes the reference over.
  *
  * @param options where arrays of devices will be used
+ * @param origin of what it is an attribute
  */
-export function fromPython(python: Interpreter, object: bigint, options: ImportOptions): unknown {
+export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
   let isKept = false;
   try {
     const simple = simpleValue(python, object);
@@ -129,7 +179,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
     const array = isArray(python, object) ? takeIfPossible(python, object, options) : undefined;
     if (array !== undefined) return array;
     isKept = true;
-    return wrap(python, object, options);
+    return wrap(python, object, options, origin);
   } finally {
     if (!isKept) python.drop(object);
   }
@@ -164,7 +214,7 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 }
 
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const item = python.callHelper("method", [python.share(object), python.text("item")]);
+  const item = python.callHelper("method", [python.share(object), python.share(python.name("item"))]);
   try {
     return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
   } finally {

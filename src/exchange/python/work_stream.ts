@@ -26,6 +26,9 @@ interface Words {
 
 let words: Words | undefined;
 
+/** Streams that are named, by their device's number: consumers may work on them though nobody else holds them. */
+const named = new Map<number, CudaStream>();
+
 /** They are never freed: consumers keep the table as long as they like. */
 function workStreams(): Words {
   if (words === undefined) {
@@ -64,16 +67,19 @@ export function change(stream: CudaStream, locked: (work: () => void) => void): 
   const before = handles[ordinal];
   // A foreign stream may be destroyed without a word, and the per-thread one is another for each thread.
   const isOurs = handle > CU_STREAM_PER_THREAD && isLasting(stream);
-  const named = isOurs ? stream : device.defaultStream;
+  const following = isOurs ? stream : device.defaultStream;
   const next = isOurs ? handle : CU_STREAM_LEGACY;
   if (before === undefined || before === next || isCapturing(device.driver)) return;
-  orderBack(consumerStream(device, before), named);
+  orderBack(consumerStream(device, before), following);
   Atomics.store(handles, ordinal, next);
+  named.delete(ordinal);
   if (!isOurs) return;
+  named.set(ordinal, stream);
   beforeClose(stream, () =>
     locked(() => {
       if (handles[ordinal] !== handle) return; // another one was named since
       Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
+      named.delete(ordinal);
       if (!isCapturing(device.driver)) orderBack(stream, device.defaultStream);
     }));
 }

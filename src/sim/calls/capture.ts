@@ -65,10 +65,15 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       for (const node of of.graph.nodes) machine.graphNodes.set(node.handle, node);
       writeWord(out, of.graph.handle);
     },
-    cuStreamIsCapturing: (handle, out) => writeInt(out, status(machine.stream(handle))),
+    cuStreamIsCapturing(handle, out) {
+      const stream = machine.stream(handle);
+      machine.askImplicit(stream);
+      writeInt(out, status(stream));
+    },
     cuStreamGetCaptureInfo_v2(handle, statusOut, idOut, graphOut, dependenciesOut, countOut) {
       const stream = machine.stream(handle);
       if (dependenciesOut !== 0n) throw unsimulated("the list of dependencies");
+      machine.askImplicit(stream);
       writeInt(statusOut, status(stream));
       if (stream.capture === null) return;
       const { of, point } = stream.capture;
@@ -76,7 +81,8 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       if (graphOut !== 0n) writeWord(graphOut, of.graph.handle);
       if (countOut !== 0n) writeWord(countOut, BigInt(point.length));
     },
-    cuThreadExchangeStreamCaptureMode(inout) {
+    cuThreadExchangeStreamCaptureMode(argument) {
+      const inout = BigInt(argument);
       const mode = readInt(inout);
       if (mode < 0 || mode > mostOfMode) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeInt(inout, machine.captureMode);

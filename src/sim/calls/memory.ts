@@ -104,6 +104,7 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     },
     cuMemHostRegister_v2(address, size, flags) {
       const context = machine.current();
+      machine.refuseInCapture();
       const bytes = Number(size);
       if (address === 0n || size === 0n || !Number.isSafeInteger(bytes)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -116,6 +117,7 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     },
     cuMemHostUnregister(address) {
       machine.current();
+      machine.refuseInCapture();
       const allocation = machine.space.known.find(address);
       if (allocation?.kind !== "registered") throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
       if (allocation.address !== address) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

@@ -60,17 +60,18 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       refuseWithoutPools();
       const stream = machine.stream(handle);
       if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+      const allocation = machine.space.at(address);
+      const isFree = allocation?.kind === "pool" || allocation?.kind === "device";
+      if (isFree) machine.refuseImplicit(stream);
       machine.refuseInCapture();
       if (address === 0n) return;
-      const allocation = machine.space.at(address);
-      if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (allocation.kind !== "pool" && allocation.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      machine.refuseImplicit(stream);
+      if (!isFree) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
       machine.enqueue(stream, () => machine.space.free(allocation));
     },
     cuMemPoolCreate(out, address) {
       refuseWithoutPools();
+      machine.refuseInCapture();
       nativeView(address, struct(CUmemPoolProps).size);
       const props = struct(CUmemPoolProps).at(address);
       if (props.allocType !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -88,7 +89,13 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuMemPoolDestroy(handle) {
       const pool = machine.pool(handle);
+      machine.refuseInCapture();
       if (pool.isDefault) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (pool.origin !== null) {
+        const isShown = [...machine.space.known.values()].some((one) => one.pool === pool);
+        if (isShown) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // as on a GPU, however many imports there are
+        if (--pool.imports > 0) return;
+      }
       pool.destroyed = true;
       if (pool.isBusy) machine.lostPools++;
       const device = machine.device(pool.ordinal);
@@ -99,7 +106,10 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       machine.refuseInCapture();
       readAttribute(machine.pool(handle), attribute, out);
     },
-    cuMemPoolSetAttribute: (handle, attribute, value) => writeAttribute(machine.pool(handle), attribute, value),
+    cuMemPoolSetAttribute(handle, attribute, value) {
+      machine.refuseInCapture();
+      writeAttribute(machine.pool(handle), attribute, value);
+    },
     cuMemPoolTrimTo(handle, keep) {
       const pool = machine.pool(handle);
       machine.refuseInCapture();
@@ -111,6 +121,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuMemPoolSetAccess(handle, map, count) {
       const pool = machine.pool(handle);
+      machine.refuseInCapture();
       if (count === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { size, at } = struct(CUmemAccessDesc);
       const changes: [ordinal: number, flags: number][] = [];
@@ -157,9 +168,9 @@ function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, strea
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+  if (size > 0n) machine.refuseImplicit(stream); // before anything is taken
   machine.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);
-  machine.refuseImplicit(stream); // before anything is taken
   const device = machine.device(pool.ordinal);
   const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);
   if (block === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);

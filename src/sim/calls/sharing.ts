@@ -56,8 +56,10 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
       const { pool: origin } = find(fromFile(Number(handle)), "pool");
       if (origin.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { ordinal, segments } = machine.device(origin.ordinal);
-      const pool = machine.newPool(ordinal, segments, false, 0);
+      const before = [...machine.pools.values()].find((one) => one.origin === origin);
+      const pool = before ?? machine.newPool(ordinal, segments, false, 0); // a process has one, however often it asks
       pool.origin = origin;
+      pool.imports++;
       writeWord(out, pool.handle);
     },
     cuMemPoolExportPointer(out, address) {

@@ -42,12 +42,14 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
     cuStreamSynchronize(handle) {
       const stream = machine.stream(handle);
       machine.refuseCapturing(stream);
+      machine.refuseImplicit(stream);
       machine.refuseInCapture();
       machine.wait(stream.context, ...awaited(stream));
     },
     cuStreamQuery(handle) {
       const stream = machine.stream(handle);
       machine.refuseCapturing(stream);
+      machine.refuseImplicit(stream);
       machine.refuseInCapture();
       return machine.query(stream.context, ...awaited(stream));
     },

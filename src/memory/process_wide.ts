@@ -1,0 +1,20 @@
+/**
+ * What the driver counts for the whole process, whoever in it has opened the driver.
+ *
+ * @module
+ */
+import { checkOf } from "../cuda/checking.ts";
+import type { CudaDriver } from "../cuda/driver.ts";
+
+/** Things of each process, by handle or address. */
+export class ProcessWide<Thing> {
+  readonly #processes = new WeakMap<CudaDriver, Map<bigint, Thing>>();
+
+  /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
+  of(driver: CudaDriver): Map<bigint, Thing> {
+    const process = checkOf(driver)?.inner ?? driver;
+    let things = this.#processes.get(process);
+    if (things === undefined) this.#processes.set(process, things = new Map());
+    return things;
+  }
+}

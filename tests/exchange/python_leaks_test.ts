@@ -1,0 +1,208 @@
+/** Whatever is done with objects of Python: when it is over, Python has no object more than before, and no reference. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import {
+  ArrowArray,
+  exportArrowStream,
+  kwargs,
+  liveExports,
+  type PyObject,
+  Python,
+  PythonError,
+  slice,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const withNumpy = findPython("numpy");
+const missingNumpy = typeof withNumpy === "string" ? withNumpy : null;
+const open = () => Python.open({ home: typeof found === "string" ? "" : found.executable });
+
+/** What is there to lose: how often each is referred to, and how many blocks of memory Python has given out. */
+const scene = `
+import gc, sys
+class Failure(Exception): pass
+class Thing:
+    def __init__(self): self.big = 1 << 100; self.text = "x\\udc80"; self.n = 1.5
+    def method(self, *arguments, **named): return arguments
+    def fails(self, *_): raise Failure("x\\udc80" * 3)
+    def __float__(self): return 2.5
+    def __getitem__(self, key): return key
+    def __setitem__(self, key, value): pass
+    def __delitem__(self, key): pass
+    def __iter__(self): return iter((self, self, self))
+    def keys(self): return []
+    def __contains__(self, key): return key == "there"
+class Sequence:
+    def __getitem__(self, key): return thing
+thing, sequence, numbers = Thing(), Sequence(), [1000 + i for i in range(9)]
+nested = {"list": [1 << 80, (2.5, None)], "bytes": b"abc", "text": "y\\udc80", "dict": {"k": [True]}}
+watched = [thing, Thing, sequence, Sequence, Failure, Thing.method, Thing.fails, numbers, nested, int, str, float, list, tuple, dict]
+def counts():
+    gc.collect()
+    return [sys.getrefcount(one) for one in watched] + [sys.getallocatedblocks()]
+`;
+
+const close = (value: unknown) => (value as PyObject).$close();
+
+function operations(python: Python): Record<string, () => void> {
+  const { builtins } = python;
+  const thing: PyObject = python.evaluate("thing");
+  const sequence: PyObject = python.evaluate("sequence");
+  const numbers: PyObject = python.evaluate("numbers");
+  const nested: PyObject = python.evaluate("nested");
+  const echo: PyObject = python.evaluate("lambda *arguments, **named: None");
+  const fail = (work: () => unknown) => assertThrows(work, PythonError);
+  let count = 0;
+  return {
+    "an attribute is read": () => [thing["big"], thing["text"], thing["n"]],
+    "an attribute is kept": () => thing.$get("method").$close(),
+    "an attribute is set and deleted": () => {
+      thing["other"] = [1 << 20, "text"];
+      assert("other" in thing && delete thing["other"] && !("other" in thing));
+      fail(() => delete thing["other"]);
+      fail(() => thing["other"]);
+    },
+    "many names": () => {
+      for (let i = 0; i < 40; i++) assertEquals(`name${count++}` in thing, false);
+    },
+    "items are read, set and deleted": () => {
+      assertEquals([thing[12345678901], thing.$item("key")], [12345678901, "key"]);
+      close(thing.$item("a", 12345678901, [1]));
+      close(thing.$item(slice(1, 12345678901, 3)));
+      thing[12345678901] = 2 ** 40;
+      thing.$setItem(["a", 2 ** 40], new Map<unknown, unknown>([["k", [2 ** 41]], [2 ** 42, {}]]));
+      assert(delete thing[12345678901]);
+      fail(() => numbers[99]);
+      fail(() => numbers[99] = 2 ** 40);
+      fail(() => delete numbers[99]);
+    },
+    "in": () =>
+      assertEquals(["there" in thing, "not" in thing, 12345678901 in thing, 5 in sequence, 99 in numbers], [
+        true,
+        false,
+        false,
+        true,
+        false,
+      ]),
+    "calls": () => {
+      close(thing["method"](2 ** 40, "text"));
+      close(thing["method"].$call([2 ** 40], kwargs({ a: 2 ** 40, b: { c: [2.5] } })));
+      echo(thing, kwargs({ thing }));
+      echo(thing);
+      builtins["abs"](-(2 ** 40));
+    },
+    "calls that fail": () => {
+      fail(() => thing["fails"]());
+      fail(() => thing["fails"](2 ** 40, kwargs({ x: thing })));
+      fail(() => numbers["index"](2 ** 40));
+      fail(() => builtins["abs"](thing));
+      fail(() => echo(new Map([[[thing], thing]])));
+      fail(() => builtins["len"]({ thing: [thing] }, { thing }));
+      for (const bad of [Symbol("s"), { thing, bad: new Date(0) }, [[thing, () => 1]]]) {
+        assertThrows(() => echo(thing, bad, kwargs({ thing })), TypeError);
+        assertThrows(() => echo(thing, kwargs({ thing, bad })), TypeError);
+        assertThrows(() => thing.$setItem(thing, bad), TypeError);
+        assertThrows(() => thing["x"] = bad, TypeError);
+      }
+    },
+    "methods that are kept": () => {
+      for (const method of [thing["method"], numbers["count"]]) {
+        for (let i = 0; i < 3; i++) {
+          using result = method.$call(2 ** 40);
+          void result;
+        }
+        method.$close();
+      }
+      thing["method"].$call().$close();
+    },
+    "iteration": () => {
+      for (const one of thing) close(one);
+      for (const one of thing) {
+        close(one);
+        break;
+      }
+      assertEquals([...numbers].length, 9);
+      fail(() => [...python.builtins["object"]]);
+    },
+    "copies and texts": () => {
+      nested.$value();
+      assertEquals(Number(thing), 2.5);
+      assert(String(numbers).length + inspect(nested).length > 0);
+    },
+    "code": () => {
+      python.run("temporary = [object() for _ in range(3)]; del temporary");
+      assertEquals(python.evaluate("2 ** 80"), 2n ** 80n);
+      fail(() => python.run("raise Failure('x')"));
+      fail(() => python.evaluate("1 +"));
+      python.import("sys").$close();
+    },
+    "values of every kind": () => {
+      echo(null, true, 2.5, -0, 2n ** 63n, -(2n ** 80n), "\ud800", "text", [{}, new Map()], slice(1, 2));
+      const identity = python.evaluate("lambda value: value");
+      assertEquals([identity("\ud800x"), identity(-(2n ** 80n)), identity("")], ["\ud800x", -(2n ** 80n), ""]);
+      close(identity);
+    },
+    "arrays and streams": () => {
+      echo(Float32Array.of(1, 2), new ArrayBuffer(8), StridedMemoryView.fromTypedArray(Int8Array.of(1)));
+      using array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1, 2, 3)));
+      using stream = exportArrowStream([array]);
+      assertThrows(() => echo(stream, Symbol("s")), TypeError);
+      assertThrows(() => echo(stream, stream), Error, "twice");
+      echo(array, stream);
+      liveExports();
+    },
+  };
+}
+
+/**
+ * Repeats an operation. What it leaves behind each time is more after every round; what caches and free lists take is
+ * not: they are full at some time, or filled by chance.
+ */
+function check(python: Python, name: string, operation: () => void): void {
+  using names: PyObject = python.evaluate("[str(one) for one in watched] + ['the blocks of memory']");
+  const watched = names.$value() as string[];
+  using counts: PyObject = python.evaluate("counts");
+  const counted = () => {
+    using found = counts.$call();
+    return found.$value() as number[];
+  };
+  const mostRounds = 12;
+  for (let round = 0; round < mostRounds; round++) {
+    const before = counted();
+    for (let i = 0; i < 50; i++) operation();
+    const changes = counted().map((count, i) => count - (before[i] ?? 0));
+    const odd = changes.findIndex((change) => Math.abs(change) >= 40);
+    if (odd < 0) return;
+    assert(round < mostRounds - 1, `${name}: ${changes[odd]} more of ${watched[odd]} after 50 times, again and again`);
+  }
+}
+
+test(
+  ...needs(missing, "what is done with objects of Python leaves nothing behind in Python, and takes nothing away"),
+  () => {
+    const python = open();
+    python.run(scene);
+    for (const [name, operation] of Object.entries(operations(python))) check(python, name, operation);
+  },
+);
+
+test(...needs(missingNumpy, "what is done with NumPy's arrays and scalars leaves nothing behind"), () => {
+  const python = open();
+  python.run(scene);
+  python.run("import numpy\narray, scalar = numpy.arange(6.0), numpy.float32(1.5)\n");
+  const np = python.import("numpy");
+  const array: PyObject = python.evaluate("[array]");
+  check(python, "scalars", () => assertEquals(python.evaluate("scalar"), 1.5));
+  check(python, "arrays", () => {
+    using view = array[0];
+    assertEquals(np["sum"](view), 15);
+    using same = np["asarray"].$call(view);
+    same["sum"].$call().$close();
+    assertEquals(same["sum"](), 15);
+  });
+});

@@ -1,0 +1,53 @@
+/**
+ * What others hold when the Worker that lent it has ended, and Python's lock when a Worker is ended within a call: in
+ * processes of their own, for what goes wrong here ends them, or stops them for ever.
+ */
+import { assertEquals, assertMatch } from "@std/assert";
+import { test } from "node:test";
+import { patiently, runScriptForJson } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { findPython } from "../support/python.ts";
+import { runtimes, startIn } from "../support/runtimes.ts";
+
+const script = new URL("./worker_end_child.ts", import.meta.url);
+
+/** What the script says of Workers that a seed describes. A failure is reported as it is: each process is another one. */
+async function forSomeSeed(about: (seed: string) => Promise<void>): Promise<void> {
+  await check(fc.asyncProperty(fc.nat(), (seed) => about(String(seed))), 1, { endOnFailure: true });
+}
+
+const refusal = /^ExchangeError: Cannot export the memory of a typed array from a Worker without a copy/;
+
+for (const [packages, what] of [[[], "any library in C"], [["numpy"], "Python"]] as const) {
+  const found = packages.length === 0 ? null : findPython(...packages);
+  const missing = typeof found === "string" ? found : null;
+  const home = found === null || typeof found === "string" ? [] : [found.executable];
+  const [title, { skip }] = needs(missing, `what a Worker has lent is there for ${what} when the Worker has ended`);
+  test(title, { skip, ...patiently }, () =>
+    forSomeSeed(async (seed) => {
+      const workers = 3;
+      const args = ["lend", seed, String(workers), ...home];
+      const { refused, ...rest } = await runScriptForJson(script, { args }) as Record<string, unknown>;
+      assertEquals(rest, { right: workers * (packages.length === 0 ? 9 : 12), wrong: 0, inPlace: [true] });
+      const [first = "", second = "none"] = refused as string[];
+      assertMatch(first, refusal);
+      assertMatch(second, packages.length === 0 ? /none/ : /read-only/); // nothing that is written is lost
+    }));
+}
+
+const found = findPython();
+const executable = typeof found === "string" ? "" : found.executable;
+const noPython = typeof found === "string" ? found : null;
+for (const runtime of runtimes) { // in both: what stands in a `finally` is left aside in Bun alone
+  const [title, { skip }] = needs(
+    noPython ?? runtime.missing,
+    `Python answers when a Worker was ended in a call: ${runtime.name}`,
+  );
+  test(title, { skip, ...patiently }, () =>
+    forSomeSeed(async (seed) => {
+      const workers = 8;
+      const { printed } = startIn(runtime, script, ["call", seed, String(workers), executable]); // killed when it hangs
+      assertEquals(JSON.parse(await printed), { right: workers });
+    }));
+}

@@ -1,0 +1,115 @@
+/**
+ * Another library captures a stream, in whatever mode: what is done meanwhile is not refused, does not spoil the capture, and
+ * is not lost.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  liveExports,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  StridedMemoryView,
+} from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { reclaim } from "../../src/memory/reclaim.ts";
+import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
+import { check, fc } from "../support/property.ts";
+
+test("whatever is done while another library captures, its capture holds, and nothing stays behind", () => {
+  check(
+    fc.property(besideCapture, fc.nat(1000), (program, seed) => {
+      const cuda = Cuda.simulate({ seed, schedule: "random" });
+      runBesideCapture(cuda, program);
+      cuda.close();
+      const { live } = SimulatedDriver.of(cuda.driver) ?? {};
+      assert(live !== undefined);
+      const { streams, events, graphs, pools, allocations, contexts } = live;
+      assertEquals(
+        { streams, events, graphs, pools, allocations, contexts },
+        { streams: 0, events: 0, graphs: 0, pools: 0, allocations: 0, contexts: 0 },
+      );
+    }),
+    500,
+  );
+});
+
+test("a device's memory is there for who asks for it first while something is captured", () => {
+  for (const mode of ["global", "thread-local", "relaxed"] as const) {
+    using cuda = Cuda.simulate();
+    const device = cuda.device(0);
+    using stream = device.createStream();
+    using capture = stream.beginCapture({ mode });
+    const { memory } = device; // was refused, and spoiled the capture
+    capture.end().close();
+    memory.allocate(64, { stream }).close();
+  }
+});
+
+test("a release beside a capture that nobody can see fails for nobody, and is ordered once the capture has ended", () => {
+  const cuda = Cuda.simulate({ schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  const device = cuda.device(0);
+  const theirs = device.createStream();
+  const stream = device.createStream();
+  const buffer = device.memory.allocate(64, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" });
+  const out = view.toDlpack({ stream });
+  buffer.close();
+  using arena = new NativeArena();
+  const graph = arena.out("ptr");
+  const { cuStreamBeginCapture_v2, cuStreamEndCapture } = cuda.driver.capture;
+  cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by whoever it was that made the stream
+  out.close();
+  for (let i = 0; i < 3; i++) device.memory.allocate(64, { stream }).close(); // and looks after memory
+  assertEquals(liveExports(), 1);
+  const code = cuStreamEndCapture(theirs.handle, graph.$address);
+  assertEquals(code, CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the limit that docs/architecture.md names");
+  assertEquals(liveExports(), 0);
+  for (const one of [theirs, stream]) one.close();
+  cuda.close();
+  assertEquals(simulated?.live.allocations, 0);
+});
+
+for (const nonBlocking of [false, true]) {
+  const stream = nonBlocking ? "nobody can see" : "holds up the default stream";
+  test(`what is closed beside a capture that ${stream} is freed once that has ended, and not before`, () => {
+    const cuda = Cuda.simulate({ schedule: "latest" });
+    const simulated = SimulatedDriver.of(cuda.driver);
+    assert(simulated !== null);
+    const device = cuda.device(0);
+    const [theirs, stream] = [device.createStream({ nonBlocking }), device.createStream()];
+    const pool = new DeviceMemoryResource(device, {});
+    const used = pool.allocate(64, { stream });
+    used.close(); // the pool is not destroyed before this has happened
+    const ours = [
+      device.memory.allocate(64, { stream: device.defaultStream }),
+      new PinnedMemoryResource(device).allocate(64, { stream: device.defaultStream }),
+    ];
+    for (const one of ours) one.copyFrom(new Uint8Array(64), { stream: device.defaultStream });
+    using arena = new NativeArena();
+    const graph = arena.out("ptr");
+    const { cuStreamBeginCapture_v2, cuStreamEndCapture } = cuda.driver.capture;
+    cuStreamBeginCapture_v2(theirs.handle, CU_STREAM_CAPTURE_MODE.GLOBAL); // by whoever it was that made the stream
+    if (!nonBlocking) { for (const one of ours) one.close(); }
+    pool.close();
+    for (let i = 0; i < 3; i++) reclaim();
+    if (!nonBlocking) assertEquals(simulated.live.allocations, 2);
+    assertEquals(simulated.live.pools, 1);
+    const code = cuStreamEndCapture(theirs.handle, graph.$address);
+    assertEquals(code === CUresult.CUDA_SUCCESS, !nonBlocking, "the limit that docs/architecture.md names");
+    if (nonBlocking) { for (const one of ours) one.close(); }
+    else cuda.driver.graph.cuGraphDestroy(graph.value);
+    reclaim();
+    device.synchronize();
+    for (let i = 0; i < 3; i++) reclaim(); // the mark of the end is seen to have passed by the second look
+    assertEquals([simulated.live.allocations, simulated.live.pools], [0, 0]);
+    for (const one of [theirs, stream]) one.close();
+    cuda.close();
+    drainFrees(); // what was copied from is kept until the default stream is over
+    assertEquals([simulated.live.contexts, simulated.live.events, simulated.live.graphs], [0, 0, 0]);
+  });
+}
