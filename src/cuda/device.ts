@@ -13,7 +13,7 @@ import {
 } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/text.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { allOf } from "./all_of.ts";
 import { deviceMemory } from "./device_memory.ts";
@@ -279,15 +279,15 @@ export class CudaDevice {
    *
    * @throws {TypeError} for an event that measures time and can be given to other processes: CUDA has none
    */
-  createEvent(options: EventOptions = {}): CudaEvent {
-    checkOptions(options, eventOptionNames);
+  createEvent(options: EventOptions = none): CudaEvent {
     const event = this.makeEvent(options);
     closeDropped(event);
     return event;
   }
 
   /** As {@linkcode CudaDevice.createEvent}, for who closes it for certain. */
-  makeEvent(options: EventOptions = {}): CudaEvent {
+  makeEvent(options: EventOptions = none): CudaEvent {
+    checkOptions(options, eventOptionNames);
     const { timing = false, interprocess = false } = options;
     if (timing && interprocess) {
       throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");

@@ -21,7 +21,7 @@ function wordsFor(type: string, types: { readonly [type: string]: TypeFact }): r
   if (type === "size_t") return ["size"];
   if (type === "CUdeviceptr") return ["ptr"]; // an integer in C, an address to us
   if (type === "ucs_status_ptr_t") return ["i64"]; // a pointer in C, read by its sign
-  if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer"] : ["ptr"];
+  if (type.endsWith("*")) return /\bconst\b/.test(type) ? ["ptr", "buffer"] : ["ptr", "handle"];
   const fact = types[type];
   if (fact === undefined) return [];
   if (fact.kind === "pointer") return ["ptr", "handle"];

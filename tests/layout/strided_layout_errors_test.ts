@@ -272,7 +272,7 @@ test("whatever is passed, the result is a valid layout or a typed error", () => 
         }
       } catch (error) {
         assert(error instanceof RangeError || error instanceof TypeError, String(error));
-        assert(/^(Expected|Cannot|Index) /.test(error.message), error.message);
+        assert(/^(Expected|Cannot|Index|Unknown option) /.test(error.message), error.message);
         return;
       }
       assertInstanceOf(made, StridedLayout);

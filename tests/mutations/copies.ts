@@ -195,7 +195,7 @@ export const copyMutations: readonly Mutation[] = [
     ["    if (!isAddress(address)) {\n", "    if (false) {\n", "An address that no memory has is read."],
   ]),
   ...inFile("src/exchange/dlpack_export.ts", ["tests/exchange/arrow_host_order_test.ts"], [
-    ["  checkOptions(options);\n", "", "Options that mean nothing are left aside."],
+    ["  checkOptions(options, toDlpackOptionNames);\n", "", "Options that mean nothing are left aside."],
   ]),
   ...inFile("src/memory/memory_channel.ts", ["tests/memory/memory_channel_test.ts"], [
     [

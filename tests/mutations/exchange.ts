@@ -20,11 +20,15 @@ export const exchangeMutations: readonly Mutation[] = [
     ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
   ]),
   ...inFile("src/exchange/arrow_import.ts", ["tests/exchange/refusals_test.ts"], [
-    ['  checkPlace(options, "Cannot import an Arrow array");\n', "", "A number for a device is none."],
+    [
+      '  checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);\n',
+      "",
+      "A number for a device is none.",
+    ],
   ]),
   ...inFile("src/exchange/arrow_stream.ts", ["tests/exchange/refusals_test.ts"], [
     [
-      '    checkPlace(options, "Cannot import an Arrow stream");\n',
+      '    checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);\n',
       "",
       "An address is read, whatever the options are.",
     ],

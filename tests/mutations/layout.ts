@@ -69,4 +69,19 @@ export const layoutMutations: readonly Mutation[] = [
   ...inFile("src/layout/shape.ts", ["tests/cuda/bad_input_test.ts"], [
     ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
   ]),
+  ...inFile("src/layout/options.ts", ["tests/options_test.ts"], [
+    [
+      "if (known[name] !== true) throw unknownOption(name, known);",
+      "{}",
+      "Options that are spelled wrong are left aside.",
+    ],
+    ["known[name] !== true", "!(name in known)", "An option called toString is known."],
+    [
+      '  if (typeof options !== "object") throw noOptions(options, known);\n',
+      "",
+      "A number of bytes is taken for options.",
+    ],
+    ["Math.min(...distances)", "Math.max(...distances)", "The error names what was least meant."],
+    ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
+  ]),
 ];
