@@ -4,6 +4,7 @@ import { inFile, type Mutation } from "./mutation.ts";
 const laws = "tests/sim/checker_test.ts";
 const work = "tests/sim/checker_work_test.ts";
 const lifetime = "tests/sim/checker_lifetime_test.ts";
+const thrown = "tests/sim/checker_thrown_test.ts";
 const folder = "src/sim/checker";
 
 /** What can be broken there. */
@@ -180,6 +181,26 @@ export const checkerMutations: readonly Mutation[] = [
       "return () => {};",
       "Waiting for completed() is no wait.",
     ],
+  ]),
+  ...inFile(`${folder}/reporter.ts`, [thrown], [
+    [
+      "    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);",
+      "    throw this.#thrown = new CausalityError(report);",
+      "What closing the rest finds hides the report.",
+    ],
+    [
+      "    if (this.#thrown?.isHeard !== false) return;\n",
+      "    return;\n",
+      "A report that another error hides is lost.",
+    ],
+    [
+      "this.#thrown?.isHeard !== false",
+      "this.#thrown === null",
+      "A report that was looked at is said again.",
+    ],
+  ]),
+  ...inFile(`${folder}/checker.ts`, [thrown], [
+    ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
   ]),
   ...inFile(`${folder}/things.ts`, [lifetime], [
     ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],

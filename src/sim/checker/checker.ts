@@ -90,8 +90,9 @@ export class CausalityChecker {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { things, memory, reporter, options: { leaks = true } } = this.#watch;
-    const left = leaks ? things.left(memory.known) : [];
+    const { things, memory, reporter, isLost, options: { leaks = true } } = this.#watch;
+    reporter.sayUnheard();
+    const left = leaks && !isLost ? things.left(memory.known) : []; // nothing can be freed in a context that is lost
     if (left.length > 0) reporter.leaks(left);
   }
 

@@ -43,6 +43,8 @@ export class StreamWatch {
   readonly things: Things = new Things();
   /** What is said to the program. */
   readonly reporter: Reporter;
+  /** Whether a context is lost: from then on nothing can be given back, and nobody is to blame for it. */
+  isLost = false;
   readonly #streams = new Map<bigint, Lane>();
   readonly #sharedEvents = new Set<bigint>();
   readonly #contexts = new Map<bigint, ContextOrder>();
