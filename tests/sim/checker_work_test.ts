@@ -63,6 +63,7 @@ function pairs(reports: readonly CausalityReport[]): string[] {
 function afterKernel(
   then: (bench: Bench, x: MemoryBuffer, y: MemoryBuffer) => void,
   options: CheckOptions = {},
+  count = 128,
 ): string[] {
   return pairs(reportsOf((bench) => {
     const { device, one, other } = bench;
@@ -71,7 +72,7 @@ function afterKernel(
     for (const buffer of [x, y]) buffer.fill(0, { stream: one });
     other.wait(one);
     const program = device.loadPtx(arrays);
-    program.kernel("saxpy").launch(one, 1, 128, [["float32", 1], x, y, ["int32", 128]]);
+    program.kernel("saxpy").launch(one, 1, 128, [["float32", 1], x, y, ["int32", count]]);
     then(bench, x, y);
     one.wait(other);
     program.close();
@@ -108,10 +109,12 @@ test("a kernel and whatever touches all of its memory are unordered without a wa
 
 test("a kernel that shares memory with something else piece by piece is not reported, unless that is asked for", () => {
   const half = ({ cuda, other }: Bench, _x: MemoryBuffer, y: MemoryBuffer) => {
-    cuda.driver.fill.cuMemsetD8Async(y.ptr, 1, 256n, other.handle);
+    cuda.driver.fill.cuMemsetD8Async(y.ptr + 256n, 1, 256n, other.handle);
   };
-  assertEquals(afterKernel(half), []);
-  assertEquals(afterKernel(half, { kernels: "whole" }), ["race: cuLaunchKernel writes, cuMemsetD8Async writes"]);
+  const race = ["race: cuLaunchKernel writes, cuMemsetD8Async writes"];
+  assertEquals(afterKernel(half, {}, 64), []); // the kernel has the other half
+  assertEquals(afterKernel(half), race); // what it touches is known once it has run
+  assertEquals(afterKernel(half, { kernels: "whole" }, 64), race);
 });
 
 test("a kernel that is given freed memory is reported, and so is a free that does not wait for a kernel", () => {

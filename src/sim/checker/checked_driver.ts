@@ -72,11 +72,12 @@ function makeGroup<Group extends keyof CudaDriver>(watch: Watch, group: Group): 
   return Object.fromEntries(all) as CudaDriver[Group]; // one property per function of the group
 }
 
-/** A call that notes when the driver's answer is that a context is lost. */
+/** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */
 function lookingFor(watch: Watch, call: CallableFunction): (...args: readonly unknown[]) => unknown {
   return (...args) => {
     const code: unknown = call(...args);
     if (code !== 0 && typeof code === "number" && isStickyCode(code)) watch.isLost = true;
+    watch.settle();
     return code;
   };
 }

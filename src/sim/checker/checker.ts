@@ -77,6 +77,14 @@ export class CausalityChecker {
     }
   }
 
+  /** Notes that the host reads or writes memory by itself. */
+  touchedByHost(address: bigint, bytes: number, writes: boolean, call: string): void {
+    const watch = this.#watch;
+    const start = Number(address);
+    if (this.#closed || watch.isLost || !Number.isSafeInteger(start + bytes)) return;
+    watch.touchByHost(call, start, start + bytes, writes);
+  }
+
   /** Notes that something was closed by its user, though somebody else still needs it: it is no leak. */
   letGo(handle: bigint): void {
     this.#watch.things.letGo(handle);

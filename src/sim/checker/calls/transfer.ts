@@ -32,7 +32,7 @@ export function finish(watch: Watch, work: Work, ends: Ends, synchronous: boolea
   if (synchronous && from === "pageable" && to === "device") {
     watch.mark(lane, "wait", call);
     watch.hostWaitsFor([lane], call); // for what is before it in the stream
-    for (const { start, end, writes } of touches) if (writes === false) watch.readByHost(call, start, end);
+    for (const { start, end, writes } of touches) if (writes === false) watch.touchByHost(call, start, end, false);
     watch.enqueue(lane, call, touches.filter(({ writes }) => writes === true));
   } else {
     work.done();
