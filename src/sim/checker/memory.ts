@@ -27,6 +27,12 @@ export class Known implements Interval {
   readonly site: Site;
   /** Its number in the journal. */
   readonly born: number;
+  /** How often it was opened, if it is another process' memory. */
+  opened = 1;
+  /** What it is there that has exported it, if that is known. */
+  origin: Known | null = null;
+  /** How it was freed, if it was. */
+  gone: Freed | null = null;
   /** Whether the driver was told to make all copies and fills of it wait. */
   syncMemops = false;
   readonly #spans = new Spans();
@@ -144,6 +150,7 @@ export class Memory {
 
   /** Memory is freed. */
   free(freed: Freed): void {
+    freed.known.gone = freed;
     this.#known.remove(freed.known);
     this.#freed.removeOverlapping(freed.start, freed.end);
     this.#freed.add(freed);

@@ -7,7 +7,7 @@ import { drawReport } from "./svg.ts";
 import type { Mark } from "./timeline.ts";
 
 /** What is wrong. */
-export type CausalityKind = "race" | "use-after-free" | "double-free" | "destroyed" | "leak";
+export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free" | "destroyed" | "leak";
 
 /** One side of a report: a call that touches memory, or makes or ends something. */
 export interface CausalityCall {

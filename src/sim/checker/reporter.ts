@@ -6,7 +6,7 @@
 import type { Access } from "./access.ts";
 import { type CausalityCall, CausalityError, CausalityReport, type LeakedObject, type ReportParts } from "./report.ts";
 import type { Timeline } from "./timeline.ts";
-import { callOf, destroyedMessage, freedMessage, leakMessage, placeOf, raceMessage } from "./words.ts";
+import { callOf, destroyedMessage, freedMessage, leakMessage, overlapMessage, placeOf, raceMessage } from "./words.ts";
 
 /** More reports are not kept. */
 const mostReports = 1000;
@@ -38,6 +38,12 @@ export class Reporter {
     const start = Math.max(earlier.start, Number(host.address));
     const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
     this.#race(callOf(earlier), host, start, count, memory);
+  }
+
+  /** A copy reads what it writes. */
+  overlap(reads: CausalityCall, writes: CausalityCall, start: number, count: number, memory: string): void {
+    const message = overlapMessage(reads, writes, count, memory);
+    this.#say({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
   }
 
   /** Memory is used or freed that was freed before. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Access } from "./access.ts";
-import { type Node, type Touch, unorderedNodes, type WatchedGraph } from "./capture.ts";
+import { type Node, overlap, type Touch, unorderedNodes, type WatchedGraph } from "./capture.ts";
 import { Recording } from "./journal.ts";
 import type { KernelParam } from "./kernel_params.ts";
 import { type Freed, Known, type MemoryKind } from "./memory.ts";
@@ -15,6 +15,9 @@ import { StreamWatch } from "./stream_watch.ts";
 import { Work } from "./work.ts";
 
 const nothing: readonly number[] = [];
+
+/** Memory that was exported under the eyes of a checker of this process, by what the driver calls it. */
+const exports = new Map<string, WeakRef<Known>>();
 
 /** The state of a checker. */
 export class Watch extends StreamWatch {
@@ -222,12 +225,25 @@ export class Watch extends StreamWatch {
     known.touch(access, start, end, lane.clock, this.order);
   }
 
-  /** Memory of another process is mapped. */
-  imported(address: bigint, call: string): void {
+  /** Memory is described for another process. @param name what the driver calls it there */
+  exported(address: bigint, name: string): void {
+    const known = this.memory.find(Number(address));
+    if (known !== undefined) exports.set(name, new WeakRef(known));
+  }
+
+  /** Memory of another process is mapped, once more perhaps. @param name what the driver calls it */
+  imported(address: bigint, call: string, name: string): void {
+    const before = this.memory.find(Number(address));
+    if (before?.kind === "imported") {
+      before.opened++;
+      return;
+    }
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
     const { address: out, view } = this.peek;
     if (cuMemGetAddressRange_v2(out, out + 8n, address) !== 0) return;
     this.allocate(address, Number(view.getBigUint64(8, true)), "imported", call, null);
+    const [known, origin] = [this.memory.find(Number(address)), exports.get(name)?.deref()];
+    if (known !== undefined && origin?.gone === null) known.origin = origin;
   }
 
   /** Memory is freed in the order of a stream. */
@@ -276,11 +292,29 @@ export class Watch extends StreamWatch {
     return null;
   }
 
+  /**
+   * Reports a copy that reads bytes which it writes: CUDA says nothing of what it does then. One of bytes to where they are is let pass:
+   * they stay what they are.
+   */
+  copies(lane: Lane, call: string, touches: readonly Touch[]): void {
+    const found = overlap(touches);
+    if (found === null) return;
+    const start = Math.max(found.read.start, found.write.start);
+    const count = Math.min(found.read.end, found.write.end) - start;
+    const use = this.useOf(call, lane);
+    const side = ({ start, end }: Touch, does: "reads" | "writes") => (
+      { ...use, does, address: BigInt(start), bytes: end - start } as const
+    );
+    const [reads, writes] = [side(found.read, "reads"), side(found.write, "writes")];
+    this.reporter.overlap(reads, writes, start, count, nameOf(this.memory.find(start)));
+  }
+
   /** Reports bytes that a call is about to use although they are freed. */
   using(lane: Lane | null, start: number, end: number, call: string, does: "reads" | "writes" | "uses"): void {
-    if (this.memory.find(start) !== undefined) return;
-    const freed = this.memory.freedAt(start);
-    if (freed === undefined || freed.known.isOfHost || this.#isAnothers(freed)) return;
+    const known = this.memory.find(start);
+    const exporters = known?.origin?.gone;
+    const freed = known === undefined ? this.memory.freedAt(start) : exporters;
+    if (!freed || freed.known.isOfHost || (freed !== exporters && this.#isAnothers(freed))) return;
     this.#reportFreed(freed, { ...this.useOf(call, lane), does, address: BigInt(start), bytes: end - start });
   }
 
