@@ -4,6 +4,8 @@ import { inFile, type Mutation } from "./mutation.ts";
 const laws = "tests/sim/checker_test.ts";
 const work = "tests/sim/checker_work_test.ts";
 const lifetime = "tests/sim/checker_lifetime_test.ts";
+const kernels = "tests/sim/checker_kernels_test.ts";
+const copies = "tests/sim/checker_copies_test.ts";
 const thrown = "tests/sim/checker_thrown_test.ts";
 const folder = "src/sim/checker";
 
@@ -197,6 +199,134 @@ export const checkerMutations: readonly Mutation[] = [
       "this.#thrown?.isHeard !== false",
       "this.#thrown === null",
       "A report that was looked at is said again.",
+    ],
+  ]),
+  ...inFile(`${folder}/journal.ts`, [kernels], [
+    [
+      "now !== undefined && now.born < at",
+      "now !== undefined",
+      "What a kernel touches is taken for memory that came later.",
+    ],
+    [
+      "findLast(({ born, start, end }) => born < at && ",
+      "find(({ start, end }) => ",
+      "What a kernel touches is taken for memory that came and went later.",
+    ],
+    ["talks.has(other.run)", "false", "Kernels that talk to each other are reported."],
+    [
+      "if (isStrong && writes && known.isOfHost) recording.talksToHost = true;",
+      "",
+      "A kernel that tells the host is reported when the host listens.",
+    ],
+    [
+      "if (entry.host === null || !run.recording.talksToHost) this.#clash(kernel, entry);",
+      "this.#clash(kernel, entry);",
+      "A kernel that tells the host is reported when the host listens later.",
+    ],
+    [" && !(one.isStrong && other.isStrong)", "", "Atomic additions of two kernels are reported."],
+    [
+      "if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;",
+      "continue;",
+      "What comes after a kernel that has run is missed.",
+    ],
+    [
+      "    if (this.#running.length === 0) {\n      this.#entries",
+      "    {\n      this.#entries",
+      "What came before a kernel is forgotten while it waits.",
+    ],
+    [
+      "last !== undefined && start <= last.end",
+      "last !== undefined",
+      "A kernel touches what is between what it touches.",
+    ],
+    ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
+  ]),
+  ...inFile(`${folder}/watch.ts`, [copies], [
+    ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
+    [
+      "freed !== exporters && this.#isAnothers(freed)",
+      "this.#isAnothers(freed)",
+      "A free by the owner is taken for somebody else's memory.",
+    ],
+  ]),
+  ...inFile(`${folder}/capture.ts`, [copies], [
+    [
+      "start === writes[i]?.start && end === writes[i].end",
+      "start === writes[i]?.start",
+      "Rows that slide into each other pass.",
+    ],
+    ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
+  ]),
+  ...inFile(`${folder}/calls/transfer.ts`, [copies], [
+    ["  watch.copies(lane, call, touches);\n", "", "Copies within themselves are missed."],
+  ]),
+  ...inFile(`${folder}/checker.ts`, [copies], [
+    ["this.#closed || watch.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+  ]),
+  ...inFile("src/view/host_copy.ts", [copies], [
+    [
+      "layout.volume === 0 || !layout.isContiguousAny",
+      "layout.volume === 0",
+      "The host is reported for what is between its elements.",
+    ],
+  ]),
+  ...inFile("src/exchange/order.ts", [copies], [
+    ["  tellHostElements(view, false, call);\n", "", "Nobody hears that a consumer on the host came too early."],
+  ]),
+  ...inFile("src/view/device_copy.ts", [copies], [
+    [
+      '  tellHostElements(source, false, "view.copyFrom()");\n',
+      "",
+      "The host arranges what is not there yet, and nobody hears.",
+    ],
+    [
+      '  tellHostElements(destination, true, "view.copyFrom()");\n',
+      "",
+      "The host writes what is still read, and nobody hears.",
+    ],
+  ]),
+  ...inFile("src/sim/ptx/lower_memory.ts", [kernels], [
+    ['isStrong(site) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
+  ]),
+  ...inFile(`${folder}/kernel_params.ts`, [work], [
+    ['  "call",\n', "", "What a kernel has a function write counts as read only."],
+    ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
+  ]),
+  ...inFile(`${folder}/memory.ts`, [work], [
+    [" || one.writes !== access.writes)", ")", "A kernel that reads hides one before it that writes."],
+  ]),
+  ...inFile(`${folder}/capture.ts`, [work], [
+    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the one before it."],
+  ]),
+  ...inFile(`${folder}/calls/graph.ts`, [work], [
+    [
+      "isEmpty: exec.isEmpty, last: exec.last, examined",
+      "isEmpty: exec.isEmpty, last: [], examined",
+      "An updated graph does not wait for its last launch.",
+    ],
+  ]),
+  ...inFile(`${folder}/stream_watch.ts`, [lifetime], [
+    ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
+  ]),
+  ...inFile(`${folder}/calls/transfer.ts`, [lifetime], [
+    [
+      "if (touches.some(({ start }) => watch.memory.find(start)?.syncMemops)) watch.hostWaitsFor([lane], call);",
+      "",
+      "Memory that is told to wait is reported.",
+    ],
+  ]),
+  ...inFile(`${folder}/calls/fill.ts`, [lifetime], [
+    [
+      "(synchronous && isOnHost) || known.syncMemops",
+      "known.syncMemops",
+      "A fill of the host's memory is not waited for.",
+    ],
+  ]),
+  ...inFile(`${folder}/things.ts`, [lifetime], [
+    [
+      "    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));\n",
+      "",
+      "Memory that is left where other memory was is no leak.",
     ],
   ]),
   ...inFile(`${folder}/checker.ts`, [thrown], [

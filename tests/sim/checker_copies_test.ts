@@ -7,8 +7,9 @@ import {
   type CausalityReport,
   Cuda,
   type CudaStream,
-  type MemoryBuffer,
+  MemoryBuffer,
   PinnedMemoryResource,
+  slice,
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
@@ -89,6 +90,8 @@ test("memory of another process is gone once it is closed as often as it was ope
       const [ours, theirs] = [checkedRaw(), checkedRaw()];
       const memory = theirs.raw.word((out) => theirs.raw.driver.memory.cuMemAlloc_v2(out, 64n));
       const handle = theirs.raw.arena.bytes(64);
+      // At the address where theirs is for them: what is there now says nothing of theirs.
+      assertEquals(ours.raw.word((out) => ours.raw.driver.memory.cuMemAlloc_v2(out, 64n)), memory);
       theirs.raw.ok(theirs.raw.driver.ipc.cuIpcGetMemHandle(handle.address, memory));
       let [opened, isThere, wrong] = [0, true, 0];
       let address: bigint | null = null;
@@ -214,5 +217,70 @@ test("the destination of a copy that is under way is read when its stream has be
     assertEquals(reports, i === 0 ? ["race"] : []);
     stream.synchronize();
     cuda.close();
+  }
+});
+
+test("a Cuda that is closed says nothing more of memory that was in its hands", async () => {
+  const reports: string[] = [];
+  const cuda = Cuda.simulate({
+    schedule: "latest",
+    check: { leaks: false, onReport: ({ kind }) => void reports.push(kind) },
+  });
+  const device = cuda.device(0);
+  const stream = device.createStream();
+  const source = new SynchronousMemoryResource(device).allocate(size);
+  const bytes = new Uint8Array(size);
+  source.copyTo(bytes, { stream });
+  for (const one of [source, stream, cuda]) one.close();
+  await StridedMemoryView.fromTypedArray(bytes).toTypedArray();
+  assertEquals(reports, []);
+});
+
+test("the host is reported for the elements that it reads, not for what lies between them", () => {
+  for (const column of [0, 2]) {
+    const { raw, reports } = checkedRaw();
+    const { copyPitched, memory, hostMemory } = raw.driver;
+    const [at, there] = [
+      raw.word((out) => memory.cuMemAlloc_v2(out, 16n)),
+      raw.word((out) => hostMemory.cuMemHostAlloc(out, 16n, 0)),
+    ];
+    const c = raw.arena.struct(CUDA_MEMCPY2D_v2);
+    Object.assign(c, { srcMemoryType: CU_MEMORYTYPE.DEVICE, dstMemoryType: CU_MEMORYTYPE.HOST });
+    Object.assign(c, { srcDevice: at, dstHost: there + 1n, srcPitch: 4, dstPitch: 4, WidthInBytes: 1, Height: 4 });
+    raw.ok(copyPitched.cuMemcpy2DAsync_v2(c.$address, CU_STREAM_LEGACY));
+    const buffer = MemoryBuffer.fromPointer(there, 16);
+    const whole = StridedMemoryView.fromBuffer(buffer, { shape: [16], dtype: "uint8" });
+    whole.sliced(slice(column, null, 4)).copyTo(new Uint8Array(4));
+    assertEquals(reports, []);
+    whole.copyTo(new Uint8Array(16));
+    assertEquals(reports.map(({ kind }) => kind), ["race"]);
+    raw.ok(raw.driver.context.cuCtxSynchronize());
+    raw.close();
+  }
+});
+
+test("what the host arranges for a copy is reported if it is on its way to the host, or from there", () => {
+  for (const isUpload of [true, false]) {
+    const reports: CausalityReport[] = [];
+    const cuda = Cuda.simulate({
+      schedule: "latest",
+      check: { leaks: false, onReport: (one) => void reports.push(one) },
+    });
+    const device = cuda.device(0);
+    const [one, other] = [device.createStream(), device.createStream()];
+    const memory = new SynchronousMemoryResource(device);
+    const [source, target] = [memory.allocate(64), memory.allocate(64)];
+    const bytes = new Uint8Array(64);
+    if (isUpload) source.copyTo(bytes, { stream: other });
+    else source.copyFrom(bytes, { stream: other });
+    const there = StridedMemoryView.fromBuffer(target, { shape: [8, 8], dtype: "uint8" });
+    const here = StridedMemoryView.fromTypedArray(bytes, { shape: [8, 8] }).permuted([1, 0]);
+    if (isUpload) there.copyFrom(here, { stream: one });
+    else there.copyTo(here, { stream: one });
+    assertEquals(reports.map(({ kind, first, second }) => [kind, first?.lane === "host", second?.call]), [
+      ["race", false, "view.copyFrom()"],
+    ]);
+    device.synchronize();
+    for (const each of [source, target, one, other, cuda]) each.close();
   }
 });

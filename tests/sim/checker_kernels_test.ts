@@ -11,6 +11,7 @@ import {
   MemoryBuffer,
   PinnedMemoryResource,
   type Schedule,
+  SimulatedDriver,
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
@@ -62,6 +63,31 @@ const kernels = `
   ld.param.u64 %rd2, [result];
   ld.volatile.global.u32 %r1, [%rd1];
   st.global.u32 [%rd2], %r1;
+  ret;
+}
+.visible .entry tell(.param .u64 counter, .param .u64 data)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [counter];
+  ld.param.u64 %rd2, [data];
+  mov.u32 %r1, 1;
+  st.global.u32 [%rd2], %r1;
+  st.volatile.global.u32 [%rd1], %r1;
+  ret;
+}
+.visible .entry pass(.param .u64 from)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [from];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mad.lo.s32 %r1, %r2, %r3, %r1;
+  cvt.u64.u32 %rd2, %r1;
+  add.s64 %rd3, %rd1, %rd2;
+  ld.global.u8 %r4, [%rd3];
   ret;
 }`;
 
@@ -271,7 +297,7 @@ test("kernels, copies, fills and the host are reported if and only if they are u
         for (const call of [first, second]) assert(call?.stack[0]?.includes("checker_kernels_test.ts"), message);
       }
     }),
-    1500,
+    1000,
   );
   console.log(
     `${counts.right} programs without a race, ${counts.wrong} with one; ${counts.ofKernels} kernels and kernels`,
@@ -293,7 +319,115 @@ function ofTwo(launch: (one: CudaStream, other: CudaStream, memory: bigint, run:
   }
   return reports.map(({ first, second, bytes }) => `${first?.does} ${second?.does} ${bytes}`);
 }
-type Launch = (name: "move" | "peek" | "count" | "poll", stream: CudaStream, ...pointers: bigint[]) => void;
+type Launch = (name: "move" | "peek" | "count" | "poll" | "tell", stream: CudaStream, ...pointers: bigint[]) => void;
+
+test("kernels that tell each other by volatile accesses when to begin are no race, whatever else they touch", () => {
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("tell", one, at, at + 8n);
+      launch("poll", other, at, at + 8n);
+    }),
+    [],
+  );
+  assertEquals(
+    ofTwo((one, other, at, launch) => {
+      launch("tell", one, at, at + 8n);
+      launch("poll", other, at + 16n, at + 8n);
+    }),
+    ["writes writes 4"],
+  );
+});
+
+test("the host may listen to a kernel, and else waits for it, whether it has run or not", () => {
+  for (const name of ["tell", "move"] as const) {
+    for (const hasRun of [false, true]) {
+      const reports: CausalityReport[] = [];
+      const { cuda, streams: [one] } = bench("latest", 0, (report) => void reports.push(report));
+      const device = cuda.device(0);
+      using module = device.loadPtx(kernels);
+      assert(one !== undefined);
+      {
+        using buffer = new PinnedMemoryResource(device).allocate(size);
+        module.kernel(name).launch(one, 1, 1, [buffer.ptr, buffer.ptr + 8n]);
+        if (hasRun) {
+          SimulatedDriver.of(cuda.driver)?.runAll();
+          device.createEvent().close(); // a call after which the checker looks at what has run
+        }
+        MemoryBuffer.fromPointer(buffer.ptr, 16).copyTo(new Uint8Array(16));
+        device.synchronize();
+      }
+      assertEquals(reports.map(({ kind }) => kind), name === "tell" ? [] : ["race"]);
+    }
+  }
+});
+
+test("what a kernel touches is of the memory that was there when it was launched", () => {
+  const reports: CausalityReport[] = [];
+  const { cuda, streams: [one, other] } = bench("latest", 0, (report) => void reports.push(report));
+  assert(one !== undefined && other !== undefined);
+  const device = cuda.device(0);
+  using module = device.loadPtx(kernels);
+  const memory = device.memory;
+  const taken = (): MemoryBuffer => memory.allocate(size, { stream: one });
+  const before = taken();
+  const { ptr } = before;
+  module.kernel("peek").launch(one, 1, 1, [ptr]); // does not run before it must: so what is freed meanwhile is remembered
+  before.close();
+  const first = taken();
+  other.wait(one);
+  module.kernel("move").launch(one, 1, 4, [ptr, ptr + 8n]);
+  cuda.driver.fill.cuMemsetD8Async(ptr, 1, 2n, other.handle); // unordered with the kernel
+  one.wait(other);
+  first.close();
+  const second = taken();
+  second.fill(1, { stream: one });
+  second.close();
+  using last = taken();
+  assertEquals([first.isClosed, last.ptr], [true, ptr], "the pool gives the same memory again, or this shows nothing");
+  assertEquals(reports, []);
+  one.synchronize();
+  assertEquals(reports.map(({ first, second, bytes }) => [first?.call, second?.call, bytes]), [
+    ["cuLaunchKernel", "cuMemsetD8Async", 2],
+  ]);
+});
+
+test("memory that is freed at once, which makes its kernels run, has a past all the same", () => {
+  const found = ofTwo((one, other, _, launch) => {
+    const buffer = new SynchronousMemoryResource(one.device).allocate(size);
+    launch("move", one, buffer.ptr, buffer.ptr + 8n);
+    launch("move", other, buffer.ptr + 2n, buffer.ptr + 16n);
+    buffer.close();
+  });
+  assertEquals(found, ["writes writes 2"]);
+});
+
+test("what a kernel that waits may be unordered with is not forgotten, however much is done and waited for meanwhile", () => {
+  const found = ofTwo((one, other, at, launch) => {
+    launch("move", one, at, at + 8n);
+    one.device.fill(at + 2n, 1, 1, 2, other); // what the kernel writes
+    for (let i = 0; i < 4; i++) {
+      for (let j = 0; j < 600; j++) one.device.fill(at + 40n, 1, 1, 8, other);
+      other.synchronize();
+    }
+  });
+  assertEquals(found, ["writes writes 2"]);
+});
+
+test("of a kernel that touches much everything is known", () => {
+  const bytes = 20 * 1024;
+  const reports: CausalityReport[] = [];
+  const { cuda, streams: [one, other] } = bench("latest", 0, (report) => void reports.push(report));
+  assert(one !== undefined && other !== undefined);
+  const device = cuda.device(0);
+  using module = device.loadPtx(kernels);
+  {
+    using buffer = new SynchronousMemoryResource(device).allocate(2 * bytes);
+    module.kernel("pass").launch(one, bytes / 1024, 1024, [buffer.ptr]);
+    device.fill(buffer.ptr, 1, 1, bytes, other);
+    device.synchronize();
+  }
+  assertEquals(reports.map(({ kind, bytes }) => [kind, bytes]), [["race", bytes]]);
+});
 
 test("two kernels are unordered by what they touch, not by what they are given", () => {
   const two = (to: bigint, from: bigint, ordered = false) =>

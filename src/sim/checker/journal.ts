@@ -126,7 +126,7 @@ export class Journal {
   #running: Run[] = [];
   #clashes: Clash[] = [];
   /** Memory that was freed while kernels had not run. */
-  #freed: { readonly known: Known; readonly at: number }[] = [];
+  #freed: Known[] = [];
   #now = 0;
   #sweepAt = 1024;
 
@@ -157,7 +157,7 @@ export class Journal {
 
   /** Memory is freed, so that its addresses may mean something else. */
   freed(known: Known): void {
-    if (this.#running.length > 0) this.#freed.push({ known, at: this.next() });
+    if (this.#running.length > 0) this.#freed.push(known);
   }
 
   /** A call on a stream has touched bytes of an allocation. */
@@ -239,9 +239,7 @@ export class Journal {
 
   #knownAt(address: number, at: number, now: Known | undefined): Known | undefined {
     if (now !== undefined && now.born < at) return now;
-    return this.#freed.find(({ known, at: gone }) =>
-      gone > at && known.born < at && known.start <= address && address < known.end
-    )?.known;
+    return this.#freed.findLast(({ born, start, end }) => born < at && start <= address && address < end);
   }
 
   #compare(run: Run, touched: readonly Entry[]): void {
@@ -287,6 +285,6 @@ function doCollide(one: Entry, other: Entry): boolean {
 }
 
 function areOrdered({ access: kernel, clock, at }: Run, other: Entry): boolean {
-  if (other.at === at || isBefore(kernel, other.clock)) return true; // of the same graph, or after it
+  if (isBefore(kernel, other.clock)) return true; // after it, or of the same graph
   return other.access === null ? other.at < at : isBefore(other.access, clock);
 }

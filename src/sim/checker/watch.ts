@@ -95,11 +95,9 @@ export class Watch extends StreamWatch {
     for (const { known, from, to } of this.memory.at(start, end)) this.journal.note(access, known, from, to, clock, at);
   }
 
-  /** What will be known of kernels that a call is about to launch: nothing but on the simulator, and if they are captured. */
-  record(lane: Lane | null, kernels: number): Recording | null {
-    return this.journal === null || lane === null || lane.capture !== null || kernels === 0
-      ? null
-      : new Recording(kernels);
+  /** What will be known of kernels that a call is about to launch; null: nothing, because it is no simulator that runs them. */
+  record(kernels: number): Recording | null {
+    return this.journal === null || kernels === 0 ? null : new Recording(kernels);
   }
 
   /** Makes a call that launches such kernels. */

@@ -84,7 +84,7 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
       const lane = watch.lane(stream, "cuGraphLaunch");
       const graph = graphExecs.get(handle);
       if (graph !== undefined) watch.usingAll(lane, graph, "cuGraphLaunch");
-      const recording = watch.record(lane, graph === undefined || graph.opaque ? 0 : kernelsOf(graph));
+      const recording = watch.record(graph === undefined || graph.opaque ? 0 : kernelsOf(graph));
       const code = watch.recorded(recording, () => inner.cuGraphLaunch(handle, stream));
       if (code === 0 && lane !== null && graph !== undefined) {
         watch.launchGraph(lane, "cuGraphLaunch", graph, recording);

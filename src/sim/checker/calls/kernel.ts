@@ -52,7 +52,7 @@ export function moduleCalls(watch: Watch, inner: CudaDriver["module"]): Watched<
 export function kernelCalls(watch: Watch, inner: CudaDriver["kernel"]): Watched<"kernel"> {
   const launched = (work: Work, kernel: bigint, params: bigint, extra: bigint, perform: () => number): number => {
     addArguments(watch, work, kernel, params, extra);
-    const recording = watch.record(work.lane, 1);
+    const recording = watch.record(1);
     const code = watch.recorded(recording, perform);
     if (code === 0) work.done(recording);
     return code;
