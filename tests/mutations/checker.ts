@@ -223,7 +223,6 @@ export const checkerMutations: readonly Mutation[] = [
       "this.#clash(kernel, entry);",
       "A kernel that tells the host is reported when the host listens later.",
     ],
-    [" && !(one.isStrong && other.isStrong)", "", "Atomic additions of two kernels are reported."],
     [
       "if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;",
       "continue;",

@@ -413,6 +413,23 @@ test("what a kernel that waits may be unordered with is not forgotten, however m
   assertEquals(found, ["writes writes 2"]);
 });
 
+test("what lies between the bytes that kernels of a graph touch is not touched", () => {
+  const between = (at: bigint) =>
+    ofTwo((one, other, memory, launch) => {
+      const graph = one.capture(() => {
+        launch("move", one, memory, memory + 8n);
+        launch("move", one, memory + 40n, memory + 48n);
+      });
+      const exec = graph.instantiate();
+      exec.launch(one);
+      one.device.fill(memory + at, 1, 1, 2, other);
+      one.device.synchronize();
+      for (const each of [exec, graph]) each.close();
+    });
+  assertEquals(between(20n), []);
+  assertEquals(between(41n), ["writes writes 2"]);
+});
+
 test("of a kernel that touches much everything is known", () => {
   const bytes = 20 * 1024;
   const reports: CausalityReport[] = [];

@@ -279,9 +279,9 @@ function doMeet(one: Entry, other: Entry): boolean {
   return one.start < other.end && other.start < one.end && (one.writes || other.writes);
 }
 
-/** Whether two accesses are a race if nothing orders them. */
+/** Whether two accesses are a race if nothing orders them, and they are not of kernels that talk to each other. */
 function doCollide(one: Entry, other: Entry): boolean {
-  return one.known === other.known && doMeet(one, other) && !(one.isStrong && other.isStrong);
+  return one.known === other.known && doMeet(one, other);
 }
 
 function areOrdered({ access: kernel, clock, at }: Run, other: Entry): boolean {

@@ -13,7 +13,7 @@ export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free
 export interface CausalityCall {
   /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel of which no more is known). */
   readonly does: "reads" | "writes" | "frees" | "allocates" | "uses" | "creates" | "destroys";
-  /** The driver's function. */
+  /** The driver's function, or what of this package has used memory on the host: `toDlpack()`. */
   readonly call: string;
   /** The stream's name, or `host`. */
   readonly lane: string;
