@@ -43,15 +43,15 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  const all",
-      "  if (lane === null) return;\n  const all",
+      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, work.call",
+      "  if (lane === null) return;\n  watch.copies(lane, work.call",
       "A peer copy of no bytes is taken for order.",
     ],
   ]),
   ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  if (lane.capture",
-      "  if (lane === null || touches.length === 0) return;\n  if (lane.capture",
+      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, call,",
+      "  if (lane === null || touches.length === 0) return;\n  watch.copies(lane, call,",
       "A copy of arrays is no work: false alarms.",
     ],
   ]),
@@ -151,7 +151,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["        join(clock, lane.clock);\n", "", "An event of a whole context stands for nothing."],
   ]),
   ...inFile(`${folder}/calls/transfer.ts`, [laws], [
-    ["watch.readByHost(call, start, end);", ";", "What the host reads during an upload is not seen."],
+    ["watch.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
     ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
   ]),
   ...inFile(`${folder}/watch.ts`, [laws, work], [
@@ -159,7 +159,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["    graph.last = [...lane.clock];\n", "", "A launch does not wait for the last one."],
     ["    if (!graph.examined) this.#examine(lane, graph);\n", "", "Branches of a graph are not compared."],
     [
-      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", known.start, known.end, known);',
+      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, known);',
       "",
       "Memory of a pool that is freed at once may be in use.",
     ],
