@@ -27,6 +27,8 @@ export interface DriverCheck {
    * @param context the one that default streams are of
    */
   ordered(context: bigint, first: bigint, then: bigint): void;
+  /** Notes that the host reads or writes memory by itself. */
+  touchedByHost(address: bigint, bytes: number, writes: boolean, call: string): void;
   /** Notes that a stream, a pool or memory is closed, though somebody still needs it: its user has done what he must. */
   letGo(handle: bigint): void;
   /** Reports what is left. */
@@ -40,6 +42,8 @@ let provided: MakeCheck | undefined;
 const checks = new WeakMap<CudaDriver, DriverCheck>();
 /** Whether there was ever one: looking for one that is not there would cost each closing of a buffer some of its time. */
 let areThere = false;
+/** Those that have not been closed. */
+const open = new Set<WeakRef<DriverCheck>>();
 
 /** Plugs the checker in. */
 export function provideCheck(make: MakeCheck): void {
@@ -49,12 +53,27 @@ export function provideCheck(make: MakeCheck): void {
 /** Makes a checker known by its driver. */
 export function registerCheck(check: DriverCheck): void {
   checks.set(check.driver, check);
+  open.add(new WeakRef(check));
   areThere = true;
 }
 
 /** The checker of a driver, or null if it is not checked. */
 export function checkOf(driver: CudaDriver): DriverCheck | null {
   return areThere ? checks.get(driver) ?? null : null;
+}
+
+/**
+ * Tells the checkers that the host reads or writes memory by itself: ordinary memory may be in the hands of any driver.
+ *
+ * @param call what does it, as a report names it: `toTypedArray()`
+ */
+export function tellHostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
+  if (!areThere || bytes === 0) return;
+  for (const one of open) {
+    const check = one.deref();
+    if (check === undefined) open.delete(one);
+    else check.touchedByHost(address, bytes, writes, call);
+  }
 }
 
 /** Whether to check, and how. */

@@ -143,6 +143,11 @@ export function isSticky(error: unknown): boolean {
   return error instanceof CudaError && error.isSticky;
 }
 
+/** Whether a driver's answer says that a context is lost. */
+export function isStickyCode(code: number): boolean {
+  return lost.has(code);
+}
+
 /** What to do about errors that a program makes by the order of its calls. */
 const remedies: ReadonlyMap<number, string> = new Map([
   [

@@ -16,7 +16,7 @@ import type { ImportOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
 import { extentOf } from "./extent.ts";
 import { findLayout, rememberLayout } from "./known_layouts.ts";
-import { consumerStream, orderBack, orderHost, orderStreams } from "./order.ts";
+import { consumerStream, orderBack, orderHostView, orderStreams } from "./order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {
@@ -49,7 +49,7 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
 /** Describes a view of host memory, when what its home stream holds is done: the description has no stream to wait for. */
 export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
   const described = describe(view);
-  orderHost(view.buffer);
+  orderHostView(view, "__array_interface__");
   return described;
 }
 

@@ -10,7 +10,7 @@ import type { ArrowArray } from "./arrow_array.ts";
 import { type ArrowType, childrenOf } from "./arrow_type.ts";
 import { formatOf } from "./arrow_format.ts";
 import { ExchangeError } from "./error.ts";
-import { orderHost } from "./order.ts";
+import { orderHostView } from "./order.ts";
 
 /** A value of an element. See {@linkcode ArrowArray.get}. */
 export type ArrowValue =
@@ -34,7 +34,7 @@ export type Reader = (at: number) => ArrowValue;
 export function hostBytes(view: StridedMemoryView): DataView<ArrayBuffer> {
   if (view.nbytes === 0) return empty;
   const bytes = view.buffer.bytes();
-  orderHost(view.buffer);
+  orderHostView(view, "array.get()");
   return new DataView(bytes.buffer, bytes.byteOffset + view.offset + view.layout.sliceOffset, view.nbytes);
 }
 

@@ -14,7 +14,7 @@ import { copyForConsumer, isElsewhere } from "./dlpack_copy.ts";
 import { LentTensor, type TensorContent } from "./dlpack_struct.ts";
 import { ExchangeError } from "./error.ts";
 import { addExport, type Listed, lookAt, lookIfMany } from "./live_exports.ts";
-import { consumerStream, orderConsumer, orderHost, type ReleaseOrder } from "./order.ts";
+import { consumerStream, orderConsumer, orderHostView, type ReleaseOrder } from "./order.ts";
 
 /** A tensor that is out. */
 class Export implements TensorHolder, Listed {
@@ -79,7 +79,7 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = non
     );
   }
   lookIfMany();
-  if (view.device === null && options.stream === undefined) orderHost(view.buffer);
+  if (view.device === null && options.stream === undefined) orderHostView(view, "toDlpack()");
   const mustOutlive = view.buffer.endsWithWorker;
   if (mustOutlive && copy === false) {
     throw new ExchangeError(

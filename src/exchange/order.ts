@@ -11,6 +11,8 @@ import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { tellHostElements } from "../view/host_copy.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 
 /**
  * Before a consumer begins: makes the consumer's stream wait for everything enqueued on the buffer's home stream. Host
@@ -28,6 +30,17 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
  */
 export function orderHost({ stream }: MemoryBuffer): void {
   stream?.waitUntilReady();
+}
+
+/**
+ * As {@linkcode orderHost}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
+ * home stream's next work is found by the checker.
+ *
+ * @param call what hands them over, as a report names it
+ */
+export function orderHostView(view: StridedMemoryView, call: string): void {
+  orderHost(view.buffer);
+  tellHostElements(view, false, call);
 }
 
 /**

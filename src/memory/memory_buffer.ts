@@ -5,7 +5,7 @@
  */
 import { addressEnd } from "../ffi/address.ts";
 import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
-import { checkOf } from "../cuda/checking.ts";
+import { checkOf, tellHostAccess } from "../cuda/checking.ts";
 import { type CudaDriver, isSticky } from "../cuda/driver.ts";
 import { checkStream, isSameDevice } from "../cuda/belonging.ts";
 import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
@@ -449,6 +449,8 @@ export class MemoryBuffer {
     const { stream } = options;
     if (device === null || (stream === undefined && this.isHostAccessible && source.isHostAccessible)) {
       stream?.waitUntilReady(); // the host copies, and no stream can wait for it
+      tellHostAccess(from, this.size, false, "copyFrom()");
+      tellHostAccess(to, this.size, true, "copyFrom()");
       libc().memory.memmove(to, from, BigInt(this.size));
       return;
     }
@@ -500,6 +502,7 @@ export class MemoryBuffer {
     }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     stream?.waitUntilReady();
+    tellHostAccess(ptr, this.size, true, "fill()");
     const bytes = this.bytes();
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
   }

@@ -70,6 +70,12 @@ export interface LiveObjects {
 }
 
 const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
+const machines = new WeakMap<CudaDriver, Machine>();
+
+/** What is behind a simulated driver, or null if it is another one. For the checker, which asks what kernels do. */
+export function machineOf(driver: CudaDriver): Machine | null {
+  return machines.get(driver) ?? null;
+}
 
 /** A simulated driver, and what a test may want to know of it. */
 export class SimulatedDriver {
@@ -94,6 +100,7 @@ export class SimulatedDriver {
     // One function per symbol of the table, made from behaviours that are typed by that table.
     this.driver = Object.fromEntries(groups) as unknown as CudaDriver;
     simulated.set(this.driver, this);
+    machines.set(this.driver, this.#machine);
   }
 
   /** The simulator behind a driver, checked or not, or null if it is another one. */

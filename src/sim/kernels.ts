@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { PtxFault, type PtxModule } from "./ptx/mod.ts";
+import { type PtxAccess, PtxFault, type PtxMemory, type PtxModule } from "./ptx/mod.ts";
 
 /**
  * Reads PTX.
@@ -12,6 +12,24 @@ import { PtxFault, type PtxModule } from "./ptx/mod.ts";
  * @throws {PtxError} saying what it does not understand, which the driver reports as CUDA_ERROR_INVALID_PTX
  */
 export type LoadPtx = (text: string) => PtxModule;
+
+/** Is told what kernels do to memory while they run. */
+export interface KernelWatcher {
+  /** Bytes have been accessed. */
+  touched(address: bigint, bytes: number, access: PtxAccess): void;
+  /** A kernel has come to its end. */
+  ended(): void;
+}
+
+/** Memory of which somebody is told what is done to it. */
+export function watchedMemory(memory: PtxMemory, watcher: KernelWatcher): PtxMemory {
+  return {
+    view(address, bytes, access) {
+      watcher.touched(address, bytes, access);
+      return memory.view(address, bytes, access);
+    },
+  };
+}
 
 /** A kernel has used an address that it may not use. */
 export class IllegalAddressError extends Error {

@@ -21,6 +21,7 @@ import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import { simulateOptionNames, type SimulateOptions } from "./options.ts";
 import { Pool } from "./pool.ts";
+import type { KernelWatcher } from "./kernels.ts";
 import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./ranges.ts";
@@ -77,6 +78,10 @@ export class Machine {
   inHostFunction = false;
   /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX. */
   lastPtxError: unknown = null;
+  /** Who is told what the kernels do that are enqueued now. */
+  watcher: KernelWatcher | null = null;
+  /** Who is told what the kernel does that is running now. */
+  watching: KernelWatcher | null = null;
   /** Why a kernel has last failed. */
   lastKernelError: unknown = null;
   /** Simulated milliseconds since the beginning. */
@@ -275,8 +280,10 @@ export class Machine {
 
   /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */
   queue(context: Context, lane: number, run: () => void, after: readonly (Task | null)[]): Task {
+    const { watcher } = this;
     return this.scheduler.enqueue(lane, after, () => {
       this.clock += 0.001; // what happens at all takes a microsecond
+      this.watching = watcher;
       if (context.fault === 0) run();
     });
   }

@@ -26,7 +26,7 @@ import {
   sizeOf,
   temporary,
 } from "./copy_side.ts";
-import { copyHost } from "./host_copy.ts";
+import { copyHost, tellHostElements } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./planned_copy.ts";
 
@@ -243,6 +243,7 @@ function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): 
   const layout = destination.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);
   const staging = { buffer, offset: 0, layout };
+  tellHostElements(source, false, "view.copyFrom()");
   copyHost(hostSide(source), hostSide(staging));
   if (destination.layout.isDense) return copy(staging, destination, stream);
   using dense = temporary(layout, stream);
@@ -262,6 +263,7 @@ function toHost(source: CopySide, destination: CopySide, stream: CudaStream): vo
     copyAlike(dense, staging, stream);
   }
   stream.synchronize();
+  tellHostElements(destination, true, "view.copyFrom()");
   copyHost(hostSide(staging), hostSide(destination));
 }
 

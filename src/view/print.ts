@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { tellHostAccess } from "../cuda/checking.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
@@ -57,6 +58,11 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
   if (device === null) {
     view.stream?.waitUntilReady(); // page-locked memory has a home
     const { buffer: memory, byteOffset, byteLength } = buffer.bytes();
+    const { itemsize } = dtype;
+    for (const at of offsets) {
+      const start = Math.floor(at);
+      tellHostAccess(buffer.ptr + BigInt(start), Math.ceil(at + itemsize) - start, false, "view.toString()");
+    }
     const bytes = new DataView(memory, byteOffset, byteLength);
     return offsets.flatMap((at) => read(bytes, at));
   }

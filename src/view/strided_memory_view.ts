@@ -19,7 +19,7 @@ import { stagingOf } from "../memory/staging.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
 import { convertHost } from "./host_conversion.ts";
-import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray, tellHostElements } from "./host_copy.ts";
 import { print } from "./print.ts";
 import { readBack, runTo } from "./read_back.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
@@ -368,10 +368,10 @@ export class StridedMemoryView {
     if (device === null) {
       // The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it.
       for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();
-      const elements = from.#host("copy from");
+      const elements = from.#host("copy from", false);
       const apart = this.#mayMeet(from) ? denseCopy(elements) : elements;
-      if (conversion === null) copyHost(apart, this.#host("copy to"));
-      else convertHost(apart, this.#host("copy to"), conversion);
+      if (conversion === null) copyHost(apart, this.#host("copy to", true));
+      else convertHost(apart, this.#host("copy to", true), conversion);
       return;
     }
     if (this.layout.volume === 0) return;
@@ -453,7 +453,7 @@ export class StridedMemoryView {
     const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
     if (device === null) {
       // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
-      if (stream === null) copyHost(this.#host("read"), target);
+      if (stream === null) copyHost(this.#host("read", false), target);
       else await readBack(this, bytes, target.layout, stream, null);
       return copy;
     }
@@ -601,11 +601,13 @@ export class StridedMemoryView {
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
 
-  #host(doing: string): HostArray {
+  #host(doing: string, writes: boolean): HostArray {
     if (this.device !== null) {
       throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
     }
-    return { bytes: this.buffer.bytes(), offset: this.offset, layout: this.layout };
+    const bytes = this.buffer.bytes();
+    tellHostElements(this, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
+    return { bytes, offset: this.offset, layout: this.layout };
   }
 }
 

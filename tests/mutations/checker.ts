@@ -4,6 +4,9 @@ import { inFile, type Mutation } from "./mutation.ts";
 const laws = "tests/sim/checker_test.ts";
 const work = "tests/sim/checker_work_test.ts";
 const lifetime = "tests/sim/checker_lifetime_test.ts";
+const kernels = "tests/sim/checker_kernels_test.ts";
+const copies = "tests/sim/checker_copies_test.ts";
+const thrown = "tests/sim/checker_thrown_test.ts";
 const folder = "src/sim/checker";
 
 /** What can be broken there. */
@@ -40,15 +43,15 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  const all",
-      "  if (lane === null) return;\n  const all",
+      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, work.call",
+      "  if (lane === null) return;\n  watch.copies(lane, work.call",
       "A peer copy of no bytes is taken for order.",
     ],
   ]),
   ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  if (lane.capture",
-      "  if (lane === null || touches.length === 0) return;\n  if (lane.capture",
+      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, call,",
+      "  if (lane === null || touches.length === 0) return;\n  watch.copies(lane, call,",
       "A copy of arrays is no work: false alarms.",
     ],
   ]),
@@ -152,7 +155,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["        join(clock, lane.clock);\n", "", "An event of a whole context stands for nothing."],
   ]),
   ...inFile(`${folder}/calls/transfer.ts`, [laws], [
-    ["watch.readByHost(call, start, end);", ";", "What the host reads during an upload is not seen."],
+    ["watch.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
     ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
   ]),
   ...inFile(`${folder}/watch.ts`, [laws, work], [
@@ -160,7 +163,7 @@ export const checkerMutations: readonly Mutation[] = [
     ["    graph.last = [...lane.clock];\n", "", "A launch does not wait for the last one."],
     ["    if (!graph.examined) this.#examine(lane, graph);\n", "", "Branches of a graph are not compared."],
     [
-      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", known.start, known.end, known);',
+      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, known);',
       "",
       "Memory of a pool that is freed at once may be in use.",
     ],
@@ -184,6 +187,153 @@ export const checkerMutations: readonly Mutation[] = [
       "return () => {};",
       "Waiting for completed() is no wait.",
     ],
+  ]),
+  ...inFile(`${folder}/reporter.ts`, [thrown], [
+    [
+      "    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);",
+      "    throw this.#thrown = new CausalityError(report);",
+      "What closing the rest finds hides the report.",
+    ],
+    [
+      "    if (this.#thrown?.isHeard !== false) return;\n",
+      "    return;\n",
+      "A report that another error hides is lost.",
+    ],
+    [
+      "this.#thrown?.isHeard !== false",
+      "this.#thrown === null",
+      "A report that was looked at is said again.",
+    ],
+  ]),
+  ...inFile(`${folder}/journal.ts`, [kernels], [
+    [
+      "now !== undefined && now.born < at",
+      "now !== undefined",
+      "What a kernel touches is taken for memory that came later.",
+    ],
+    [
+      "findLast(({ born, start, end }) => born < at && ",
+      "find(({ start, end }) => ",
+      "What a kernel touches is taken for memory that came and went later.",
+    ],
+    ["talks.has(other.run)", "false", "Kernels that talk to each other are reported."],
+    [
+      "if (isStrong && writes && known.isOfHost) recording.talksToHost = true;",
+      "",
+      "A kernel that tells the host is reported when the host listens.",
+    ],
+    [
+      "if (entry.host === null || !run.recording.talksToHost) this.#clash(kernel, entry);",
+      "this.#clash(kernel, entry);",
+      "A kernel that tells the host is reported when the host listens later.",
+    ],
+    [
+      "if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;",
+      "continue;",
+      "What comes after a kernel that has run is missed.",
+    ],
+    [
+      "    if (this.#running.length === 0) {\n      this.#entries",
+      "    {\n      this.#entries",
+      "What came before a kernel is forgotten while it waits.",
+    ],
+    [
+      "last !== undefined && start <= last.end",
+      "last !== undefined",
+      "A kernel touches what is between what it touches.",
+    ],
+    ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
+  ]),
+  ...inFile(`${folder}/watch.ts`, [copies], [
+    ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
+    [
+      "freed !== exporters && this.#isAnothers(freed)",
+      "this.#isAnothers(freed)",
+      "A free by the owner is taken for somebody else's memory.",
+    ],
+  ]),
+  ...inFile(`${folder}/capture.ts`, [copies], [
+    [
+      "start === writes[i]?.start && end === writes[i].end",
+      "start === writes[i]?.start",
+      "Rows that slide into each other pass.",
+    ],
+    ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
+  ]),
+  ...inFile(`${folder}/calls/transfer.ts`, [copies], [
+    ["  watch.copies(lane, call, touches);\n", "", "Copies within themselves are missed."],
+  ]),
+  ...inFile(`${folder}/checker.ts`, [copies], [
+    ["this.#closed || watch.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+  ]),
+  ...inFile("src/view/host_copy.ts", [copies], [
+    [
+      "layout.volume === 0 || !layout.isContiguousAny",
+      "layout.volume === 0",
+      "The host is reported for what is between its elements.",
+    ],
+  ]),
+  ...inFile("src/exchange/order.ts", [copies], [
+    ["  tellHostElements(view, false, call);\n", "", "Nobody hears that a consumer on the host came too early."],
+  ]),
+  ...inFile("src/view/device_copy.ts", [copies], [
+    [
+      '  tellHostElements(source, false, "view.copyFrom()");\n',
+      "",
+      "The host arranges what is not there yet, and nobody hears.",
+    ],
+    [
+      '  tellHostElements(destination, true, "view.copyFrom()");\n',
+      "",
+      "The host writes what is still read, and nobody hears.",
+    ],
+  ]),
+  ...inFile("src/sim/ptx/lower_memory.ts", [kernels], [
+    ['isStrong(site) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
+  ]),
+  ...inFile(`${folder}/kernel_params.ts`, [work], [
+    ['  "call",\n', "", "What a kernel has a function write counts as read only."],
+    ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
+  ]),
+  ...inFile(`${folder}/memory.ts`, [work], [
+    [" || one.writes !== access.writes)", ")", "A kernel that reads hides one before it that writes."],
+  ]),
+  ...inFile(`${folder}/capture.ts`, [work], [
+    ["[node, ...ancestors.get(node) ?? []]", "[node]", "Work of a graph seems to follow only the one before it."],
+  ]),
+  ...inFile(`${folder}/calls/graph.ts`, [work], [
+    [
+      "isEmpty: exec.isEmpty, last: exec.last, examined",
+      "isEmpty: exec.isEmpty, last: [], examined",
+      "An updated graph does not wait for its last launch.",
+    ],
+  ]),
+  ...inFile(`${folder}/stream_watch.ts`, [lifetime], [
+    ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
+  ]),
+  ...inFile(`${folder}/calls/transfer.ts`, [lifetime], [
+    [
+      "if (touches.some(({ start }) => watch.memory.find(start)?.syncMemops)) watch.hostWaitsFor([lane], call);",
+      "",
+      "Memory that is told to wait is reported.",
+    ],
+  ]),
+  ...inFile(`${folder}/calls/fill.ts`, [lifetime], [
+    [
+      "(synchronous && isOnHost) || known.syncMemops",
+      "known.syncMemops",
+      "A fill of the host's memory is not waited for.",
+    ],
+  ]),
+  ...inFile(`${folder}/things.ts`, [lifetime], [
+    [
+      "    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));\n",
+      "",
+      "Memory that is left where other memory was is no leak.",
+    ],
+  ]),
+  ...inFile(`${folder}/checker.ts`, [thrown], [
+    ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
   ]),
   ...inFile(`${folder}/things.ts`, [lifetime], [
     ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],

@@ -183,7 +183,7 @@ export const copyMutations: readonly Mutation[] = [
     ["      void view.buffer.ptr; // says so if it is closed\n", "", "A closed array gives the engine's words."],
   ]),
   ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_host_order_test.ts"], [
-    ["  orderHost(view.buffer);\n", "", "Offsets and nulls are read before they are written."],
+    ['  orderHostView(view, "array.get()");\n', "", "Offsets and nulls are read before they are written."],
   ]),
   ...inFile("src/exchange/arrow_device.ts", ["tests/exchange/arrow_host_order_test.ts"], [
     [", deviceArray: array.address }", " }", "Memory of a device is taken for the host's."],
@@ -286,8 +286,8 @@ export const copyMutations: readonly Mutation[] = [
     ["  home?.wait(stream);\n", "", "The source changes before it was read."],
     ["  other?.wait(stream);\n", "", "The destination is read before it was written."],
     [
-      "  stream.synchronize();\n  copyHost(hostSide(staging)",
-      "  copyHost(hostSide(staging)",
+      "  stream.synchronize();\n  tellHostElements(destination",
+      "  tellHostElements(destination",
       "The host arranges what is not there yet.",
     ],
   ]),

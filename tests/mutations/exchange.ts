@@ -98,7 +98,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
     ["    this.#tensor.free();\n", "", "Each export leaks its struct."],
     [
-      "  if (view.device === null && options.stream === undefined) orderHost(view.buffer);\n",
+      '  if (view.device === null && options.stream === undefined) orderHostView(view, "toDlpack()");\n',
       "",
       "A consumer on the host reads before a stream has written.",
     ],
@@ -344,7 +344,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "Stream 0, which the protocol forbids, is taken for the default stream.",
     ],
     ["handle || CU_STREAM_LEGACY", "handle", "A consumer is told stream 0, which the protocol forbids."],
-    ["  orderHost(view.buffer);\n", "", "A consumer on the host reads before a stream has written."],
+    [
+      '  orderHostView(view, "__array_interface__");\n',
+      "",
+      "A consumer on the host reads before a stream has written.",
+    ],
     ["  if (device !== consumer) {\n", "  if (false) {\n", "A consumer waits for another device's stream."],
     ["  if (mask !== undefined && mask !== null) {\n", "  if (false) {\n", "A mask is silently dropped."],
     ["{ owner: source }", "{}", "Foreign memory is collected while a view uses it."],
@@ -367,8 +371,8 @@ export const exchangeMutations: readonly Mutation[] = [
       "The host copies page-locked memory before a stream has written it.",
     ],
     [
-      'if (stream === null) copyHost(this.#host("read"), target);',
-      'if (stream?.isDone ?? true) copyHost(this.#host("read"), target);',
+      'if (stream === null) copyHost(this.#host("read", false), target);',
+      'if (stream?.isDone ?? true) copyHost(this.#host("read", false), target);',
       "What is enqueued while page-locked memory is waited for is read.",
     ],
   ]),

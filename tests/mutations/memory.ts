@@ -165,7 +165,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["order?.waitUntilReady()", "order?.synchronize()", "The host copies what a default stream has not written yet."],
     [
       "      else await readBack(this, bytes, target.layout, stream, null);\n",
-      '      else copyHost(this.#host("read"), target);\n',
+      '      else copyHost(this.#host("read", false), target);\n',
       "What comes as a typed array is not written yet.",
     ],
   ]),
@@ -236,8 +236,8 @@ export const memoryMutations: readonly Mutation[] = [
       "The host copies what a stream has yet to write.",
     ],
     [
-      "    stream?.waitUntilReady();\n    const bytes",
-      "    const bytes",
+      "    stream?.waitUntilReady();\n    tellHostAccess(ptr",
+      "    tellHostAccess(ptr",
       "The host fills what a stream has yet to read.",
     ],
     [

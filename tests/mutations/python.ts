@@ -665,7 +665,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/exchange/python/arrays.ts", arrays, [
     [
-      "  if (device === null) orderHost(view.buffer); // whoever reads it there has no stream\n",
+      '  if (device === null) orderHostView(view, "giving to Python"); // whoever reads it there has no stream\n',
       "",
       "Python reads page-locked memory before it is written.",
     ],

@@ -17,6 +17,7 @@ import {
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { CU_POINTER_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { checkDriver } from "../../src/sim/mod.ts";
 
@@ -267,4 +268,46 @@ test("the place of a call that repeats is known however often it does", () => {
   for (const call of [report?.first, report?.second]) {
     assert(call?.stack[0]?.includes("checker_lifetime_test.ts"), String(call?.stack));
   }
+});
+
+test("what another process may have recorded is waited for as everything, and memory that is told to wait has waited", () => {
+  const reports = reportsOf(({ cuda, device, one, other }) => {
+    const buffer = new SynchronousMemoryResource(device).allocate(bytes);
+    const event = device.createEvent({ interprocess: true });
+    one.record(event);
+    event.exportHandle();
+    buffer.fill(1, { stream: one });
+    other.wait(event); // somebody else may have recorded it since
+    buffer.fill(2, { stream: other });
+    device.synchronize();
+
+    using flag = new HostMemoryResource().allocate(4);
+    flag.bytes().fill(1);
+    const source = new SynchronousMemoryResource(device).allocate(bytes);
+    const { SYNC_MEMOPS } = CU_POINTER_ATTRIBUTE;
+    assertEquals(cuda.driver.pointer.cuPointerSetAttribute(flag.ptr, SYNC_MEMOPS, buffer.ptr), 0);
+    buffer.copyFrom(source, { stream: one });
+    buffer.fill(3, { stream: other });
+    device.synchronize();
+
+    const pinned = new PinnedMemoryResource(device).allocate(bytes);
+    device.within(() => cuda.driver.fill.cuMemsetD8_v2(pinned.ptr, 1, BigInt(bytes)));
+    pinned.fill(2, { stream: one }); // the host has waited for a fill of its own memory
+    device.synchronize();
+    for (const each of [event, buffer, source, pinned]) each.close();
+  });
+  assertEquals(reports.map(({ message }) => message), []);
+});
+
+test("memory that is left where closed memory was is a leak", () => {
+  const cuda = Cuda.simulate({ check: true });
+  const device = cuda.device(0);
+  const memory = new SynchronousMemoryResource(device);
+  const closed = memory.allocate(bytes);
+  const { ptr } = closed;
+  closed.close();
+  assertEquals(memory.allocate(bytes).ptr, ptr, "the same address again, or this shows nothing");
+  const error = assertThrows(() => cuda.close(), CausalityError);
+  assert(error instanceof CausalityError);
+  assertEquals(error.report.leaks.map(({ what }) => what), [`${bytes} bytes of device memory`]);
 });

@@ -12,7 +12,10 @@ import {
   type MemoryBuffer,
   PinnedMemoryResource,
 } from "../../mod.ts";
+import { cString } from "../../src/ffi/text.ts";
 import { paramsOf } from "../../src/sim/checker/kernel_params.ts";
+import { checkDriver, simulateDriver } from "../../src/sim/mod.ts";
+import { Raw } from "./raw.ts";
 
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");
 
@@ -63,6 +66,7 @@ function pairs(reports: readonly CausalityReport[]): string[] {
 function afterKernel(
   then: (bench: Bench, x: MemoryBuffer, y: MemoryBuffer) => void,
   options: CheckOptions = {},
+  count = 128,
 ): string[] {
   return pairs(reportsOf((bench) => {
     const { device, one, other } = bench;
@@ -71,7 +75,7 @@ function afterKernel(
     for (const buffer of [x, y]) buffer.fill(0, { stream: one });
     other.wait(one);
     const program = device.loadPtx(arrays);
-    program.kernel("saxpy").launch(one, 1, 128, [["float32", 1], x, y, ["int32", 128]]);
+    program.kernel("saxpy").launch(one, 1, 128, [["float32", 1], x, y, ["int32", count]]);
     then(bench, x, y);
     one.wait(other);
     program.close();
@@ -85,6 +89,95 @@ test("PTX says which parameters a kernel only reads", () => {
   const scattered = paramsOf(scatter).get("scatter") ?? [];
   assertEquals(scattered.map(({ writes }) => writes), [false, true]);
   assertEquals(paramsOf("this is no PTX").size, 0);
+});
+
+/** A kernel that has a function write, and one that adds. */
+const writers = `
+.version 8.0
+.target sm_90
+.address_size 64
+.func store(.param .b64 to)
+{
+  .reg .b64 %rd<2>;
+  ld.param.b64 %rd1, [to];
+  st.global.u64 [%rd1], %rd1;
+  ret;
+}
+.visible .entry calls(.param .u64 to)
+{
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [to];
+  {
+    .param .b64 param0;
+    st.param.b64 [param0], %rd1;
+    call.uni store, (param0);
+  }
+  ret;
+}
+.visible .entry adds(.param .u64 to, .param .u64 from)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [to];
+  ld.param.u64 %rd2, [from];
+  ld.global.u32 %r1, [%rd2];
+  atom.global.add.u32 %r2, [%rd1], %r1;
+  ret;
+}`;
+
+test("PTX says that a kernel writes what it adds to, and nothing of one that calls functions", () => {
+  const params = paramsOf(writers);
+  assertEquals(params.get("adds")?.map(({ writes }) => writes), [true, false]);
+  assertEquals(params.get("calls")?.map(({ writes }) => writes), [null]);
+});
+
+test("on a device that does not say what kernels touch, one that reads hides none before it that writes", () => {
+  const simulated = simulateDriver({ schedule: "latest" });
+  const reports: CausalityReport[] = [];
+  const driver = { ...simulated.driver }; // nobody knows it for a simulator
+  const checker = checkDriver(driver, { leaks: false, onReport: (report) => void reports.push(report) });
+  const raw = new Raw(checker.driver);
+  raw.use(0);
+  const { memory, module, kernel, copy, context } = raw.driver;
+  const [x, y, z] = ([0, 1, 2] as const).map(() => raw.word((out) => memory.cuMemAlloc_v2(out, 4n)));
+  const [one, other] = [raw.stream(1), raw.stream(1)];
+  assert(x !== undefined && y !== undefined && z !== undefined);
+  const image = raw.arena.cString(scatter);
+  const loaded = raw.word((out) => module.cuModuleLoadData(out, image));
+  const scattered = raw.word((out) => module.cuModuleGetFunction(out, loaded, cString("scatter")));
+  const launch = (from: bigint, to: bigint) => {
+    const words = raw.arena.bytes(32);
+    const view = new DataView(words.bytes.buffer, words.bytes.byteOffset, 32);
+    [from, to, words.address, words.address + 8n].forEach((word, i) => view.setBigUint64(8 * i, word, true));
+    raw.ok(kernel.cuLaunchKernel(scattered, 1, 1, 1, 1, 1, 1, 0, one, words.address + 16n, 0n));
+  };
+  raw.ok(raw.driver.fill.cuMemsetD8_v2(x, 0, 4n));
+  raw.ok(context.cuCtxSynchronize());
+  launch(x, y);
+  launch(y, z); // reads what the first writes
+  raw.ok(copy.cuMemcpyDtoDAsync_v2(x, y, 4n, other));
+  assertEquals(pairs(reports), ["race: cuLaunchKernel writes, cuMemcpyDtoDAsync_v2 reads"]);
+  raw.close();
+});
+
+test("work of a graph comes after all that its forerunners come after, and an updated graph after its last launch", () => {
+  const reports = reportsOf(({ device, one, other }) => {
+    const [a, b] = [1, 2].map(() => new DeviceMemoryResource(device).allocate(64, { stream: one }));
+    assert(a !== undefined && b !== undefined);
+    other.wait(one);
+    const chain = (value: number) =>
+      one.capture(() => {
+        for (const buffer of [a, b, a]) buffer.fill(value, { stream: one });
+      });
+    const [graph, next] = [chain(1), chain(2)];
+    const exec = graph.instantiate();
+    exec.launch(one);
+    exec.update(next);
+    exec.launch(other); // waits for the launch before, whatever the streams do
+    one.wait(other);
+    for (const each of [exec, graph, next, a, b]) each.close();
+  });
+  assertEquals(pairs(reports), []);
 });
 
 test("a kernel and whatever touches all of its memory are unordered without a wait", () => {
@@ -108,10 +201,12 @@ test("a kernel and whatever touches all of its memory are unordered without a wa
 
 test("a kernel that shares memory with something else piece by piece is not reported, unless that is asked for", () => {
   const half = ({ cuda, other }: Bench, _x: MemoryBuffer, y: MemoryBuffer) => {
-    cuda.driver.fill.cuMemsetD8Async(y.ptr, 1, 256n, other.handle);
+    cuda.driver.fill.cuMemsetD8Async(y.ptr + 256n, 1, 256n, other.handle);
   };
-  assertEquals(afterKernel(half), []);
-  assertEquals(afterKernel(half, { kernels: "whole" }), ["race: cuLaunchKernel writes, cuMemsetD8Async writes"]);
+  const race = ["race: cuLaunchKernel writes, cuMemsetD8Async writes"];
+  assertEquals(afterKernel(half, {}, 64), []); // the kernel has the other half
+  assertEquals(afterKernel(half), race); // what it touches is known once it has run
+  assertEquals(afterKernel(half, { kernels: "whole" }, 64), race);
 });
 
 test("a kernel that is given freed memory is reported, and so is a free that does not wait for a kernel", () => {

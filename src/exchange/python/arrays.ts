@@ -18,7 +18,7 @@ import { fromArrayInterface, fromCudaArrayInterface } from "../array_interface.t
 import { withLastingCopies } from "../dlpack_copy.ts";
 import { callDeleter, dlpackDevice, DlpackTensor, type ImportOptions } from "../dlpack.ts";
 import { ExchangeError } from "../error.ts";
-import { orderHost } from "../order.ts";
+import { orderHostView } from "../order.ts";
 import { PythonError } from "./error.ts";
 import { offerTable, takeByTable } from "./exchange_table.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -43,7 +43,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.share(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
-  if (device === null) orderHost(view.buffer); // whoever reads it there has no stream
+  if (device === null) orderHostView(view, "giving to Python"); // whoever reads it there has no stream
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {

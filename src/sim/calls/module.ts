@@ -15,7 +15,7 @@ import { ffiPort } from "../../ffi/port.ts";
 import { roundUp, struct } from "../../ffi/struct.ts";
 import { readCString, readField } from "../../ffi/text.ts";
 import type { Behaviour } from "../behaviour.ts";
-import { faultCode } from "../kernels.ts";
+import { faultCode, watchedMemory } from "../kernels.ts";
 import { type JitOptions, readJitOptions, refusalOf } from "../jit.ts";
 import type { Machine } from "../machine.ts";
 import { deviceAttributes } from "./device.ts";
@@ -291,16 +291,19 @@ function enqueueLaunch(
   const seed = machine.random.below(2 ** 31);
   machine.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
     machine.clock += product(grid) * 1e-3;
+    const { watching } = machine;
+    const memory = machine.space.kernelMemory(context);
     try {
       entry.run({
         grid,
         block,
         params: args,
         dynamicSharedBytes: shared,
-        memory: machine.space.kernelMemory(context),
+        memory: watching === null ? memory : watchedMemory(memory, watching),
         globals,
         seed,
       });
+      watching?.ended();
     } catch (error) {
       fail(machine, context, error);
     }

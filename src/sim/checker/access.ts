@@ -33,7 +33,7 @@ export interface Access {
 }
 
 /** Whether an access comes before whatever has this clock. */
-export function isBefore({ lane, tick }: Access, clock: Clock): boolean {
+export function isBefore({ lane, tick }: Access, clock: readonly number[]): boolean {
   return (clock[lane.index] ?? 0) >= tick;
 }
 

@@ -84,6 +84,22 @@ export function unorderedNodes(
   return null;
 }
 
+/** What a copy reads and writes in common, unless each row is copied to where it is. */
+export function overlap(touches: readonly Touch[]): { readonly read: Touch; readonly write: Touch } | null {
+  const side = (writes: boolean) => touches.filter((one) => one.writes === writes);
+  const [reads, writes] = [side(false), side(true)];
+  if (reads.every(({ start, end }, i) => start === writes[i]?.start && end === writes[i].end)) return null;
+  const byStart = (a: Touch, b: Touch) => a.start - b.start;
+  writes.sort(byStart);
+  let at = 0;
+  for (const read of reads.sort(byStart)) {
+    for (let one = writes[at]; one !== undefined && one.end <= read.start; one = writes[at]) at++;
+    const write = writes[at];
+    if (write !== undefined && write.start < read.end) return { read, write };
+  }
+  return null;
+}
+
 function doCollide(one: Touch, other: Touch): boolean {
   return one.start < other.end && other.start < one.end && (one.writes !== false || other.writes !== false);
 }

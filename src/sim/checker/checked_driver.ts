@@ -5,7 +5,7 @@
  */
 import type { SymbolTable } from "../../../bindings/abi.ts";
 import { cuda } from "../../../bindings/cuda.ts";
-import type { CudaDriver } from "../../cuda/driver.ts";
+import { type CudaDriver, isStickyCode } from "../../cuda/driver.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls } from "./calls/copy.ts";
 import { copyPitchedCalls } from "./calls/copy_pitched.ts";
@@ -67,6 +67,17 @@ function makeGroup<Group extends keyof CudaDriver>(watch: Watch, group: Group): 
   const own: Readonly<Record<string, unknown>> = inner;
   const table: SymbolTable[string] = cuda[group];
   // A function that this driver does not have stays null.
-  const all = Object.keys(table).map((name) => [name, own[name] === null ? null : calls[name] ?? own[name]]);
+  const look = (call: unknown) => typeof call === "function" ? lookingFor(watch, call) : call;
+  const all = Object.keys(table).map((name) => [name, own[name] === null ? null : look(calls[name]) ?? own[name]]);
   return Object.fromEntries(all) as CudaDriver[Group]; // one property per function of the group
+}
+
+/** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */
+function lookingFor(watch: Watch, call: CallableFunction): (...args: readonly unknown[]) => unknown {
+  return (...args) => {
+    const code: unknown = call(...args);
+    if (code !== 0 && typeof code === "number" && isStickyCode(code)) watch.isLost = true;
+    watch.settle();
+    return code;
+  };
 }

@@ -79,6 +79,14 @@ export class CausalityChecker {
     }
   }
 
+  /** Notes that the host reads or writes memory by itself. */
+  touchedByHost(address: bigint, bytes: number, writes: boolean, call: string): void {
+    const watch = this.#watch;
+    const start = Number(address);
+    if (this.#closed || watch.isLost || !Number.isSafeInteger(start + bytes)) return;
+    watch.touchByHost(call, start, start + bytes, writes);
+  }
+
   /** Notes that something was closed by its user, though somebody else still needs it: it is no leak. */
   letGo(handle: bigint): void {
     this.#watch.things.letGo(handle);
@@ -92,8 +100,9 @@ export class CausalityChecker {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { things, memory, reporter, options: { leaks = true } } = this.#watch;
-    const left = leaks ? things.left(memory.known) : [];
+    const { things, memory, reporter, isLost, options: { leaks = true } } = this.#watch;
+    reporter.sayUnheard();
+    const left = leaks && !isLost ? things.left(memory.known) : []; // nothing can be freed in a context that is lost
     if (left.length > 0) reporter.leaks(left);
   }
 

@@ -25,6 +25,14 @@ export class Known implements Interval {
   readonly call: string;
   /** Where that was. */
   readonly site: Site;
+  /** Its number in the journal. */
+  readonly born: number;
+  /** How often it was opened, if it is another process' memory. */
+  opened = 1;
+  /** What it is there that has exported it, if that is known. */
+  origin: Known | null = null;
+  /** How it was freed, if it was. */
+  gone: Freed | null = null;
   /** Whether the driver was told to make all copies and fills of it wait. */
   syncMemops = false;
   readonly #spans = new Spans();
@@ -34,7 +42,16 @@ export class Known implements Interval {
   #kernels: readonly Access[] = [];
 
   /** Memory that is allocated now. */
-  constructor(start: number, bytes: number, kind: MemoryKind, context: ContextOrder | null, call: string, site: Site) {
+  constructor(
+    start: number,
+    bytes: number,
+    kind: MemoryKind,
+    context: ContextOrder | null,
+    call: string,
+    site: Site,
+    born: number,
+  ) {
+    this.born = born;
     this.start = start;
     this.end = start + bytes;
     this.kind = kind;
@@ -46,6 +63,11 @@ export class Known implements Interval {
   /** Whether the bytes are the host's, page-locked. */
   get isPinned(): boolean {
     return this.kind === "pinned" || this.kind === "registered";
+  }
+
+  /** Whether the host can read and write the bytes as they are. */
+  get isOfHost(): boolean {
+    return this.isPinned || this.kind === "managed";
   }
 
   /** Adds an access to bytes of it; says what it is unordered with. */
@@ -128,6 +150,7 @@ export class Memory {
 
   /** Memory is freed. */
   free(freed: Freed): void {
+    freed.known.gone = freed;
     this.#known.remove(freed.known);
     this.#freed.removeOverlapping(freed.start, freed.end);
     this.#freed.add(freed);
@@ -140,6 +163,14 @@ export class Memory {
   forget(item: Known | Freed): void {
     if (item instanceof Known) this.#known.remove(item);
     else this.#freed.remove(item);
+  }
+
+  /** The allocations that some bytes are of. */
+  *at(start: number, end: number): Generator<{ readonly known: Known; readonly from: number; readonly to: number }> {
+    let index = this.#known.indexAt(start);
+    for (let known = this.#known.at(index); known !== undefined && known.start < end; known = this.#known.at(++index)) {
+      yield { known, from: Math.max(start, known.start), to: Math.min(end, known.end) };
+    }
   }
 
   /** Adds an access to bytes that may be of several allocations; says what it is unordered with. */
@@ -158,16 +189,16 @@ export class Memory {
   }
 
   /**
-   * What the host would be unordered with if it read these bytes now. What the host does is over before anything else
+   * What the host would be unordered with if it read or wrote these bytes now. What the host does is over before anything else
    * begins, so that nothing has to be kept of it.
    */
-  conflictWithHost(start: number, end: number, order: Order): Access | null {
+  conflictWithHost(writes: boolean, start: number, end: number, order: Order): Access | null {
     let conflict: Access | null = null;
     for (let at = start; at < end && conflict === null;) {
       const known = this.#known.at(this.#known.indexAt(at));
       const isHere = known !== undefined && known.start <= at;
       const to = Math.min(end, known === undefined ? end : isHere ? known.end : known.start);
-      conflict = (isHere ? known : this.#foreign).conflict(false, at, to, order.host);
+      conflict = (isHere ? known : this.#foreign).conflict(writes, at, to, order.host);
       at = to;
     }
     return conflict;

@@ -7,13 +7,13 @@ import { drawReport } from "./svg.ts";
 import type { Mark } from "./timeline.ts";
 
 /** What is wrong. */
-export type CausalityKind = "race" | "use-after-free" | "double-free" | "destroyed" | "leak";
+export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free" | "destroyed" | "leak";
 
 /** One side of a report: a call that touches memory, or makes or ends something. */
 export interface CausalityCall {
   /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel of which no more is known). */
   readonly does: "reads" | "writes" | "frees" | "allocates" | "uses" | "creates" | "destroys";
-  /** The driver's function. */
+  /** The driver's function, or what of this package has used memory on the host: `toDlpack()`. */
   readonly call: string;
   /** The stream's name, or `host`. */
   readonly lane: string;
@@ -103,17 +103,31 @@ export class CausalityReport {
   }
 }
 
-/** Thrown at the call that shows a program to be wrong, unless reports are only collected. */
+/**
+ * Thrown at the first call that shows a program to be wrong, unless reports are only collected. What is found after it is
+ * collected, not thrown: it would hide this one where blocks with `using` end.
+ */
 export class CausalityError extends Error {
   /** `CausalityError`. */
   override readonly name: string = "CausalityError";
-  /** What is wrong, in parts. */
-  readonly report: CausalityReport;
+  readonly #report: CausalityReport;
+  #isHeard = false;
 
   /** Made by the checker. */
   constructor(report: CausalityReport) {
     super(report.message);
-    this.report = report;
+    this.#report = report;
+  }
+
+  /** What is wrong, in parts. */
+  get report(): CausalityReport {
+    this.#isHeard = true;
+    return this.#report;
+  }
+
+  /** Whether somebody has looked at its parts. If nobody has when the Cuda is closed, that says it again. */
+  get isHeard(): boolean {
+    return this.#isHeard;
   }
 
   /** What is wrong. */

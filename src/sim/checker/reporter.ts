@@ -6,7 +6,7 @@
 import type { Access } from "./access.ts";
 import { type CausalityCall, CausalityError, CausalityReport, type LeakedObject, type ReportParts } from "./report.ts";
 import type { Timeline } from "./timeline.ts";
-import { callOf, destroyedMessage, freedMessage, leakMessage, placeOf, raceMessage } from "./words.ts";
+import { callOf, destroyedMessage, freedMessage, leakMessage, overlapMessage, placeOf, raceMessage } from "./words.ts";
 
 /** More reports are not kept. */
 const mostReports = 1000;
@@ -18,6 +18,7 @@ export class Reporter {
   readonly #timeline: Timeline;
   readonly #onReport: ((report: CausalityReport) => void) | undefined;
   readonly #said = new Set<string>();
+  #thrown: CausalityError | null = null;
 
   /** @param onReport takes reports; if there is nobody to take them they are thrown */
   constructor(timeline: Timeline, onReport: ((report: CausalityReport) => void) | undefined) {
@@ -37,6 +38,12 @@ export class Reporter {
     const start = Math.max(earlier.start, Number(host.address));
     const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
     this.#race(callOf(earlier), host, start, count, memory);
+  }
+
+  /** A copy reads what it writes. */
+  overlap(reads: CausalityCall, writes: CausalityCall, start: number, count: number, memory: string): void {
+    const message = overlapMessage(reads, writes, count, memory);
+    this.#say({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
   }
 
   /** Memory is used or freed that was freed before. */
@@ -66,13 +73,25 @@ export class Reporter {
   #say(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
     const { kind, first, second } = parts;
     const key = [kind, ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.lane}`)];
-    if (this.#onReport !== undefined && this.#said.has(key.join("|"))) return;
+    if (this.#said.has(key.join("|"))) return;
     const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });
     if (this.reports.length < mostReports) {
       this.#said.add(key.join("|"));
       this.reports.push(report);
     }
-    if (this.#onReport === undefined) throw new CausalityError(report);
-    this.#onReport(report);
+    if (this.#onReport !== undefined) return this.#onReport(report);
+    // Only the first: what is found while it ends the blocks that it is thrown in follows from it, and would hide it.
+    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);
+  }
+
+  /** Says in the end what was thrown, unless somebody has looked at it: an error of a disposal may have hidden it. */
+  sayUnheard(): void {
+    if (this.#thrown?.isHeard !== false) return;
+    const { message } = this.#thrown;
+    const more = this.reports.length - 1;
+    const found = more === 0 ? "" : `\n${more} more found after it: see \`cuda.reports\`.`;
+    console.error(
+      `Causeway: the causality checker has thrown an error, which may be hidden by others.\n${message}${found}`,
+    );
   }
 }

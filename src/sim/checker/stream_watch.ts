@@ -5,6 +5,9 @@
  */
 import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../../bindings/cuda_types.ts";
 import type { CudaDriver } from "../../cuda/driver.ts";
+import type { Machine } from "../machine.ts";
+import { machineOf } from "../driver.ts";
+import { Journal } from "./journal.ts";
 import { Memory } from "./memory.ts";
 import { type Peek, peek } from "./native.ts";
 import type { CheckOptions } from "./options.ts";
@@ -31,6 +34,10 @@ export class StreamWatch {
   readonly options: CheckOptions;
   /** The order of all work. */
   readonly order: Order = new Order();
+  /** The simulator, which says what kernels touch; null if it is another driver. */
+  readonly machine: Machine | null;
+  /** What is done while kernels are on their way, if it will be known what they touch. */
+  readonly journal: Journal | null;
   /** What is known of memory. */
   readonly memory: Memory = new Memory();
   /** The last calls. */
@@ -43,6 +50,8 @@ export class StreamWatch {
   readonly things: Things = new Things();
   /** What is said to the program. */
   readonly reporter: Reporter;
+  /** Whether a context is lost: from then on nothing can be given back, and nobody is to blame for it. */
+  isLost = false;
   readonly #streams = new Map<bigint, Lane>();
   readonly #sharedEvents = new Set<bigint>();
   readonly #contexts = new Map<bigint, ContextOrder>();
@@ -51,6 +60,8 @@ export class StreamWatch {
   constructor(inner: CudaDriver, options: CheckOptions) {
     this.inner = inner;
     this.options = options;
+    this.machine = options.kernels === "whole" ? null : machineOf(inner);
+    this.journal = this.machine === null ? null : new Journal(this.order);
     this.reporter = new Reporter(this.timeline, options.onReport);
   }
 
@@ -167,6 +178,7 @@ export class StreamWatch {
     }
     for (const known of this.memory.known.filter((one) => one.context === context && one.kind !== "pool")) {
       this.things.abandon(known);
+      this.journal?.freed(known);
       this.memory.forget(known);
     }
     // Its lanes stay in clocks: destroyed work has happened, or never will.

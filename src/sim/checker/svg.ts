@@ -58,6 +58,7 @@ export function drawReport(report: CausalityReport): string {
 
 const titles = {
   "race": "Nothing orders these two calls",
+  "overlap": "Copied to where it comes from",
   "use-after-free": "Used after it was freed",
   "double-free": "Freed twice",
   "destroyed": "Used after it was destroyed",

@@ -4,16 +4,20 @@
  * @module
  */
 import type { Access } from "./access.ts";
-import { type Node, type Touch, unorderedNodes, type WatchedGraph } from "./capture.ts";
+import { type Node, overlap, type Touch, unorderedNodes, type WatchedGraph } from "./capture.ts";
+import { Recording } from "./journal.ts";
 import type { KernelParam } from "./kernel_params.ts";
 import { type Freed, Known, type MemoryKind } from "./memory.ts";
-import type { Lane } from "./order.ts";
+import type { Clock, Lane } from "./order.ts";
 import type { CausalityCall } from "./report.ts";
 import { framesOf, here, type Site } from "./site.ts";
 import { StreamWatch } from "./stream_watch.ts";
 import { Work } from "./work.ts";
 
 const nothing: readonly number[] = [];
+
+/** Memory that was exported under the eyes of a checker of this process, by what the driver calls it. */
+const exports = new Map<string, WeakRef<Known>>();
 
 /** The state of a checker. */
 export class Watch extends StreamWatch {
@@ -38,25 +42,43 @@ export class Watch extends StreamWatch {
     return lane.last;
   }
 
-  /** Enqueues work that touches memory. @param site where the call was made, if that is known already */
-  enqueue(lane: Lane, call: string, touches: readonly Touch[], site: Site | null = null): void {
+  /**
+   * Enqueues work that touches memory.
+   *
+   * @param site where the call was made, if that is known already
+   * @param recording what will be known of its kernels
+   */
+  enqueue(
+    lane: Lane,
+    call: string,
+    touches: readonly Touch[],
+    site: Site | null = null,
+    recording: Recording | null = null,
+  ): void {
     if (lane.capture !== null) return this.#captureWork(lane, call, touches);
     const seq = this.mark(lane, "work", call);
     const tick = this.order.step(lane);
     const [first] = touches;
-    if (first === undefined) return;
-    const made = site ?? lane.sites.of(call, first.start, first.end - first.start);
+    if (first === undefined && recording === null) return;
+    const made = site ?? lane.sites.of(call, first?.start ?? 0, first === undefined ? 0 : first.end - first.start);
+    const { journal } = this;
+    const at = journal?.next() ?? 0;
+    const clock = journal === null ? lane.clock : [...lane.clock];
+    if (recording !== null) {
+      const access = { lane, tick, seq, kind: "kernel", writes: null, call, site: made, start: 0, end: 0 } as const;
+      journal?.launched(recording, access, clock, at);
+    }
     let found: { readonly access: Access; readonly conflict: Access } | null = null;
     for (const { start, end, kind, writes } of touches) {
       const access = { lane, tick, seq, kind, writes, call, site: made, start, end };
-      const conflict = this.#touch(access);
+      const conflict = this.#touch(access, clock, at);
       if (conflict !== null) found ??= { access, conflict };
     }
     if (found !== null) this.reporter.race(found.conflict, found.access, this.describe(found.access, found.conflict));
   }
 
-  #touch(access: Access): Access | null {
-    const { lane: { clock }, start, end, kind } = access;
+  #touch(access: Access, clock: Clock, at: number): Access | null {
+    const { start, end, kind } = access;
     if (kind === "kernel") {
       const known = this.memory.find(start);
       if (known === undefined) return null;
@@ -64,7 +86,43 @@ export class Watch extends StreamWatch {
       const whole = { ...access, writes: access.writes ?? true };
       return known.touch(whole, known.start, known.end, clock, this.order);
     }
+    this.#note(access, start, end, clock, at);
     return this.memory.touch(access, start, end, clock, this.order);
+  }
+
+  #note(access: Access, start: number, end: number, clock: readonly number[], at: number): void {
+    if (this.journal === null) return;
+    for (const { known, from, to } of this.memory.at(start, end)) this.journal.note(access, known, from, to, clock, at);
+  }
+
+  /** What will be known of kernels that a call is about to launch; null: nothing, because it is no simulator that runs them. */
+  record(kernels: number): Recording | null {
+    return this.journal === null || kernels === 0 ? null : new Recording(kernels);
+  }
+
+  /** Makes a call that launches such kernels. */
+  recorded(recording: Recording | null, call: () => number): number {
+    const { machine } = this;
+    if (recording === null || machine === null) return call();
+    machine.watcher = recording;
+    try {
+      return call();
+    } finally {
+      machine.watcher = null;
+    }
+  }
+
+  /** Looks at what a call of the driver has brought about: kernels have run, a context is lost. */
+  settle(): void {
+    const { journal, isLost } = this;
+    if (journal === null || journal.isIdle) return;
+    if (isLost) return journal.forget();
+    for (const { kernel, other, isFirst, known } of journal.settle((address) => this.memory.find(address))) {
+      const memory = nameOf(known);
+      if (!("tick" in other)) this.reporter.raceWithHost(kernel, other, memory);
+      else if (isFirst) this.reporter.race(kernel, other, memory);
+      else this.reporter.race(other, kernel, memory);
+    }
   }
 
   #captureWork(lane: Lane, call: string, touches: readonly Touch[]): void {
@@ -76,13 +134,13 @@ export class Watch extends StreamWatch {
   }
 
   /** Enqueues all work of a graph: to everything else it is one piece. */
-  launchGraph(lane: Lane, call: string, graph: WatchedGraph): void {
+  launchGraph(lane: Lane, call: string, graph: WatchedGraph, recording: Recording | null): void {
     if (graph.isEmpty) return;
     this.order.advance(lane, null);
     this.order.wait(lane, graph.last);
     if (!graph.examined) this.#examine(lane, graph);
     const touches = graph.nodes.flatMap((node) => node.touches);
-    this.enqueue(lane, call, touches);
+    this.enqueue(lane, call, touches, null, recording);
     graph.last = [...lane.clock];
   }
 
@@ -99,16 +157,23 @@ export class Watch extends StreamWatch {
     this.reporter.race(a, b, this.describe(b, a));
   }
 
-  /** The host reads memory during the call. */
-  readByHost(call: string, start: number, end: number): void {
-    const conflict = this.memory.conflictWithHost(start, end, this.order);
-    if (conflict !== null) this.#raceWithHost(conflict, call, "reads", start, end, this.memory.find(start));
+  /** The host reads or writes memory during the call. */
+  touchByHost(call: string, start: number, end: number, writes: boolean): void {
+    const { journal, memory, order } = this;
+    const does = writes ? "writes" : "reads";
+    if (journal?.knowsKernels) {
+      const side = { ...this.useOf(call), does, address: BigInt(start), bytes: end - start } as const;
+      for (const { known, from, to } of memory.at(start, end)) journal.noteHost(side, known, from, to, writes);
+    }
+    const conflict = memory.conflictWithHost(writes, start, end, order);
+    if (conflict !== null) this.#raceWithHost(conflict, call, does, start, end, memory.find(start));
+    this.settle();
   }
 
   #raceWithHost(
     conflict: Access,
     call: string,
-    does: "reads" | "frees",
+    does: "reads" | "writes" | "frees",
     start: number,
     end: number,
     known: Known | undefined,
@@ -141,7 +206,7 @@ export class Watch extends StreamWatch {
     if (address === 0n || bytes === 0 || !Number.isSafeInteger(start + bytes)) return;
     const context = lane?.context ?? this.current();
     const site = lane === null ? here() : lane.sites.of(call, bytes, bytes);
-    const known = new Known(start, bytes, kind, context, call, site);
+    const known = new Known(start, bytes, kind, context, call, site, this.journal?.next() ?? 0);
     this.memory.allocate(known);
     this.things.forgetMemory(start);
     if (lane === null) return;
@@ -154,15 +219,29 @@ export class Watch extends StreamWatch {
     }
     const { end } = known;
     const access = { lane, tick, seq, kind: "allocation", writes: true, call, site, start, end } as const;
+    if (this.journal !== null) this.#note(access, start, end, [...lane.clock], this.journal.next());
     known.touch(access, start, end, lane.clock, this.order);
   }
 
-  /** Memory of another process is mapped. */
-  imported(address: bigint, call: string): void {
+  /** Memory is described for another process. @param name what the driver calls it there */
+  exported(address: bigint, name: string): void {
+    const known = this.memory.find(Number(address));
+    if (known !== undefined) exports.set(name, new WeakRef(known));
+  }
+
+  /** Memory of another process is mapped, once more perhaps. @param name what the driver calls it */
+  imported(address: bigint, call: string, name: string): void {
+    const before = this.memory.find(Number(address));
+    if (before?.kind === "imported") {
+      before.opened++;
+      return;
+    }
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
     const { address: out, view } = this.peek;
     if (cuMemGetAddressRange_v2(out, out + 8n, address) !== 0) return;
     this.allocate(address, Number(view.getBigUint64(8, true)), "imported", call, null);
+    const [known, origin] = [this.memory.find(Number(address)), exports.get(name)?.deref()];
+    if (known !== undefined && origin?.gone === null) known.origin = origin;
   }
 
   /** Memory is freed in the order of a stream. */
@@ -178,9 +257,14 @@ export class Watch extends StreamWatch {
 
   /** Memory is freed at once: whoever uses it must be over by what the host has waited for. */
   freeByHost(call: string, known: Known): void {
-    const conflict = known.conflict(true, known.start, known.end, this.order.host);
+    const { start, end } = known;
+    const conflict = known.conflict(true, start, end, this.order.host);
+    if (this.journal?.knowsKernels) {
+      const side = { ...this.useOf(call), does: "frees", address: BigInt(start), bytes: end - start } as const;
+      this.journal.noteHost(side, known, start, end, true);
+    }
     this.free(known, call, "host", here(), 0);
-    if (conflict !== null) this.#raceWithHost(conflict, call, "frees", known.start, known.end, known);
+    if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, known);
   }
 
   /** Remembers memory that a call has freed. */
@@ -188,6 +272,7 @@ export class Watch extends StreamWatch {
     // Freed memory of the host goes back to the system, where anyone may get it: using it again proves nothing.
     const { start, end } = known;
     this.things.forgetMemory(start);
+    this.journal?.freed(known);
     if (known.kind === "registered") this.memory.forget(known);
     else this.memory.free({ start, end, known, call, lane, site, seq });
   }
@@ -205,11 +290,29 @@ export class Watch extends StreamWatch {
     return null;
   }
 
+  /**
+   * Reports a copy that reads bytes which it writes: CUDA says nothing of what it does then. One of bytes to where they are is let pass:
+   * they stay what they are.
+   */
+  copies(lane: Lane, call: string, touches: readonly Touch[]): void {
+    const found = overlap(touches);
+    if (found === null) return;
+    const start = Math.max(found.read.start, found.write.start);
+    const count = Math.min(found.read.end, found.write.end) - start;
+    const use = this.useOf(call, lane);
+    const side = ({ start, end }: Touch, does: "reads" | "writes") => (
+      { ...use, does, address: BigInt(start), bytes: end - start } as const
+    );
+    const [reads, writes] = [side(found.read, "reads"), side(found.write, "writes")];
+    this.reporter.overlap(reads, writes, start, count, nameOf(this.memory.find(start)));
+  }
+
   /** Reports bytes that a call is about to use although they are freed. */
   using(lane: Lane | null, start: number, end: number, call: string, does: "reads" | "writes" | "uses"): void {
-    if (this.memory.find(start) !== undefined) return;
-    const freed = this.memory.freedAt(start);
-    if (freed === undefined || isOfHost(freed.known) || this.#isAnothers(freed)) return;
+    const known = this.memory.find(start);
+    const exporters = known?.origin?.gone;
+    const freed = known === undefined ? this.memory.freedAt(start) : exporters;
+    if (!freed || freed.known.isOfHost || (freed !== exporters && this.#isAnothers(freed))) return;
     this.#reportFreed(freed, { ...this.useOf(call, lane), does, address: BigInt(start), bytes: end - start });
   }
 
@@ -241,10 +344,6 @@ export class Watch extends StreamWatch {
   describe({ start }: Access, other: Access): string {
     return nameOf(this.memory.find(Math.max(start, other.start)) ?? this.memory.freedAt(start)?.known);
   }
-}
-
-function isOfHost({ kind }: Known): boolean {
-  return kind === "pinned" || kind === "registered" || kind === "managed";
 }
 
 function nameOf(known: Known | undefined): string {

@@ -54,6 +54,13 @@ export function raceMessage(first: CausalityCall, second: CausalityCall, count: 
     `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
 }
 
+/** A copy whose two ends have bytes in common. */
+export function overlapMessage(reads: CausalityCall, writes: CausalityCall, count: number, memory: string): string {
+  return `Overlap: ${writes.call} (${placeOf(writes)}) reads and writes ${bytes(count)} of ${memory}, ` +
+    `and nothing says what it reads there.\n${sentence(reads)}\n${sentence(writes)}\n` +
+    "Copy by way of memory that is neither of the two.";
+}
+
 /** A call that uses memory which is gone. */
 export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: string): string {
   const again = use.does === "frees";

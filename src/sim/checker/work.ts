@@ -4,6 +4,7 @@
  * @module
  */
 import type { Touch } from "./capture.ts";
+import type { Recording } from "./journal.ts";
 import type { Lane } from "./order.ts";
 import type { Watch } from "./watch.ts";
 
@@ -87,10 +88,10 @@ export class Work {
     return this.#touchesNone && this.touches.length === 0;
   }
 
-  /** The driver has agreed: the work is enqueued, or captured. */
-  done(): void {
+  /** The driver has agreed: the work is enqueued, or captured. @param recording what will be known of its kernel */
+  done(recording: Recording | null = null): void {
     if (this.isNothing) return;
-    if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches);
+    if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches, null, recording);
   }
 
   #touch(address: bigint, bytes: number, writes: boolean): this {

@@ -189,6 +189,13 @@ function dropHints(site: Site): void {
   site.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
 }
 
+/** Words of accesses that other threads may meanwhile make, too, by the rules of PTX's memory model. */
+const strongWords: ReadonlySet<string> = new Set(["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]);
+
+function isStrong({ instruction }: Site): boolean {
+  return instruction.modifiers.some((name) => strongWords.has(name));
+}
+
 const memoryTypes = [8, 16, 32, 64].flatMap((bits) =>
   ["b", "u", "s", ...(bits > 8 ? ["f"] : [])].map((kind) => `${kind}${bits}`)
 );
@@ -243,7 +250,13 @@ function ld(site: Site): Link {
   const type = site.type(...memoryTypes);
   const targets = lanes(site, site.operand(0));
   site.end(2);
-  const locate = locator(site, site.operand(1), space, type.bytes * targets.length, "read");
+  const locate = locator(
+    site,
+    site.operand(1),
+    space,
+    type.bytes * targets.length,
+    isStrong(site) ? "volatile read" : "read",
+  );
   const loads = targets.map((operand): readonly [number, Load] => {
     const d = site.to(operand, type, true);
     const isSink = operand.kind === "name" && operand.name === "_";
@@ -294,7 +307,13 @@ function st(site: Site): Link {
   const type = site.type(...memoryTypes);
   const sources = lanes(site, site.operand(1));
   site.end(2);
-  const locate = locator(site, site.operand(0), space, type.bytes * sources.length, "write");
+  const locate = locator(
+    site,
+    site.operand(0),
+    space,
+    type.bytes * sources.length,
+    isStrong(site) ? "volatile write" : "write",
+  );
   const slots = sources.map((operand) => site.from(operand, type, true));
   const store = storer(type);
   const [a = 0] = slots;

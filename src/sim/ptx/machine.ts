@@ -25,8 +25,8 @@ export interface PtxMemory {
   ): { readonly bytes: DataView; readonly offset: number };
 }
 
-/** What an instruction does to memory. */
-export type PtxAccess = "read" | "write" | "atomic";
+/** What an instruction does to memory. `volatile`: in a way that other threads may rely on, as atomic ones do. */
+export type PtxAccess = "read" | "write" | "atomic" | "volatile read" | "volatile write";
 
 /** A compiled instruction: takes the offset of the thread's frame, gives the next instruction, or LEFT. */
 export type Op = (t: number) => number;
@@ -203,7 +203,7 @@ export class Machine {
   /** Resolves an offset into the kernel's parameters. */
   param(lo: number, hi: number, bytes: number, access: PtxAccess, line: number): void {
     this.#aligned(lo, hi, bytes, line);
-    if (hi !== 0 || lo + bytes > this.params.byteLength || access !== "read") {
+    if (hi !== 0 || lo + bytes > this.params.byteLength || !access.endsWith("read")) {
       const what = `${access} at ${hex(lo, hi)} of the ${this.params.byteLength} bytes of parameters`;
       this.fault("illegal address", line, what);
     }

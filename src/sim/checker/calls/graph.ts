@@ -41,6 +41,10 @@ function keepGraph(watch: Watch, handle: bigint, { nodes, opaque }: Capture): vo
   watch.things.made("graph", handle, "cuStreamEndCapture");
 }
 
+function kernelsOf({ nodes }: WatchedGraph): number {
+  return nodes.filter(({ call }) => /^cuLaunch(Cooperative)?Kernel/.test(call)).length;
+}
+
 /** The calls for graphs. */
 export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"graph"> {
   const { graphs, graphExecs, things } = watch;
@@ -80,8 +84,11 @@ export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"g
       const lane = watch.lane(stream, "cuGraphLaunch");
       const graph = graphExecs.get(handle);
       if (graph !== undefined) watch.usingAll(lane, graph, "cuGraphLaunch");
-      const code = inner.cuGraphLaunch(handle, stream);
-      if (code === 0 && lane !== null && graph !== undefined) watch.launchGraph(lane, "cuGraphLaunch", graph);
+      const recording = watch.record(graph === undefined || graph.opaque ? 0 : kernelsOf(graph));
+      const code = watch.recorded(recording, () => inner.cuGraphLaunch(handle, stream));
+      if (code === 0 && lane !== null && graph !== undefined) {
+        watch.launchGraph(lane, "cuGraphLaunch", graph, recording);
+      }
       return code;
     },
     cuGraphExecDestroy(handle) {

@@ -52,17 +52,16 @@ export function moduleCalls(watch: Watch, inner: CudaDriver["module"]): Watched<
 export function kernelCalls(watch: Watch, inner: CudaDriver["kernel"]): Watched<"kernel"> {
   const launched = (work: Work, kernel: bigint, params: bigint, extra: bigint, perform: () => number): number => {
     addArguments(watch, work, kernel, params, extra);
-    const code = perform();
-    if (code === 0) work.done();
+    const recording = watch.record(1);
+    const code = watch.recorded(recording, perform);
+    if (code === 0) work.done(recording);
     return code;
   };
   return {
     cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra) {
       const work = watch.work("cuLaunchKernel", watch.lane(stream, "cuLaunchKernel"));
-      addArguments(watch, work, f, params, extra);
-      const code = inner.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
-      if (code === 0) work.done();
-      return code;
+      const perform = () => inner.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
+      return launched(work, f, params, extra, perform);
     },
     cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params) {
       const call = "cuLaunchCooperativeKernel";

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CudaDriver } from "../../../cuda/driver.ts";
+import { here } from "../site.ts";
 import type { Watch } from "../watch.ts";
 import type { Watched } from "./calls.ts";
 
@@ -46,6 +47,18 @@ export function poolCalls(watch: Watch, inner: CudaDriver["pool"]): Watched<"poo
   };
 }
 
+/** Bytes of what a driver calls memory that other processes may have. */
+const nameBytes = 64;
+
+function nameOf(bytes: Uint8Array): string {
+  return bytes.toHex();
+}
+
+function nameAt(watch: Watch, address: bigint): string {
+  const { buffer, byteOffset } = watch.peek.at(address, nameBytes);
+  return nameOf(new Uint8Array(buffer, byteOffset, nameBytes));
+}
+
 /** The calls for pools of other processes. */
 export function poolSharingCalls(watch: Watch, inner: CudaDriver["poolSharing"]): Watched<"poolSharing"> {
   return {
@@ -57,7 +70,12 @@ export function poolSharingCalls(watch: Watch, inner: CudaDriver["poolSharing"])
     },
     cuMemPoolImportPointer(out, pool, data) {
       const code = inner.cuMemPoolImportPointer(out, pool, data);
-      if (code === 0) watch.imported(watch.peek.word(out), "cuMemPoolImportPointer");
+      if (code === 0) watch.imported(watch.peek.word(out), "cuMemPoolImportPointer", nameAt(watch, data));
+      return code;
+    },
+    cuMemPoolExportPointer(out, address) {
+      const code = inner.cuMemPoolExportPointer(out, address);
+      if (code === 0) watch.exported(address, nameAt(watch, out));
       return code;
     },
   };
@@ -68,13 +86,19 @@ export function ipcCalls(watch: Watch, inner: CudaDriver["ipc"]): Watched<"ipc">
   return {
     cuIpcOpenMemHandle_v2(out, handle, flags) {
       const code = inner.cuIpcOpenMemHandle_v2(out, handle, flags);
-      if (code === 0) watch.imported(watch.peek.word(out), "cuIpcOpenMemHandle_v2");
+      if (code === 0) watch.imported(watch.peek.word(out), "cuIpcOpenMemHandle_v2", nameOf(handle));
       return code;
     },
     cuIpcCloseMemHandle(address) {
       const known = watch.freeing(null, address, "cuIpcCloseMemHandle");
       const code = inner.cuIpcCloseMemHandle(address);
-      if (code === 0 && known !== null) watch.memory.forget(known);
+      if (code !== 0 || known === null || --known.opened > 0) return code;
+      watch.free(known, "cuIpcCloseMemHandle", "host", here(), 0);
+      return code;
+    },
+    cuIpcGetMemHandle(out, address) {
+      const code = inner.cuIpcGetMemHandle(out, address);
+      if (code === 0) watch.exported(address, nameAt(watch, out));
       return code;
     },
     cuIpcGetEventHandle(out, event) {

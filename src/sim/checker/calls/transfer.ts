@@ -27,12 +27,13 @@ type Place = "device" | "pinned" | "pageable" | "unknown";
 export function finish(watch: Watch, work: Work, ends: Ends, synchronous: boolean): void {
   const { lane, call, touches } = work;
   if (lane === null || work.isNothing) return;
+  watch.copies(lane, call, touches);
   if (lane.capture !== null) return work.done();
   const [to, from] = [placeOf(watch, touches, true, ends.to), placeOf(watch, touches, false, ends.from)];
   if (synchronous && from === "pageable" && to === "device") {
     watch.mark(lane, "wait", call);
     watch.hostWaitsFor([lane], call); // for what is before it in the stream
-    for (const { start, end, writes } of touches) if (writes === false) watch.readByHost(call, start, end);
+    for (const { start, end, writes } of touches) if (writes === false) watch.touchByHost(call, start, end, false);
     watch.enqueue(lane, call, touches.filter(({ writes }) => writes === true));
   } else {
     work.done();
@@ -57,6 +58,7 @@ function placeOf(watch: Watch, touches: readonly Touch[], writes: boolean, said:
 export function peerWork(watch: Watch, work: Work, contexts: readonly bigint[]): void {
   const { lane } = work;
   if (lane === null || work.isNothing) return;
+  watch.copies(lane, work.call, work.touches);
   const all = new Set<ContextOrder>([lane.context, ...contexts.map((handle) => watch.context(handle))]);
   watch.order.advance(lane, null);
   for (const context of all) for (const other of context.lanes) watch.order.wait(lane, other.clock);
