@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertFalse, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../src/layout/mod.ts";
+import { check, fc } from "../support/property.ts";
 
 test("repacking never changes the number of bytes", () => {
   const layout = StridedLayout.dense([6], 4);
@@ -141,4 +142,19 @@ test("a layout prints as what it is", () => {
   );
   assertEquals(String(slice(1, null, -2)), "1::-2");
   assertEquals(String(slice()), ":");
+});
+
+test("whatever is joined, no stride is -0", () => {
+  const extents = fc.array(fc.constantFrom(1, 1, 4, 8), { minLength: 1, maxLength: 4 });
+  check(
+    fc.property(extents, fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 4, maxLength: 4 }), (shape, steps) => {
+      const strides = shape.map((extent, axis) =>
+        axis === 0 ? 1 : extent === 1 ? steps[axis] ?? 0 : 8 * (steps[axis] ?? 0)
+      );
+      const layout = new StridedLayout(shape, strides, 1);
+      if (shape[0] === 1) return;
+      for (const stride of layout.repacked(4, { axis: 0 }).strides) assert(!Object.is(stride, -0), String(layout));
+    }),
+    300,
+  );
 });

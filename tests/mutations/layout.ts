@@ -1,6 +1,14 @@
 /** The protective lines of the room `layout`. */
 import { inFile, type Mutation } from "./mutation.ts";
 
+const layouts = [
+  "tests/layout/strided_layout_test.ts",
+  "tests/layout/strided_layout_oracle_test.ts",
+  "tests/layout/subbyte_test.ts",
+  "tests/layout/strided_layout_errors_test.ts",
+  "tests/layout/strided_layout_facts_test.ts",
+];
+
 /** What can be broken there. */
 export const layoutMutations: readonly Mutation[] = [
   ...inFile("src/layout/span.ts", [
@@ -83,5 +91,94 @@ export const layoutMutations: readonly Mutation[] = [
     ],
     ["Math.min(...distances)", "Math.max(...distances)", "The error names what was least meant."],
     ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
+  ]),
+  ...inFile("src/layout/axes.ts", layouts, [
+    [
+      "    if (at(shape, axis) === NEW_AXIS) continue;\n    stride",
+      "    stride",
+      "New axes at the end step by what is no stride.",
+    ],
+    [
+      "stride = extent * at(strides, axis) + 0; // not -0",
+      "stride = at(strides, axis) + 0; // not -0",
+      "A new axis steps into its neighbour's elements.",
+    ],
+    [
+      "      if (extent !== 1) throw cannotBroadcast(shape, wanted);\n",
+      "",
+      "Elements beside the array are read as its own.",
+    ],
+    [
+      "else seenHigh |= bit;\n    newShape",
+      "newShape",
+      "Of more than 32 axes one is taken twice, and another one lost.",
+    ],
+    ["    else high |= bit;\n", "", "Of more than 32 axes one is new twice."],
+    [
+      "return newShape[axis] = extent === 0 ? 0 : extent;",
+      "return newShape[axis] = extent;",
+      "A shape has an extent of -0.",
+    ],
+  ]),
+  ...inFile("src/layout/repack.ts", layouts, [
+    [
+      "  if (sliceOffset % ratio !== 0) {\n",
+      "  if (false) {\n",
+      "Larger elements begin in the middle of a smaller one's place.",
+    ],
+    [
+      "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
+      "dataPtr % BigInt(Math.ceil(itemsize)) === 0n && true",
+      "Elements of less than a byte are aligned as bytes are.",
+    ],
+    [
+      "gcd(gcd(most, extent), Math.abs(sliceOffset))",
+      "gcd(most, extent)",
+      "The answer does not divide the slice's offset, and repacking is refused.",
+    ],
+    [
+      "    if (other !== axis && at(shape, other) !== 1) ratio",
+      "    if (other !== axis) ratio",
+      "An axis that nobody steps along makes the answer smaller.",
+    ],
+    ["  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);\n", "", "Elements of 12 bits are promised."],
+    ["Math.trunc(stride / ratio) + 0", "Math.trunc(stride / ratio)", "A stride is -0."],
+  ]),
+  ...inFile("src/layout/reshape.ts", layouts, [
+    ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are said to be."],
+    ["        if (outer === 1) continue;\n", "", "An axis of extent 1 makes a copy necessary."],
+    ["if (product === 0) throw cannotReshape", "if (false) throw cannotReshape", "An extent is NaN."],
+  ]),
+  ...inFile("src/layout/uniqueness.ts", layouts, [
+    [
+      "    if (stride <= reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
+      "    if (stride < reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
+      "Elements that overlap are said not to.",
+    ],
+    [
+      "  if (volume > span) return false;",
+      "  if (volume > span + 1) return false;",
+      "Elements that overlap are said not to.",
+    ],
+    ["hasMoved || taken !== 0", "taken !== 0", "Elements that meet are said not to."],
+    [
+      "      if (--this.#stepsLeft < 0) return true;\n",
+      "      if (--this.#stepsLeft < 0) return false;\n",
+      "What was not looked at to the end is said to be free of overlaps.",
+    ],
+  ]),
+  ...inFile("src/layout/flatten.ts", layouts, [
+    [
+      "        if (extent !== 1 || outerExtent === 1) outerStride = stride;\n",
+      "        outerStride = stride;\n",
+      "A joined axis steps as one does that nobody steps along.",
+    ],
+    [
+      "    if (extent !== 1) outerStride = stride;\n",
+      "    outerStride = stride;\n",
+      "The mask leaves out axes that can be joined.",
+    ],
+    ["      else high |= 1 << (axis - 32);\n", "", "Of more than 32 axes the last are never joined."],
+    ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that are not there is taken."],
   ]),
 ];
