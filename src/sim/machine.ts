@@ -96,11 +96,12 @@ export class Machine {
       memory: 8 * 2 ** 30,
       poolsSupported: true,
       driverVersion: 13050,
+      maxInstructions: 1e9,
       loadPtx,
       canAccessPeer: (device, peer) => device !== peer,
       ...options,
     };
-    const { devices, memory, schedule, seed } = this.options;
+    const { devices, memory, schedule, seed, maxInstructions } = this.options;
     for (const [name, value] of Object.entries({ devices, memory })) {
       if (!Number.isSafeInteger(value) || value < 0) {
         throw new RangeError(`Cannot simulate ${name}: ${value}: expected an integer of at least 0`);
@@ -108,6 +109,10 @@ export class Machine {
     }
     if (!schedules.has(schedule)) {
       throw new TypeError(`Cannot simulate the schedule ${schedule}: expected ${[...schedules].join(", ")}`);
+    }
+    if (maxInstructions !== Infinity && (!Number.isSafeInteger(maxInstructions) || maxInstructions < 1)) {
+      const expected = "expected an integer of at least 1, or Infinity";
+      throw new RangeError(`Cannot simulate maxInstructions: ${maxInstructions}: ${expected}`);
     }
     if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
@@ -309,9 +314,7 @@ export class Machine {
 
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault({ fault }: Context): void {
-    if (fault === CUresult.CUDA_ERROR_ILLEGAL_ADDRESS) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-    if (fault === CUresult.CUDA_ERROR_MISALIGNED_ADDRESS) throw refuse(CUresult.CUDA_ERROR_MISALIGNED_ADDRESS);
-    if (fault !== 0) throw refuse(CUresult.CUDA_ERROR_LAUNCH_FAILED);
+    if (fault !== CUresult.CUDA_SUCCESS) throw refuse(fault);
   }
 
   /** Ends a capture for good: what was asked for cannot be captured. */

@@ -300,6 +300,7 @@ function enqueueLaunch(
         memory: machine.space.kernelMemory(context),
         globals,
         seed,
+        maxInstructions: machine.options.maxInstructions,
       });
     } catch (error) {
       fail(machine, context, error);
