@@ -14,6 +14,7 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
 import type { Behaviour } from "../behaviour.ts";
+import { poison } from "../device_memory.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
@@ -128,9 +129,15 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   const from = place(machine, reader, work, "from");
   if (work.length === 0) return;
   const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
+  const { space } = machine;
   const copy = () => {
     machine.clock += bytes * 1e-8; // milliseconds at 100 GB/s
-    for (const run of work) machine.space.copy(run.to, run.from, run.bytes);
+    if (space.isUnregistered(to.allocation)) return; // who knows where it goes
+    const isGone = space.isUnregistered(from.allocation);
+    for (const run of work) {
+      if (isGone) space.fill(run.to, Uint8Array.of(poison), run.bytes);
+      else space.copy(run.to, run.from, run.bytes);
+    }
   };
   const { context } = stream;
   const onHost = to.kind !== "device" && from.kind !== "device";
@@ -188,7 +195,7 @@ function place(
   reader: Context | null,
   runs: readonly Run[],
   side: "to" | "from",
-): { readonly kind: Place; readonly synchronizes: boolean } {
+): { readonly kind: Place; readonly allocation: Allocation | null; readonly synchronizes: boolean } {
   let allocation: Allocation | null = null;
   for (const run of runs) {
     allocation = machine.space.range(run[side], run.bytes);
@@ -198,12 +205,12 @@ function place(
   const synchronizes = allocation?.syncMemops ?? false;
   switch (allocation?.kind) {
     case undefined:
-      return { kind: "pageable", synchronizes };
+      return { kind: "pageable", allocation, synchronizes };
     case "pinned":
     case "registered":
-      return { kind: "pinned", synchronizes };
+      return { kind: "pinned", allocation, synchronizes };
     default:
-      return { kind: "device", synchronizes };
+      return { kind: "device", allocation, synchronizes };
   }
 }
 
