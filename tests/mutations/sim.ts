@@ -31,6 +31,16 @@ export const simMutations: readonly Mutation[] = [
       "Memory that was unregistered in use is used on.",
     ],
   ]),
+  ...inFile("src/sim/calls/copy.ts", ["tests/sim/overlapping_copies_test.ts"], [
+    ["const pieces = torn(machine, work);", "const pieces = work;", "A copy onto its own source comes out right."],
+    [
+      "first.to > first.from ? pieces : pieces.reverse()",
+      "pieces",
+      "A copy that moves bytes down, onto its own source, comes out right.",
+    ],
+    ["2 + random.below(7)", "1", "A copy of one row onto its own source comes out right."],
+    ["2 + random.below(7)", "2", "Only one of the ways in which a copy onto its own source can go wrong is ever seen."],
+  ]),
   ...inFile("src/sim/calls/module.ts", frees, [
     ["        module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
   ]),

@@ -130,11 +130,12 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   if (work.length === 0) return;
   const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
   const { space } = machine;
+  const pieces = torn(machine, work);
   const copy = () => {
     machine.clock += bytes * 1e-8; // milliseconds at 100 GB/s
     if (space.isUnregistered(to.allocation)) return; // who knows where it goes
     const isGone = space.isUnregistered(from.allocation);
-    for (const run of work) {
+    for (const run of pieces) {
       if (isGone) space.fill(run.to, Uint8Array.of(poison), run.bytes);
       else space.copy(run.to, run.from, run.bytes);
     }
@@ -166,6 +167,26 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   const touchesHost = to.kind !== "device" || from.kind !== "device";
   const waits = manner === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(machine));
   if (waits || patient) machine.wait(context, task);
+}
+
+/**
+ * The runs of a copy, or where it may go onto its own source the pieces of them, each of which spoils the source of a later
+ * one: CUDA leaves open what comes of that, and a program that hopes for the right bytes shall not happen to get them.
+ */
+function torn({ random }: Machine, runs: readonly Run[]): readonly Run[] {
+  const [first, last] = [runs[0], runs.at(-1)];
+  if (first === undefined || last === undefined) return runs;
+  const end = (side: "to" | "from") => last[side] + BigInt(last.bytes);
+  if (first.to >= end("from") || first.from >= end("to")) return runs;
+  const parts = 2 + random.below(7);
+  const pieces = runs.flatMap(({ to, from, bytes }) => {
+    const most = Math.ceil(bytes / parts);
+    return Array.from({ length: Math.ceil(bytes / most) }, (_, i) => {
+      const at = BigInt(i * most);
+      return { to: to + at, from: from + at, bytes: Math.min(most, bytes - i * most) };
+    });
+  });
+  return first.to > first.from ? pieces : pieces.reverse();
 }
 
 /** Up to so many bytes of page-locked memory driver 580 reads during the call if it can. */
