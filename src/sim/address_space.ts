@@ -8,18 +8,28 @@ import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { roundUp } from "../ffi/struct.ts";
 import { blockBytes } from "./allocator.ts";
-import { deviceBase, deviceOfAddress, deviceSpan } from "./device_memory.ts";
+import { deviceBase, deviceOfAddress, deviceSpan, poison } from "./device_memory.ts";
 import { IllegalAddressError } from "./kernels.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
 import type { PtxMemory } from "./ptx/mod.ts";
 import { Ranges } from "./ranges.ts";
 import { refuse } from "./refusal.ts";
+import type { Task } from "./scheduler.ts";
 
 /** Copies are done in pieces of so many bytes. */
 const pieceBytes = 2 ** 20;
 
 /** A page of the host: what pinned and managed memory is aligned to. */
 const pageBytes = 4096;
+
+/** Memory of the host that was freed while work could still use it. */
+interface Freed {
+  readonly address: bigint;
+  /** A multiple of pages. */
+  readonly bytes: number;
+  /** After these nothing uses it any more. */
+  readonly until: readonly Task[];
+}
 
 /** The address space that devices and host share. */
 export class AddressSpace {
@@ -28,6 +38,8 @@ export class AddressSpace {
   readonly #devices: readonly Device[];
   /** Views of host memory that kernels use, by its allocation: making one costs more than an access. */
   readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
+  /** What is freed and not yet the system's again, the last one at the end. */
+  #freed: Freed[] = [];
   #ids = 0n;
 
   /** @param devices by ordinal */
@@ -49,7 +61,8 @@ export class AddressSpace {
 
   /** Memory of the host that a device reaches too. Null if the host has not enough. */
   allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
-    const address = libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(roundUp(bytes, pageBytes)));
+    const block = roundUp(bytes, pageBytes);
+    const address = this.#reuse(block) ?? libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(block));
     return address === 0n ? null : this.describe({ kind, address, bytes, context, flags });
   }
 
@@ -63,11 +76,19 @@ export class AddressSpace {
     return known;
   }
 
-  /** Frees memory that was not allocated in stream order. Nothing must use it any more. */
-  free(allocation: Allocation): void {
+  /**
+   * Frees memory that was not allocated in stream order.
+   *
+   * @param unfinished work that may still use it: it finds poison, or what the next owner has there
+   */
+  free(allocation: Allocation, unfinished: readonly Task[]): void {
     const { address, bytes, device, kind } = allocation;
     this.known.remove(address);
-    if (kind === "pinned" || kind === "managed") libc().loading.free(address);
+    if (kind === "pinned" || kind === "managed") {
+      if (unfinished.length > 0) this.fill(address, Uint8Array.of(poison), bytes);
+      this.#freed.push({ address, bytes: roundUp(bytes, pageBytes), until: unfinished });
+      this.#giveBack();
+    }
     if (kind === "opened") {
       device.mapped.remove(address);
       device.memory.unalias(offsetOf(address), bytes);
@@ -82,10 +103,16 @@ export class AddressSpace {
   }
 
   /** Frees what belongs to a context that is destroyed. Memory of pools belongs to the device. */
-  forget(context: Context): void {
+  forget(context: Context, unfinished: readonly Task[]): void {
     for (const allocation of [...this.known.values()]) {
-      if (allocation.context === context && allocation.kind !== "pool") this.free(allocation);
+      if (allocation.context === context && allocation.kind !== "pool") this.free(allocation, unfinished);
     }
+    this.#giveBack();
+  }
+
+  /** Whether memory of the host that work was told of as registered has been unregistered: it may not be there any more. */
+  isUnregistered(allocation: Allocation | null): boolean {
+    return allocation?.kind === "registered" && this.known.find(allocation.address)?.kind !== "registered";
   }
 
   /** The allocation that begins here. */
@@ -164,6 +191,21 @@ export class AddressSpace {
         return view;
       },
     };
+  }
+
+  /** Memory of the host that was freed last, if the size fits. */
+  #reuse(bytes: number): bigint | null {
+    this.#giveBack();
+    const at = this.#freed.findLastIndex((one) => one.bytes === bytes);
+    const [again] = at < 0 ? [] : this.#freed.splice(at, 1);
+    return again?.address ?? null;
+  }
+
+  /** Gives memory of the host that nothing uses any more back to the system. */
+  #giveBack(): void {
+    const isOver = ({ until }: Freed) => until.every(({ done }) => done);
+    for (const { address } of this.#freed.filter(isOver)) libc().loading.free(address);
+    this.#freed = this.#freed.filter((one) => !isOver(one));
   }
 
   #deviceAt(address: bigint): Device | null {

@@ -5,6 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { type PtxAccess, PtxFault, type PtxMemory, type PtxModule } from "./ptx/mod.ts";
+import type { ResultCode } from "./refusal.ts";
 
 /**
  * Reads PTX.
@@ -46,10 +47,10 @@ export class IllegalAddressError extends Error {
 }
 
 /**
- * What the driver answers from now on, after a kernel has ended with an error: a `CUresult`. Null for what a GPU would
- * hang in or do as it likes, and for errors of the interpreter: those reach whoever made the work run as they are.
+ * What the driver answers from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks, for what a
+ * GPU would do as it likes, and for errors of the interpreter: those reach whoever made the work run as they are.
  */
-export function faultCode(error: unknown): number | null {
+export function faultCode(error: unknown): ResultCode | null {
   if (!(error instanceof PtxFault)) return null;
   switch (error.kind) {
     case "illegal address":
@@ -59,6 +60,8 @@ export function faultCode(error: unknown): number | null {
     case "trap":
     case "stack overflow":
       return CUresult.CUDA_ERROR_LAUNCH_FAILED;
+    case "instruction limit":
+      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;
     default:
       return null;
   }

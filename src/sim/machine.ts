@@ -17,7 +17,7 @@ import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
-import type { Context, Device, Event } from "./objects.ts";
+import type { Allocation, Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import { simulateOptionNames, type SimulateOptions } from "./options.ts";
 import { Pool } from "./pool.ts";
@@ -103,11 +103,13 @@ export class Machine {
       memory: 8 * 2 ** 30,
       poolsSupported: true,
       driverVersion: 13050,
+      freesWait: true,
+      maxInstructions: 1e9,
       loadPtx,
       canAccessPeer: (device, peer) => device !== peer,
       ...options,
     };
-    const { devices, memory, schedule, seed } = this.options;
+    const { devices, memory, schedule, seed, maxInstructions } = this.options;
     for (const [name, value] of Object.entries({ devices, memory })) {
       if (!Number.isSafeInteger(value) || value < 0) {
         throw new RangeError(`Cannot simulate ${name}: ${value}: expected an integer of at least 0`);
@@ -115,6 +117,10 @@ export class Machine {
     }
     if (!schedules.has(schedule)) {
       throw new TypeError(`Cannot simulate the schedule ${schedule}: expected ${[...schedules].join(", ")}`);
+    }
+    if (maxInstructions !== Infinity && (!Number.isSafeInteger(maxInstructions) || maxInstructions < 1)) {
+      const expected = "expected an integer of at least 1, or Infinity";
+      throw new RangeError(`Cannot simulate maxInstructions: ${maxInstructions}: ${expected}`);
     }
     if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
@@ -316,11 +322,24 @@ export class Machine {
     return [...context.streams].map(({ tail }) => tail).filter((tail) => tail !== null);
   }
 
+  /** The ends of all that is queued in some contexts and has not run. */
+  unfinished(contexts: Iterable<Context> = this.contexts.values()): Task[] {
+    return [...contexts].flatMap((context) => this.tails(context)).filter(({ done }) => !done);
+  }
+
+  /** Lets all work of some contexts run, which may use memory that is about to go; unless frees do not wait. */
+  beforeFree(contexts?: Iterable<Context>): void {
+    if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
+  }
+
+  /** Frees memory that was not allocated in stream order, though work may still use it. */
+  free(allocation: Allocation): void {
+    this.space.free(allocation, this.unfinished());
+  }
+
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault({ fault }: Context): void {
-    if (fault === CUresult.CUDA_ERROR_ILLEGAL_ADDRESS) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-    if (fault === CUresult.CUDA_ERROR_MISALIGNED_ADDRESS) throw refuse(CUresult.CUDA_ERROR_MISALIGNED_ADDRESS);
-    if (fault !== 0) throw refuse(CUresult.CUDA_ERROR_LAUNCH_FAILED);
+    if (fault !== CUresult.CUDA_SUCCESS) throw refuse(fault);
   }
 
   /** Ends a capture for good: what was asked for cannot be captured. */
@@ -368,7 +387,7 @@ export class Machine {
     for (const { handle, context: owner } of this.events.values()) if (owner === context) this.events.delete(handle);
     for (const other of this.contexts.values()) other.peers.delete(context);
     context.peers.clear();
-    this.space.forget(context);
+    this.space.forget(context, this.unfinished());
   }
 
   #makeDevice(ordinal: number): Device {

@@ -10,6 +10,7 @@ import type { Capture, CapturedPoint } from "./graph.ts";
 import type { Machine } from "./machine.ts";
 import type { Pool } from "./pool.ts";
 import type { Ranges } from "./ranges.ts";
+import type { ResultCode } from "./refusal.ts";
 import type { Task } from "./scheduler.ts";
 
 /** A device. */
@@ -35,8 +36,8 @@ export interface Context {
   readonly isPrimary: boolean;
   flags: number;
   alive: boolean;
-  /** What every call returns from now on, because a kernel has failed; 0 as long as none has. */
-  fault: number;
+  /** What every call returns from now on, because a kernel has failed; CUDA_SUCCESS as long as none has. */
+  fault: ResultCode;
   readonly legacy: Stream;
   readonly perThread: Stream;
   /** All streams, the two default ones and destroyed ones with queued work included. */

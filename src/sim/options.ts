@@ -22,6 +22,18 @@ export interface SimulateOptions {
   /** The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
    * that NVRTC makes is PTX then, which can be run, and not machine code. */
   readonly driverVersion?: number;
+  /**
+   * Whether what frees or unmaps memory at once (cuMemFree, cuMemFreeHost, cuMemHostUnregister, cuIpcCloseMemHandle,
+   * cuModuleUnload) waits for all work first, as drivers mostly do though CUDA does not promise it. If not, the memory is
+   * gone during the call, poisoned, and handed out again first: work that still uses it finds whatever is there then.
+   * Default true.
+   */
+  readonly freesWait?: boolean;
+  /**
+   * Instructions that a launch may do, all threads together. A kernel that has not ended then is stopped as by a watchdog,
+   * with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9, which takes the interpreter half a minute; Infinity: none is stopped.
+   */
+  readonly maxInstructions?: number;
   /** Whether a device can access the memory of another one directly. Default: every one can. */
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
   /** What turns PTX into kernels. Default: the interpreter of this package. */

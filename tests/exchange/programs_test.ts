@@ -14,11 +14,12 @@ import { runProgram } from "./programs_run.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 
-function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, seed: number) {
+function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, seed: number, freesWait = true) {
   const cuda = Cuda.simulate({
     devices,
     schedule,
     seed,
+    freesWait,
     canAccessPeer: () => hasPeers,
     ...(isOld ? { driverVersion: 12040 } : {}),
     check: { onReport: () => {} },
@@ -34,9 +35,9 @@ for (const schedule of schedules) {
     patiently,
     () => {
       check(
-        fc.property(programs(), fc.nat(), (program, seed) => {
+        fc.property(programs(), fc.nat(), fc.boolean(), (program, seed, freesWait) => {
           const live = liveExports();
-          const { cuda, simulated } = simulate(program, schedule, seed);
+          const { cuda, simulated } = simulate(program, schedule, seed, freesWait);
           const bytes = runProgram(cuda, program);
           assertEquals(cuda.reports.map(({ message }) => message), []);
           assertEquals(bytes, reference(program));

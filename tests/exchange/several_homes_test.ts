@@ -43,6 +43,7 @@ test("a consumer of an Arrow array finds what every home has written, on the hos
         const reports: string[] = [];
         const cuda = Cuda.simulate({
           schedule: "latest",
+          freesWait: false,
           check: { onReport: ({ message }) => reports.push(message) },
         });
         {

@@ -19,7 +19,7 @@ import { until } from "../support/until.ts";
 const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
 
 function setUp(devices = 1) {
-  const cuda = Cuda.simulate({ devices, schedule: "latest" });
+  const cuda = Cuda.simulate({ devices, schedule: "latest", freesWait: false });
   const simulated = SimulatedDriver.of(cuda.driver);
   assert(simulated !== null);
   const flags = new PinnedMemoryResource(cuda.device(0)).allocate(64);

@@ -47,8 +47,9 @@ interface Ends {
 }
 
 function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
-  const here = Cuda.simulate({ schedule, seed, devices: 2 });
-  const there = Cuda.simulate({ schedule, seed: seed + 1, devices: devicesThere });
+  const freesWait = seed % 2 === 1;
+  const here = Cuda.simulate({ schedule, seed, devices: 2, freesWait });
+  const there = Cuda.simulate({ schedule, seed: seed + 1, devices: devicesThere, freesWait });
   const [one, other] = UnixSocket.pair();
   return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
 }

@@ -51,8 +51,9 @@ interface Pair {
 
 /** Two processes. */
 function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
-  const here = Cuda.simulate({ devices: 2, schedule, seed });
-  const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1 });
+  const freesWait = seed % 2 === 1;
+  const here = Cuda.simulate({ devices: 2, schedule, seed, freesWait });
+  const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1, freesWait });
   const owned: Disposable[] = [];
   return {
     here,

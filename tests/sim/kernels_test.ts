@@ -78,6 +78,101 @@ test("arguments are taken at the launch, and the kernel runs when its stream get
   assertEquals(seen, [7, 2, 3, 4, 5, 6, 1, 8, 9, 1, 1, 1, 1, 1, 1, 0]);
 });
 
+/** Kernels that come to no end: alone, at a barrier that all reach again and again, and waiting for memory to change. */
+const endless = `.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry spin(.param .u64 flag) {
+AGAIN: bra AGAIN;
+}
+.visible .entry meet(.param .u64 flag) {
+AGAIN: bar.sync 0;
+  bra AGAIN;
+}
+.visible .entry await(.param .u64 flag) {
+  .reg .b32 %r; .reg .b64 %d; .reg .pred %p;
+  ld.param.u64 %d, [flag];
+AGAIN: ld.volatile.global.u32 %r, [%d];
+  setp.ne.s32 %p, %r, 1;
+  @%p bra AGAIN;
+}`;
+
+test("a kernel that comes to no end is stopped as by a watchdog: the context is lost, and the error says by what and why", () => {
+  for (const schedule of schedules) {
+    for (const name of ["spin", "meet", "await"]) {
+      for (let seed = 0; seed < 8; seed++) {
+        const cuda = Cuda.simulate({ schedule, seed, maxInstructions: 100_000 });
+        const device = cuda.device(0);
+        const memory = new DeviceMemoryResource(device);
+        const error = assertThrows(() => { // whichever call is the first after the kernel reports what it did
+          const stream = device.createStream();
+          const flag = memory.allocate(4, { stream });
+          device.loadPtx(endless).kernel(name).launch(stream, 2, 32, [flag]);
+          stream.synchronize();
+        }, CudaError);
+        assertEquals(error.codeName, "CUDA_ERROR_LAUNCH_TIMEOUT");
+        for (const words of ["the launch timed out", name, "100000 instructions", "maxInstructions"]) {
+          assertStringIncludes(error.message, words);
+        }
+        assert(error.isSticky);
+        assertInstanceOf(error.cause, PtxFault);
+        assertEquals(error.cause.kind, "instruction limit");
+        assertThrows(() => device.synchronize(), CudaError, "CUDA_ERROR_LAUNCH_TIMEOUT");
+        cuda.close();
+      }
+    }
+  }
+});
+
+test("a launch may do as many instructions as it was given, all threads together, and not one more", () => {
+  const counting = `.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry count(.param .u32 n) {
+  .reg .b32 %r<2>; .reg .pred %p;
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, 0;
+AGAIN: add.s32 %r1, %r1, 1;
+  setp.lt.s32 %p, %r1, %r0;
+  @%p bra AGAIN;
+  ret;
+}`;
+  const runs = (maxInstructions: number, seed: number): boolean => {
+    using cuda = Cuda.simulate({ schedule: "latest", seed, maxInstructions });
+    const device = cuda.device(0);
+    device.loadPtx(counting).kernel("count").launch(device.defaultStream, 3, 33, [["int32", 100]]);
+    try {
+      device.synchronize();
+      return true;
+    } catch (error) {
+      assertInstanceOf(error, CudaError);
+      assertEquals(error.codeName, "CUDA_ERROR_LAUNCH_TIMEOUT");
+      return false;
+    }
+  };
+  const needed = 3 * 33 * (2 + 3 * 100 + 1); // whatever the order of the threads
+  for (let seed = 0; seed < 24; seed++) {
+    assert(runs(needed, seed), `seed ${seed}`);
+    assert(!runs(needed - 1, seed), `seed ${seed}`);
+    assert(runs(Infinity, seed), `seed ${seed}`);
+  }
+});
+
+test("a kernel has a thousand million instructions unless the program says otherwise, which is checked", () => {
+  const seen: (number | undefined)[] = [];
+  const loadPtx = stub(({ maxInstructions }) => void seen.push(maxInstructions));
+  for (const options of [{}, { maxInstructions: 7 }]) {
+    using cuda = Cuda.simulate({ ...options, schedule: "latest", loadPtx });
+    const device = cuda.device(0);
+    device.loadPtx("anything").kernel("stub").launch(device.defaultStream, 1, 1, [0n]);
+    device.synchronize();
+  }
+  assertEquals(seen, [1e9, 7]);
+  for (const wrong of [0, -1, 1.5, NaN]) {
+    assertThrows(() => Cuda.simulate({ maxInstructions: wrong }), RangeError, "expected an integer of at least 1");
+  }
+});
+
 test("an address that is not allocated ends the context's work, and every later call says so", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);

@@ -62,7 +62,8 @@ test("whatever the stream, the elements get where they are due, and nothing else
   const schedules = fc.constantFrom("latest", "random", "round-robin");
   check(
     fc.property(side, side, streams, schedules, fc.nat(), fc.boolean(), (from, to, on, schedule, seed, hasPeers) => {
-      const cuda = Cuda.simulate({ devices: 3, schedule, seed, check: true, canAccessPeer: () => hasPeers });
+      const freesWait = seed % 2 === 1;
+      const cuda = Cuda.simulate({ devices: 3, schedule, seed, freesWait, check: true, canAccessPeer: () => hasPeers });
       const opened = (one: typeof from) => ({ ...one, isOpen: one.isOpen && hasPeers });
       const [source, target] = [make(cuda, opened(from)), make(cuda, opened(to))];
       const numbers = Uint8Array.from({ length: 64 }, (_, i) => i + 1);

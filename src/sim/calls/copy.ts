@@ -14,6 +14,7 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
 import type { Behaviour } from "../behaviour.ts";
+import { poison } from "../device_memory.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
@@ -128,9 +129,16 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   const from = place(machine, reader, work, "from");
   if (work.length === 0) return;
   const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
+  const { space } = machine;
+  const pieces = torn(machine, work);
   const copy = () => {
     machine.clock += bytes * 1e-8; // milliseconds at 100 GB/s
-    for (const run of work) machine.space.copy(run.to, run.from, run.bytes);
+    if (space.isUnregistered(to.allocation)) return; // who knows where it goes
+    const isGone = space.isUnregistered(from.allocation);
+    for (const run of pieces) {
+      if (isGone) space.fill(run.to, Uint8Array.of(poison), run.bytes);
+      else space.copy(run.to, run.from, run.bytes);
+    }
   };
   const { context } = stream;
   const onHost = to.kind !== "device" && from.kind !== "device";
@@ -161,6 +169,26 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   if (waits || patient) machine.wait(context, task);
 }
 
+/**
+ * The runs of a copy, or where it may go onto its own source the pieces of them, each of which spoils the source of a later
+ * one: CUDA leaves open what comes of that, and a program that hopes for the right bytes shall not happen to get them.
+ */
+function torn({ random }: Machine, runs: readonly Run[]): readonly Run[] {
+  const [first, last] = [runs[0], runs.at(-1)];
+  if (first === undefined || last === undefined) return runs;
+  const end = (side: "to" | "from") => last[side] + BigInt(last.bytes);
+  if (first.to >= end("from") || first.from >= end("to")) return runs;
+  const parts = 2 + random.below(7);
+  const pieces = runs.flatMap(({ to, from, bytes }) => {
+    const most = Math.ceil(bytes / parts);
+    return Array.from({ length: Math.ceil(bytes / most) }, (_, i) => {
+      const at = BigInt(i * most);
+      return { to: to + at, from: from + at, bytes: Math.min(most, bytes - i * most) };
+    });
+  });
+  return first.to > first.from ? pieces : pieces.reverse();
+}
+
 /** Up to so many bytes of page-locked memory driver 580 reads during the call if it can. */
 const readAtOnce = 24 * 1024;
 
@@ -188,7 +216,7 @@ function place(
   reader: Context | null,
   runs: readonly Run[],
   side: "to" | "from",
-): { readonly kind: Place; readonly synchronizes: boolean } {
+): { readonly kind: Place; readonly allocation: Allocation | null; readonly synchronizes: boolean } {
   let allocation: Allocation | null = null;
   for (const run of runs) {
     allocation = machine.space.range(run[side], run.bytes);
@@ -198,12 +226,12 @@ function place(
   const synchronizes = allocation?.syncMemops ?? false;
   switch (allocation?.kind) {
     case undefined:
-      return { kind: "pageable", synchronizes };
+      return { kind: "pageable", allocation, synchronizes };
     case "pinned":
     case "registered":
-      return { kind: "pinned", synchronizes };
+      return { kind: "pinned", allocation, synchronizes };
     default:
-      return { kind: "device", synchronizes };
+      return { kind: "device", allocation, synchronizes };
   }
 }
 

@@ -74,6 +74,7 @@ function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Tar
   if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
     machine.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
+    if (machine.space.isUnregistered(allocation)) return; // who knows where it goes
     for (let row = 0n; row < BigInt(rows); row++) machine.space.fill(target.to + row * pitch, pattern, elements);
   });
   if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) machine.wait(stream.context, task);

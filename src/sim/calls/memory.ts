@@ -42,8 +42,8 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
       if (allocation?.kind !== "device" && allocation?.kind !== "managed") {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      finish(machine);
-      machine.space.free(allocation);
+      machine.beforeFree();
+      machine.free(allocation);
     },
     cuMemAllocPitch_v2(out, pitchOut, width, height, elementBytes) {
       if (![4, 8, 16].includes(elementBytes) || width === 0n || height === 0n) {
@@ -59,13 +59,6 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
       writeWord(total, BigInt(segments.limit));
     },
   };
-}
-
-/** Lets all work run that may use memory which is about to go. */
-export function finish(machine: Machine): void {
-  for (const context of machine.contexts.values()) {
-    for (const task of machine.tails(context)) machine.scheduler.force(task);
-  }
 }
 
 /** The calls for page-locked host memory. */
@@ -99,8 +92,8 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation?.kind !== "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      finish(machine);
-      machine.space.free(allocation);
+      machine.beforeFree();
+      machine.free(allocation);
     },
     cuMemHostRegister_v2(address, size, flags) {
       const context = machine.current();
@@ -121,8 +114,8 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
       const allocation = machine.space.known.find(address);
       if (allocation?.kind !== "registered") throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
       if (allocation.address !== address) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      finish(machine);
-      machine.space.free(allocation);
+      machine.beforeFree();
+      machine.free(allocation);
     },
     cuMemHostGetDevicePointer_v2(out, address, flags) {
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

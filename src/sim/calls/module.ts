@@ -21,7 +21,7 @@ import type { Machine } from "../machine.ts";
 import { deviceAttributes } from "./device.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import { PtxError, type PtxKernel, type PtxModule } from "../ptx/mod.ts";
+import { PtxError, PtxFault, type PtxKernel, type PtxModule } from "../ptx/mod.ts";
 import { refuse, unsimulated } from "../refusal.ts";
 
 /** Threads of a block, at most. */
@@ -40,6 +40,8 @@ interface LoadedModule {
   readonly program: PtxModule;
   readonly variables: ReadonlyMap<string, Allocation>;
   readonly functions: Map<string, LoadedFunction>;
+  /** Whether the code is still there. */
+  isLoaded: boolean;
 }
 
 /** A kernel of a module. */
@@ -79,7 +81,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
     if (out === 0n || image === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     const program = read(machine, image, options);
     const variables = place(machine, context, program);
-    const made = { handle: machine.newHandle(), context, program, variables, functions: new Map() };
+    const made = { handle: machine.newHandle(), context, program, variables, functions: new Map(), isLoaded: true };
     modules.set(made.handle, made);
     writeWord(out, made.handle);
   };
@@ -98,8 +100,9 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         machine.refuseInCapture();
         modules.delete(handle);
         for (const { handle: one } of module.functions.values()) functions.delete(one);
-        for (const task of machine.tails(module.context)) machine.scheduler.force(task);
-        for (const variable of module.variables.values()) machine.space.free(variable);
+        machine.beforeFree([module.context]);
+        module.isLoaded = false;
+        for (const variable of module.variables.values()) machine.free(variable);
       },
       cuModuleGetFunction(out, handle, name) {
         const module = loaded(handle);
@@ -294,6 +297,7 @@ function enqueueLaunch(
     const { watching } = machine;
     const memory = machine.space.kernelMemory(context);
     try {
+      if (!module.isLoaded) throw new PtxFault("trap", 0, `the module of ${entry.name} was unloaded before it ran`);
       entry.run({
         grid,
         block,
@@ -302,6 +306,7 @@ function enqueueLaunch(
         memory: watching === null ? memory : watchedMemory(memory, watching),
         globals,
         seed,
+        maxInstructions: machine.options.maxInstructions,
       });
       watching?.ended();
     } catch (error) {

@@ -67,7 +67,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if (address === 0n) return;
       if (!isFree) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
-      machine.enqueue(stream, () => machine.space.free(allocation));
+      machine.enqueue(stream, () => machine.free(allocation));
     },
     cuMemPoolCreate(out, address) {
       refuseWithoutPools();

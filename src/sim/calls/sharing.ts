@@ -13,7 +13,6 @@ import type { Pool } from "../pool.ts";
 import { refuse, unsimulated } from "../refusal.ts";
 import { find, fromFile, fromHandle, handleBytes, share, toFile, toHandle } from "../shared_objects.ts";
 import { newEvent } from "./event.ts";
-import { finish } from "./memory.ts";
 
 function writeHandle(out: bigint, name: string): void {
   new Uint8Array(nativeView(out, handleBytes).buffer).set(toHandle(name));
@@ -116,9 +115,9 @@ export function ipcCalls(machine: Machine): Behaviour<"ipc"> {
       if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const [theirs, entry] = found;
       if (--entry.count > 0) return;
-      finish(machine);
+      machine.beforeFree();
       opened.delete(theirs);
-      machine.space.free(entry.ours);
+      machine.free(entry.ours);
     },
     cuIpcGetEventHandle(out, handle) {
       const event = machine.event(handle);

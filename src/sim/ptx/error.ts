@@ -53,32 +53,32 @@ export type PtxFaultKind =
   | "trap"
   /** Calls deeper than the stack is large. */
   | "stack overflow"
-  /** More instructions than the launch allowed. */
+  /** More instructions than the launch allowed: CUDA_ERROR_LAUNCH_TIMEOUT. */
   | "instruction limit";
 
 /**
  * A kernel that was stopped while it ran. What other threads had written by then stays written. Where a GPU reports such
- * an error it is the `cause` of the {@linkcode CudaError} that reports it first; what a GPU would hang in, or do as it
- * likes, is thrown as it is by the call that made the kernel run.
+ * an error, or its watchdog would end the kernel, it is the `cause` of the {@linkcode CudaError} that reports it first; a
+ * deadlock, and what a GPU would do as it likes, is thrown as it is by the call that made the kernel run.
  */
 export class PtxFault extends Error {
   /** `PtxFault`. */
   override readonly name: string = "PtxFault";
   /** Why. */
   readonly kind: PtxFaultKind;
-  /** Line of the instruction, from 1. */
+  /** Line of the instruction, from 1; 0 for what no one instruction is to blame for. */
   readonly line: number;
 
   /**
    * For the interpreter.
    *
    * @param kind why
-   * @param line line of the instruction, from 1
+   * @param line line of the instruction, from 1; 0 for what no one instruction is to blame for
    * @param what the kernel, the thread and the circumstances
    * @param cause the error of the memory, for an illegal address that it refused
    */
   constructor(kind: PtxFaultKind, line: number, what: string, cause?: unknown) {
-    super(`PTX line ${line}: ${kind}: ${what}`, cause === undefined ? undefined : { cause });
+    super(`PTX${line === 0 ? "" : ` line ${line}`}: ${kind}: ${what}`, cause === undefined ? undefined : { cause });
     this.kind = kind;
     this.line = line;
   }

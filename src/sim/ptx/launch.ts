@@ -27,7 +27,7 @@ export interface PtxLaunch {
   readonly globals: ReadonlyMap<string, bigint>;
   /** Chooses the order of threads and blocks. Default 0, which is an order like any other. */
   readonly seed?: number;
-  /** Instructions of all threads together after which the launch is stopped. Default: none, as on a GPU. */
+  /** Instructions that all threads together may do: with more to do the launch is stopped. Default: any number. */
   readonly maxInstructions?: number;
 }
 
@@ -161,14 +161,13 @@ class Execution {
         if (block === undefined) return;
         return this.#deadlock(block);
       }
+      const left = most - this.#m.executed;
+      if (left <= 0) this.#exhausted(thread, most);
       const length = this.#order.turn === null ? LONG : 1 + Math.floor(this.#random() * this.#order.turn);
-      if (turn(this.#m, this.#ops, thread, length)) {
+      if (turn(this.#m, this.#ops, thread, Math.min(length, left))) {
         // Others have their turn before it has another.
         if (this.#order.pick === "last") ready.unshift(thread);
         else ready.push(thread);
-        if (this.#m.executed > most) {
-          this.#m.fault("instruction limit", 0, `more than ${most} instructions were executed`);
-        }
       } else if (thread.block.live === 0) {
         this.#end(thread.block);
       }
@@ -222,6 +221,14 @@ class Execution {
     this.#placeOf.delete(block);
     this.#places.push(place);
     this.#resident.splice(this.#resident.indexOf(block), 1);
+  }
+
+  #exhausted(thread: Thread, most: number): never {
+    this.#m.thread = thread;
+    const what =
+      `the kernel ${this.#m.kernel} has not ended after ${most} instructions of all its threads: it spins, ` +
+      "or waits for what only the host or other work could do; if it has so much to do, raise maxInstructions";
+    return this.#m.fault("instruction limit", 0, what);
   }
 
   #deadlock(block: Block): never {
