@@ -39,6 +39,8 @@ const simulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
   driverVersion: true,
   canAccessPeer: true,
   loadPtx: true,
+  freesWait: true,
+  maxInstructions: true,
   check: true,
 };
 

@@ -50,4 +50,6 @@ export const simulateOptionNames: OptionNames<SimulateOptions> = {
   driverVersion: true,
   canAccessPeer: true,
   loadPtx: true,
+  freesWait: true,
+  maxInstructions: true,
 };
