@@ -150,7 +150,7 @@ export class Pool {
   #reuse(bytes: number, stream: Stream, waiting: boolean): PoolBlock | null {
     let block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
     if (block === null) {
-      this.#heap.join(({ task }) => task.done);
+      this.#heap.join(({ task }) => task.done && this.settings.reuseAllowOpportunistic);
       block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
     }
     return block === null ? null : { offset: block.offset, bytes: block.bytes, after: block.tag?.task ?? null };
@@ -165,8 +165,12 @@ export class Pool {
   #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, waiting: boolean): boolean {
     if (tag === null || tag.stream === stream) return true;
     const { settings } = this;
-    if (tag.task.done) return settings.reuseAllowOpportunistic;
-    if (settings.reuseFollowEventDependencies && this.#scheduler.follows(stream.tail, tag.task)) return true;
+    // Of what is done it is not known any more who came after it.
+    if (tag.task.done ? settings.reuseAllowOpportunistic : this.#isFollowed(tag.task, stream)) return true;
     return waiting && settings.reuseAllowInternalDependencies;
+  }
+
+  #isFollowed(free: Task, stream: Stream): boolean {
+    return this.settings.reuseFollowEventDependencies && this.#scheduler.follows(stream.tail, free);
   }
 }

@@ -2,6 +2,10 @@
 import { inFile, type Mutation } from "./mutation.ts";
 
 const kernels = ["tests/sim/kernels_test.ts"];
+const memory = ["tests/sim/memory_test.ts"];
+const pools = ["tests/sim/pools_test.ts"];
+const contexts = ["tests/sim/contexts_test.ts"];
+const driver = ["tests/sim/driver_test.ts"];
 const frees = ["tests/sim/early_frees_test.ts"];
 
 /** What can be broken there. */
@@ -49,6 +53,86 @@ export const simMutations: readonly Mutation[] = [
       "    this.#device.synchronize(); // the bus may still be at work\n",
       "",
       "Memory that the bus is at work with is freed.",
+    ],
+  ]),
+  ...inFile("src/sim/allocator.ts", pools, [
+    ["adjoins && !begins &&", "adjoins &&", "Segments that lie side by side are joined, and never given back."],
+  ]),
+  ...inFile("src/sim/pool.ts", pools, [
+    [
+      "tag.task.done ? settings.reuseAllowOpportunistic :",
+      "tag.task.done ? true :",
+      "A pool that may not reuse what is free by chance does.",
+    ],
+    [
+      "task.done && this.settings.reuseAllowOpportunistic",
+      "task.done",
+      "A pool that may not reuse what is free by chance does where it has nothing else.",
+    ],
+    ["this.settings.reuseFollowEventDependencies && ", "", "A pool that may not follow events does."],
+  ]),
+  ...inFile("src/sim/calls/pool.ts", pools, [
+    [
+      "      changes.push([ordinal, flags]);\n",
+      "      pool.setAccess(ordinal, flags);\n",
+      "A change of access that is refused has changed some of it.",
+    ],
+    ["other.trim(0n)", "other", "Memory that other pools hold and nobody uses is not there."],
+  ]),
+  ...inFile("src/sim/machine.ts", contexts, [
+    [
+      "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
+      "",
+      "A context that comes again is reached by those that reached the last one.",
+    ],
+    [
+      "if (owner === context) this.events.delete(handle);",
+      "if (owner === context) handle;",
+      "An event outlives its context.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/context.ts", contexts, [
+    [
+      "[context.gate, taskOf(machine, event)]",
+      "[taskOf(machine, event)]",
+      "A context that is to wait for two events waits for the last.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/fill.ts", memory, [
+    [
+      " || allocation.syncMemops) machine.wait",
+      ") machine.wait",
+      "A fill of memory whose operations are to be synchronous is not.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/copy.ts", memory, [
+    ["if (waits || patient)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
+  ]),
+  ...inFile("src/sim/device_memory.ts", driver, [
+    ["      else this.#written(page)?.fill(poison, from, to);\n", "", "Memory that is freed holds what it held."],
+  ]),
+  ...inFile("src/sim/address_space.ts", memory, [
+    [
+      "  if (address + BigInt(bytes) > end) return",
+      "  if (address >= end) return",
+      "A kernel reads beyond the end of its memory.",
+    ],
+    ["this.write(to + BigInt(at), part)", "this.write(to, part)", "Of a large copy only the last piece is seen."],
+  ]),
+  ...inFile("src/sim/ranges.ts", memory, [
+    [" || (next !== undefined && next.start < start + BigInt(bytes))", "", "Memory is registered twice."],
+  ]),
+  ...inFile("src/sim/scheduler.ts", memory, [
+    ["    while (this.#queued > capacity && this.#stepOldest());\n", "", "A queue holds more than any real one."],
+  ]),
+  ...inFile("src/sim/ptx/launch.ts", ["tests/sim/ptx/kernels_test.ts", "tests/sim/ptx/threads_test.ts", ...kernels], [
+    ["  while (greatestCommonDivisor(step, count) !== 1) step--;\n", "", "Some blocks run twice, others never."],
+  ]),
+  ...inFile("src/sim/calls/sharing.ts", ["tests/sim/sharing_test.ts"], [
+    [
+      "      if (--entry.count > 0) return;\n",
+      "",
+      "Memory that was opened twice is gone when it is closed once.",
     ],
   ]),
   ...inFile("src/sim/kernels.ts", kernels, [

@@ -1,0 +1,147 @@
+/** Pools of the simulator: what they may hand out again, who may use it, and that nothing stays behind. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import {
+  CU_MEM_ACCESS_FLAGS_PROT,
+  CU_MEM_LOCATION_TYPE,
+  CU_MEMPOOL_ATTR,
+  CUmemAccessDesc,
+  CUmemPoolProps,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
+import { simulateDriver } from "../../src/sim/mod.ts";
+import { blockBytes, Heap, segmentBytes, Segments } from "../../src/sim/allocator.ts";
+import { check, fc } from "../support/property.ts";
+import { Raw } from "./raw.ts";
+
+test("a pool hands memory out again on another stream only in the ways that its settings allow", () => {
+  const setting = fc.boolean();
+  check(
+    fc.property(
+      setting,
+      setting,
+      setting,
+      fc.constantFrom("same stream" as const, "done" as const, "follows" as const, "unordered" as const),
+      fc.constantFrom(1, 3, segmentBytes / blockBytes), // with a rest that was never used, and without
+      (opportunistic, follow, internal, how, blocks) => {
+        const simulated = simulateDriver({ schedule: "latest" });
+        const { driver } = simulated;
+        using raw = new Raw(driver);
+        raw.use(0);
+        const flag = raw.arena.out("i32");
+        const set = (attribute: number, value: boolean) => {
+          flag.value = Number(value);
+          raw.ok(driver.pool.cuMemPoolSetAttribute(raw.pool(0), attribute, flag.$address));
+        };
+        set(CU_MEMPOOL_ATTR.REUSE_ALLOW_OPPORTUNISTIC, opportunistic);
+        set(CU_MEMPOOL_ATTR.REUSE_FOLLOW_EVENT_DEPENDENCIES, follow);
+        set(CU_MEMPOOL_ATTR.REUSE_ALLOW_INTERNAL_DEPENDENCIES, internal);
+        const [home, other] = [raw.stream(1), raw.stream(1)];
+        const bytes = blocks * blockBytes;
+        const first = raw.allocate(bytes, home);
+        raw.ok(driver.pool.cuMemFreeAsync(first, home));
+        if (how === "done") simulated.runAll(); // by itself: nobody has waited for it
+        if (how === "follows") {
+          const event = raw.event();
+          raw.ok(driver.event.cuEventRecord(event, home));
+          raw.ok(driver.stream.cuStreamWaitEvent(other, event, 0));
+        }
+        const again = raw.allocate(bytes, how === "same stream" ? home : other);
+        const allowed = { "same stream": true, "done": opportunistic, "follows": follow, "unordered": false }[how];
+        assertEquals(again === first, allowed);
+      },
+    ),
+    200,
+  );
+});
+
+test("memory that one pool keeps and nobody uses is there for another pool, before there is none", () => {
+  const simulated = simulateDriver({ memory: 2 * segmentBytes, schedule: "latest" });
+  const { driver } = simulated;
+  using raw = new Raw(driver);
+  raw.use(0);
+  const stream = raw.stream(1);
+  const threshold = raw.arena.out("u64");
+  threshold.value = 2n ** 40n;
+  raw.ok(driver.pool.cuMemPoolSetAttribute(raw.pool(0), CU_MEMPOOL_ATTR.RELEASE_THRESHOLD, threshold.$address));
+  const kept = raw.allocate(segmentBytes, stream);
+  raw.ok(driver.pool.cuMemFreeAsync(kept, stream));
+  raw.ok(driver.stream.cuStreamSynchronize(stream));
+  const props = raw.arena.struct(CUmemPoolProps);
+  props.allocType = 1;
+  props.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+  const pool = raw.word((out) => driver.pool.cuMemPoolCreate(out, props.$address));
+  raw.word((out) => driver.pool.cuMemAllocFromPoolAsync(out, BigInt(2 * segmentBytes), pool, stream));
+  const out = raw.arena.out("ptr");
+  assertEquals(driver.pool.cuMemAllocAsync(out.$address, 1n, stream), CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+});
+
+test("a change of access that is refused changes nothing, whatever stands before what is refused", () => {
+  const devices = 4;
+  const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
+  const change = fc.record({ device: fc.nat(devices), flags: fc.constantFrom(NONE, READ, READWRITE, READWRITE) });
+  let refused = 0;
+  check(
+    fc.property(fc.array(fc.array(change, { minLength: 1, maxLength: 4 }), { maxLength: 6 }), (lists) => {
+      const { driver } = simulateDriver({ devices, canAccessPeer: (device) => device !== 3 });
+      using raw = new Raw(driver);
+      raw.use(0);
+      const pool = raw.pool(0);
+      const granted: number[] = [READWRITE, NONE, NONE, NONE];
+      const location = raw.arena.struct(CUmemAccessDesc);
+      location.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+      for (const list of lists) {
+        const right = list.every(({ device, flags }) =>
+          flags !== READ && (device === 0 ? flags === READWRITE : device < 3 || (device === 3 && flags === NONE))
+        );
+        const { address, bytes } = raw.arena.bytes(12 * list.length);
+        const view = new DataView(bytes.buffer, bytes.byteOffset);
+        list.forEach(({ device, flags }, i) => {
+          [CU_MEM_LOCATION_TYPE.DEVICE, device, flags].forEach((word, at) =>
+            view.setInt32(12 * i + 4 * at, word, true)
+          );
+        });
+        const code = driver.pool.cuMemPoolSetAccess(pool, address, BigInt(list.length));
+        assertEquals(code === CUresult.CUDA_SUCCESS, right);
+        if (right) { for (const { device, flags } of list) granted[device] = flags; }
+        else refused++;
+        const seen = granted.map((_, device) => {
+          location.location.id = device;
+          return raw.int((out) => driver.pool.cuMemPoolGetAccess(out, pool, location.$address));
+        });
+        assertEquals(seen, granted);
+      }
+    }),
+    300,
+  );
+  assert(refused > 50, `only ${refused} changes were refused`);
+});
+
+test("what a heap hands out overlaps nothing, and when all is back so are its segments", () => {
+  const step = fc.record({ take: fc.boolean(), blocks: fc.integer({ min: 1, max: 9000 }), which: fc.nat(100) });
+  check(
+    fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
+      const segments = new Segments(64 * segmentBytes);
+      const heap = new Heap<never>(segments);
+      const live: { offset: number; bytes: number }[] = [];
+      for (const { take, blocks, which } of steps) {
+        const bytes = blocks * blockBytes;
+        if (take) {
+          const offset = heap.reuse(bytes, () => true)?.offset ?? heap.grow(bytes);
+          if (offset === null) continue;
+          const clash = live.find((one) => one.offset < offset + bytes && offset < one.offset + one.bytes);
+          assertEquals(clash, undefined);
+          live.push({ offset, bytes });
+        } else if (live.length > 0) {
+          const [one] = live.splice(which % live.length, 1);
+          if (one !== undefined) heap.release({ ...one, tag: null });
+          if (which % 4 === 0) heap.join(() => true);
+        }
+      }
+      for (const one of live) heap.release({ ...one, tag: null });
+      heap.trim(0, () => true);
+      assertEquals([heap.reserved, segments.reserved], [0, 0]);
+    }),
+    300,
+  );
+});
