@@ -21,6 +21,7 @@ import type { Mutation } from "./mutations/mutation.ts";
 import { pythonMutations } from "./mutations/python.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
+import { simOutputMutations } from "./mutations/sim_output.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 
 /** All of them, room by room. */
@@ -39,5 +40,6 @@ export const mutations: readonly Mutation[] = [
   ...ffiMutations,
   ...layoutMutations,
   ...checkerMutations,
+  ...simOutputMutations,
   ...ucxMutations,
 ];

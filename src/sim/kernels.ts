@@ -5,6 +5,7 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { PtxFault, type PtxModule } from "./ptx/mod.ts";
+import type { ResultCode } from "./refusal.ts";
 
 /**
  * Reads PTX.
@@ -31,13 +32,15 @@ export class IllegalAddressError extends Error {
  * What the driver answers from now on, after a kernel has ended with an error: a `CUresult`. Null for what a GPU would
  * hang in or do as it likes, and for errors of the interpreter: those reach whoever made the work run as they are.
  */
-export function faultCode(error: unknown): number | null {
+export function faultCode(error: unknown): ResultCode | null {
   if (!(error instanceof PtxFault)) return null;
   switch (error.kind) {
     case "illegal address":
       return CUresult.CUDA_ERROR_ILLEGAL_ADDRESS;
     case "misaligned address":
       return CUresult.CUDA_ERROR_MISALIGNED_ADDRESS;
+    case "assertion":
+      return CUresult.CUDA_ERROR_ASSERT;
     case "trap":
     case "stack overflow":
       return CUresult.CUDA_ERROR_LAUNCH_FAILED;

@@ -19,6 +19,7 @@ import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts"
 import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import type { SimulateOptions } from "./options.ts";
+import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import { loadPtx } from "./ptx/mod.ts";
 import { Random } from "./random.ts";
@@ -97,6 +98,7 @@ export class Machine {
       poolsSupported: true,
       driverVersion: 13050,
       loadPtx,
+      print: printToProcess,
       canAccessPeer: (device, peer) => device !== peer,
       ...options,
     };
@@ -143,6 +145,7 @@ export class Machine {
       streams: new Set(),
       gate: null,
       peers: new Set(),
+      output: new Output(),
     };
     context.legacy.attach(context);
     context.perThread.attach(context);
@@ -283,6 +286,7 @@ export class Machine {
   wait(context: Context, ...tasks: readonly (Task | null)[]): void {
     for (const task of tasks) this.scheduler.force(task);
     for (const pool of this.pools.values()) pool.trim(pool.settings.releaseThreshold);
+    this.flush(context);
     this.refuseFault(context);
   }
 
@@ -308,10 +312,15 @@ export class Machine {
   }
 
   /** Refuses all work of a context in which a kernel has failed. */
-  refuseFault({ fault }: Context): void {
-    if (fault === CUresult.CUDA_ERROR_ILLEGAL_ADDRESS) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-    if (fault === CUresult.CUDA_ERROR_MISALIGNED_ADDRESS) throw refuse(CUresult.CUDA_ERROR_MISALIGNED_ADDRESS);
-    if (fault !== 0) throw refuse(CUresult.CUDA_ERROR_LAUNCH_FAILED);
+  refuseFault(context: Context): void {
+    if (context.fault === 0) return;
+    this.flush(context); // what was said before it, and an assertion that is the reason
+    throw refuse(context.fault);
+  }
+
+  /** Hands the program what kernels of a context have said. */
+  flush({ output }: Context): void {
+    output.flush(this.options.print);
   }
 
   /** Ends a capture for good: what was asked for cannot be captured. */
@@ -349,6 +358,7 @@ export class Machine {
   /** Destroys a context with all that belongs to it. What is queued is done first. */
   destroy(context: Context): void {
     for (const task of this.tails(context)) this.scheduler.force(task);
+    this.flush(context);
     context.alive = false;
     this.contexts.delete(context.handle);
     for (const stream of context.streams) this.streams.delete(stream.handle);

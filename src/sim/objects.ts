@@ -8,8 +8,10 @@ import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
 import type { Machine } from "./machine.ts";
+import type { Output } from "./output.ts";
 import type { Pool } from "./pool.ts";
 import type { Ranges } from "./ranges.ts";
+import type { ResultCode } from "./refusal.ts";
 import type { Task } from "./scheduler.ts";
 
 /** A device. */
@@ -36,7 +38,7 @@ export interface Context {
   flags: number;
   alive: boolean;
   /** What every call returns from now on, because a kernel has failed; 0 as long as none has. */
-  fault: number;
+  fault: ResultCode;
   readonly legacy: Stream;
   readonly perThread: Stream;
   /** All streams, the two default ones and destroyed ones with queued work included. */
@@ -45,6 +47,8 @@ export interface Context {
   gate: Task | null;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
+  /** What its kernels have said. */
+  readonly output: Output;
 }
 
 /** A stream. */

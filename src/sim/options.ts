@@ -4,6 +4,7 @@
  * @module
  */
 import type { LoadPtx } from "./kernels.ts";
+import type { Print } from "./output.ts";
 import type { Schedule } from "./scheduler.ts";
 
 /** Options of `Cuda.simulate` and of `simulateDriver`. */
@@ -25,4 +26,7 @@ export interface SimulateOptions {
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
   /** What turns PTX into kernels. Default: the interpreter of this package. */
   readonly loadPtx?: LoadPtx;
+  /** Takes what kernels say, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
+   * the process's own stdout and stderr. */
+  readonly print?: Print;
 }

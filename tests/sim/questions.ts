@@ -17,8 +17,10 @@ import { type Example, example, type Notes } from "./error_codes.ts";
 import type { Raw } from "./raw.ts";
 
 /** As an older compiler would have written it, for drivers that are older than the one that did. */
-const arrays = readFileSync(new URL("../data/ptx/arrays.sm_80.ptx", import.meta.url), "utf8")
-  .replace(/^\.version .*$/m, ".version 8.0");
+const older = (name: string) =>
+  readFileSync(new URL(`../data/ptx/${name}.sm_80.ptx`, import.meta.url), "utf8")
+    .replace(/^\.version .*$/m, ".version 8.0");
+const [arrays, printing] = [older("arrays"), older("printing")];
 
 /** A stream's work in a graph: a fill and a copy, one after the other. */
 function captured(raw: Raw): { readonly graph: bigint; readonly stream: bigint } {
@@ -210,6 +212,26 @@ export const questions: readonly Example[] = [
       notes.value(`the mode before ${mode}`, type.value);
     }
     for (const end of [driver.graph.cuGraphExecDestroy(exec), driver.graph.cuGraphDestroy(empty)]) raw.ok(end);
+  }),
+
+  example("what printf returns", 1, (raw, notes) => {
+    const { driver, arena } = raw;
+    raw.use(0);
+    const image = arena.bytes(printing.length + 1, 16);
+    image.bytes.set(new TextEncoder().encode(printing));
+    const module = raw.word((at) => driver.module.cuModuleLoadData(at, image.address));
+    const wide = raw.word((at) => driver.module.cuModuleGetFunction(at, module, cString("wide"))); // it prints nothing
+    const out = raw.pinned(12);
+    const [value, list] = [arena.out("ptr"), arena.out("ptr")];
+    value.value = out.address;
+    list.value = value.$address;
+    notes.result("launch", driver.kernel.cuLaunchKernel(wide, 1, 1, 1, 1, 1, 1, 0, 2n, list.$address, 0n));
+    notes.result("wait", driver.context.cuCtxSynchronize());
+    const returned = new Int32Array(out.bytes.buffer, out.bytes.byteOffset, 3);
+    notes.value("for an empty text", returned[0] ?? NaN);
+    notes.value("for no text", returned[1] ?? NaN);
+    notes.value("for two strings, with a width and a precision that are arguments", returned[2] ?? NaN);
+    raw.ok(driver.module.cuModuleUnload(module));
   }),
 
   example("modules, functions and launches", 1, (raw, notes) => {
