@@ -21,6 +21,7 @@ import type { Mutation } from "./mutations/mutation.ts";
 import { pythonMutations } from "./mutations/python.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
+import { simGraphMutations } from "./mutations/sim_graphs.ts";
 import { simOutputMutations } from "./mutations/sim_output.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 
@@ -41,5 +42,6 @@ export const mutations: readonly Mutation[] = [
   ...layoutMutations,
   ...checkerMutations,
   ...simOutputMutations,
+  ...simGraphMutations,
   ...ucxMutations,
 ];

@@ -81,10 +81,11 @@ export class AddressSpace {
     device.heap.trim(0, () => true);
   }
 
-  /** Frees what belongs to a context that is destroyed. Memory of pools belongs to the device. */
+  /** Frees what belongs to a context that is destroyed. Memory of pools and of graphs belongs to the device. */
   forget(context: Context): void {
     for (const allocation of [...this.known.values()]) {
-      if (allocation.context === context && allocation.kind !== "pool") this.free(allocation);
+      if (allocation.context !== context || allocation.kind === "pool" || allocation.kind === "graph") continue;
+      this.free(allocation);
     }
   }
 

@@ -16,6 +16,7 @@ import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
+import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import type { Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import type { SimulateOptions } from "./options.ts";
@@ -63,6 +64,8 @@ export class Machine {
   readonly graphNodes: Map<bigint, GraphNode> = new Map();
   /** Graphs that can be launched, by handle. */
   readonly graphExecs: Map<bigint, GraphExec> = new Map();
+  /** Memory that graphs allocate, by its address: from the capture until no graph can allocate it and it is freed. */
+  readonly graphMemory: Map<bigint, GraphMemory> = new Map();
   /** The last launch of each: one does not begin before the last is over. */
   readonly lastLaunch: WeakMap<GraphExec, Task> = new WeakMap();
   /** Captures that have not ended. */
@@ -222,6 +225,7 @@ export class Machine {
    *
    * @param kind what it is as a node of a graph, or that it cannot be captured
    * @param after what the work waits for besides what the stream's rules say
+   * @param memory what it allocates or frees, as a node of a graph
    * @returns the queued task, or null if the work was captured
    */
   submit(
@@ -229,6 +233,7 @@ export class Machine {
     kind: NodeKind | "uncapturable",
     run: () => void,
     after: readonly (Task | null)[] = [],
+    memory: GraphMemory | null = null,
   ): Task | null {
     const { capture } = stream;
     if (capture === null) return this.enqueue(stream, run, after);
@@ -237,7 +242,7 @@ export class Machine {
       throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run };
+    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run, memory };
     capture.of.graph.nodes.push(node);
     stream.capture = { of: capture.of, point: [node] };
     return null;
@@ -384,6 +389,7 @@ export class Machine {
       retained: 0,
       defaultPool,
       currentPool: defaultPool,
+      graphPool: new GraphPool(segments),
     };
   }
 
