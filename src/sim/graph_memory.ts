@@ -157,8 +157,7 @@ function release(machine: Machine, memory: GraphMemory, stream: Stream, inOrder:
 
 function map({ allocation }: GraphMemory): void {
   const { device, address, bytes } = allocation;
-  device.mapped.remove(address);
-  device.memory.poison(offsetOf(address), bytes);
+  device.mapped.remove(address); // a free that nothing ordered may have run too early
   device.mapped.add(address, bytes, allocation);
 }
 

@@ -34,8 +34,8 @@ export const simGraphMutations: readonly Mutation[] = [
     ],
     ["    after: all.map(({ last }) => last),\n", "    after: [],\n", "Two launches have the same memory at once."],
     [
-      "  if (inOrder) memory.last = machine",
-      "  if (false) memory.last = machine",
+      "[memory.last, free]",
+      "[memory.last]",
       "A launch allocates before the free.",
     ],
     [
@@ -43,11 +43,7 @@ export const simGraphMutations: readonly Mutation[] = [
       "        memory.isLive = true;\n",
       "What a graph frees is never free.",
     ],
-    [
-      "  device.memory.poison(offsetOf(address), bytes);\n  device.mapped.add",
-      "  device.mapped.add",
-      "A launch finds what the one before it has left.",
-    ],
+    ["  device.memory.poison(offsetOf(address), bytes);\n", "", "A launch finds what the one before it has left."],
     ["memory.isLive || owners.has(memory.owner)", "owners.has(memory.owner)", "Memory ends with its graph."],
     [" || executable.has(memory)", "", "Memory ends with the graph of an executable that has it."],
     ["    if (memory.bytes !== null) return;\n", "", "Each launch takes more of the device."],

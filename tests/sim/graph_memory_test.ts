@@ -277,11 +277,37 @@ test("what a capture frees must be memory of a graph that no node frees yet", ()
     raw.ok(bench.free(foreign));
     assertEquals(bench.free(foreign), CUDA_ERROR_INVALID_VALUE);
   });
+  raw.ok(bench.driver.capture.cuStreamBeginCapture_v2(bench.other, 0));
+  const taken = bench.capture(() => {
+    const address = bench.allocate();
+    raw.ok(bench.free(address, bench.other)); // another graph is first
+    assertEquals(bench.free(address), CUDA_ERROR_INVALID_VALUE);
+  });
+  const taking = raw.word((out) => bench.driver.capture.cuStreamEndCapture(bench.other, out));
+  for (const one of [taken, taking]) raw.ok(bench.driver.graph.cuGraphDestroy(one));
   const exec = bench.instantiate(other);
   assertEquals(bench.launch(exec), CUDA_ERROR_INVALID_VALUE, "nothing is allocated");
   raw.ok(bench.free(ordinary));
   bench.end(exec, other);
   raw.ok(bench.driver.graph.cuGraphDestroy(graph));
+});
+
+test("an executable allocates at its addresses though its graph is gone, and finds nothing that was left there", () => {
+  using bench = new Bench();
+  const { raw, driver } = bench;
+  let address = 0n;
+  const graph = bench.capture(() => void (address = bench.allocate()));
+  const exec = bench.instantiate(graph);
+  raw.ok(driver.graph.cuGraphDestroy(graph));
+  for (let i = 0; i < 2; i++) {
+    raw.ok(bench.launch(exec));
+    raw.ok(bench.synchronize());
+    assertEquals(bench.simulated.peek(address, 1)[0], 0xdb);
+    bench.fill(address, 1);
+    raw.ok(bench.free(address));
+  }
+  raw.ok(driver.graph.cuGraphExecDestroy(exec));
+  assertEquals(bench.attribute("USED_MEM_CURRENT"), 0);
 });
 
 test("a graph that allocates or frees has one executable at a time", () => {
@@ -393,10 +419,10 @@ test("a free beside the launch stops a kernel of it in some order, and one behin
       const graph = bench.capture(() => {
         address = bench.allocate();
         bench.fill(address, 1);
-        raw.ok(bench.increment(address));
+        for (let i = 0; i < 8; i++) raw.ok(bench.increment(address));
       });
       const exec = bench.instantiate(graph);
-      for (let i = 0; i < 2; i++) {
+      for (let i = 0; i < 6; i++) {
         const code = bench.launch(exec);
         if (code !== CUDA_SUCCESS) return false;
         if (waits) {
