@@ -70,6 +70,8 @@ export {
   type LoadPtx,
   type Mark,
   type MarkKind,
+  type Print,
+  type PrintTarget,
   type PtxAccess,
   PtxError,
   PtxFault,

@@ -22,6 +22,8 @@ import { pythonMutations } from "./mutations/python.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
 import { simMutations } from "./mutations/sim.ts";
+import { simGraphMutations } from "./mutations/sim_graphs.ts";
+import { simOutputMutations } from "./mutations/sim_output.ts";
 import { ucxMutations } from "./mutations/ucx.ts";
 
 /** All of them, room by room. */
@@ -41,5 +43,7 @@ export const mutations: readonly Mutation[] = [
   ...layoutMutations,
   ...checkerMutations,
   ...simMutations,
+  ...simOutputMutations,
+  ...simGraphMutations,
   ...ucxMutations,
 ];

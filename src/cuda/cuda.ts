@@ -41,6 +41,7 @@ const simulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
   loadPtx: true,
   freesWait: true,
   maxInstructions: true,
+  print: true,
   check: true,
 };
 

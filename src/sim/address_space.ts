@@ -102,10 +102,11 @@ export class AddressSpace {
     device.heap.trim(0, () => true);
   }
 
-  /** Frees what belongs to a context that is destroyed. Memory of pools belongs to the device. */
+  /** Frees what belongs to a context that is destroyed. Memory of pools and of graphs belongs to the device. */
   forget(context: Context, unfinished: readonly Task[]): void {
     for (const allocation of [...this.known.values()]) {
-      if (allocation.context === context && allocation.kind !== "pool") this.free(allocation, unfinished);
+      if (allocation.context !== context || allocation.kind === "pool" || allocation.kind === "graph") continue;
+      this.free(allocation, unfinished);
     }
     this.#giveBack();
   }

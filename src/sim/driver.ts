@@ -128,14 +128,14 @@ export class SimulatedDriver {
 
   /** What is still there. */
   get live(): LiveObjects {
-    const { streams, events, pools, graphs, graphExecs, contexts, space, scheduler } = this.#machine;
-    let bytes = 0;
-    for (const allocation of space.known.values()) bytes += allocation.bytes;
+    const { streams, events, pools, graphs, graphExecs, graphMemory, contexts, space, scheduler } = this.#machine;
+    // Addresses of a graph are known as long as it is, and allocated from a launch on.
+    const allocated = [...space.known.values()].filter(({ address }) => graphMemory.get(address)?.isLive !== false);
     return {
       streams: streams.size,
       events: events.size,
-      allocations: space.known.count,
-      bytes,
+      allocations: allocated.length,
+      bytes: allocated.reduce((sum, { bytes }) => sum + bytes, 0),
       pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length + this.#machine.lostPools,
       graphs: graphs.size + graphExecs.size,
       contexts: contexts.size,

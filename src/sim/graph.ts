@@ -4,6 +4,7 @@
  * @module
  */
 import type { CU_GRAPH_NODE_TYPE } from "../../bindings/cuda_types.ts";
+import type { GraphMemory } from "./graph_memory.ts";
 import type { Context, Stream } from "./objects.ts";
 
 /** What a node does: `CU_GRAPH_NODE_TYPE`. */
@@ -16,6 +17,8 @@ export interface GraphNode {
   readonly context: Context;
   readonly dependencies: readonly GraphNode[];
   readonly run: () => void;
+  /** What it allocates or frees; null if it does neither. */
+  readonly memory: GraphMemory | null;
 }
 
 /** The nodes that whatever is captured next comes after. */
@@ -30,6 +33,10 @@ export interface Graph {
 /** A graph that can be launched. */
 export interface GraphExec {
   readonly handle: bigint;
+  /** The graph that it was made of, or was last updated to. */
+  source: Graph;
+  /** Whether a launch first frees what the one before it has left allocated: AUTO_FREE_ON_LAUNCH. */
+  readonly freesOnLaunch: boolean;
   /** Those of the graph that it was made of, or was last updated to. */
   nodes: readonly GraphNode[];
 }

@@ -57,6 +57,8 @@ export function faultCode(error: unknown): ResultCode | null {
       return CUresult.CUDA_ERROR_ILLEGAL_ADDRESS;
     case "misaligned address":
       return CUresult.CUDA_ERROR_MISALIGNED_ADDRESS;
+    case "assertion":
+      return CUresult.CUDA_ERROR_ASSERT;
     case "trap":
     case "stack overflow":
       return CUresult.CUDA_ERROR_LAUNCH_FAILED;

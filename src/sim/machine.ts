@@ -17,9 +17,11 @@ import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
 import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
+import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import type { Allocation, Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
 import { simulateOptionNames, type SimulateOptions } from "./options.ts";
+import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import type { KernelWatcher } from "./kernels.ts";
 import { loadPtx } from "./ptx/mod.ts";
@@ -64,6 +66,8 @@ export class Machine {
   readonly graphNodes: Map<bigint, GraphNode> = new Map();
   /** Graphs that can be launched, by handle. */
   readonly graphExecs: Map<bigint, GraphExec> = new Map();
+  /** Memory that graphs allocate, by its address: from the capture until no graph can allocate it and it is freed. */
+  readonly graphMemory: Map<bigint, GraphMemory> = new Map();
   /** The last launch of each: one does not begin before the last is over. */
   readonly lastLaunch: WeakMap<GraphExec, Task> = new WeakMap();
   /** Captures that have not ended. */
@@ -106,6 +110,7 @@ export class Machine {
       freesWait: true,
       maxInstructions: 1e9,
       loadPtx,
+      print: printToProcess,
       canAccessPeer: (device, peer) => device !== peer,
       ...options,
     };
@@ -156,6 +161,7 @@ export class Machine {
       streams: new Set(),
       gate: null,
       peers: new Set(),
+      output: new Output(),
     };
     context.legacy.attach(context);
     context.perThread.attach(context);
@@ -232,6 +238,7 @@ export class Machine {
    *
    * @param kind what it is as a node of a graph, or that it cannot be captured
    * @param after what the work waits for besides what the stream's rules say
+   * @param memory what it allocates or frees, as a node of a graph
    * @returns the queued task, or null if the work was captured
    */
   submit(
@@ -239,6 +246,7 @@ export class Machine {
     kind: NodeKind | "uncapturable",
     run: () => void,
     after: readonly (Task | null)[] = [],
+    memory: GraphMemory | null = null,
   ): Task | null {
     const { capture } = stream;
     if (capture === null) return this.enqueue(stream, run, after);
@@ -247,7 +255,7 @@ export class Machine {
       throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run };
+    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run, memory };
     capture.of.graph.nodes.push(node);
     stream.capture = { of: capture.of, point: [node] };
     return null;
@@ -298,6 +306,7 @@ export class Machine {
   wait(context: Context, ...tasks: readonly (Task | null)[]): void {
     for (const task of tasks) this.scheduler.force(task);
     for (const pool of this.pools.values()) pool.trim(pool.settings.releaseThreshold);
+    this.flush(context);
     this.refuseFault(context);
   }
 
@@ -338,8 +347,15 @@ export class Machine {
   }
 
   /** Refuses all work of a context in which a kernel has failed. */
-  refuseFault({ fault }: Context): void {
-    if (fault !== CUresult.CUDA_SUCCESS) throw refuse(fault);
+  refuseFault(context: Context): void {
+    if (context.fault === 0) return;
+    this.flush(context); // what was said before it, and an assertion that is the reason
+    throw refuse(context.fault);
+  }
+
+  /** Hands the program what kernels of a context have said. */
+  flush({ output }: Context): void {
+    output.flush(this.options.print);
   }
 
   /** Ends a capture for good: what was asked for cannot be captured. */
@@ -377,6 +393,7 @@ export class Machine {
   /** Destroys a context with all that belongs to it. What is queued is done first. */
   destroy(context: Context): void {
     for (const task of this.tails(context)) this.scheduler.force(task);
+    this.flush(context);
     context.alive = false;
     this.contexts.delete(context.handle);
     for (const stream of context.streams) this.streams.delete(stream.handle);
@@ -402,6 +419,7 @@ export class Machine {
       retained: 0,
       defaultPool,
       currentPool: defaultPool,
+      graphPool: new GraphPool(segments),
     };
   }
 

@@ -34,6 +34,7 @@ export type { Mark, MarkKind } from "./checker/timeline.ts";
 export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
 export { IllegalAddressError, type LoadPtx } from "./kernels.ts";
 export {
+  type PrintTarget,
   type PtxAccess,
   PtxError,
   PtxFault,
@@ -45,4 +46,5 @@ export {
   type PtxModule,
 } from "./ptx/mod.ts";
 export type { SimulateOptions } from "./options.ts";
+export type { Print } from "./output.ts";
 export type { Schedule } from "./scheduler.ts";

@@ -7,7 +7,9 @@ import { CU_STREAM } from "../../bindings/cuda_types.ts";
 import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
+import type { GraphPool } from "./graph_memory.ts";
 import type { Machine } from "./machine.ts";
+import type { Output } from "./output.ts";
 import type { Pool } from "./pool.ts";
 import type { Ranges } from "./ranges.ts";
 import type { ResultCode } from "./refusal.ts";
@@ -26,6 +28,8 @@ export interface Device {
   retained: number;
   readonly defaultPool: Pool;
   currentPool: Pool;
+  /** Memory that graphs allocate. */
+  readonly graphPool: GraphPool;
 }
 
 /** A context: what streams, events and memory belong to. */
@@ -46,6 +50,8 @@ export interface Context {
   gate: Task | null;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
+  /** What its kernels have said. */
+  readonly output: Output;
 }
 
 /** A stream. */
@@ -128,11 +134,11 @@ export interface Allocation {
   /** Bytes, as asked for. */
   readonly bytes: number;
   /**
-   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `pinned` and `registered`: memory of
+   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `graph`: by a node of a graph; `pinned` and `registered`: memory of
    * the host that the device reaches too; `managed`: the same, and it belongs to the device; `opened`: memory of another
    * driver, by cuIpcOpenMemHandle_v2().
    */
-  readonly kind: "device" | "pool" | "pinned" | "registered" | "managed" | "opened";
+  readonly kind: "device" | "pool" | "graph" | "pinned" | "registered" | "managed" | "opened";
   readonly device: Device;
   readonly context: Context;
   readonly pool: Pool | null;

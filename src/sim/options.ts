@@ -5,6 +5,7 @@
  */
 import type { OptionNames } from "../layout/options.ts";
 import type { LoadPtx } from "./kernels.ts";
+import type { Print } from "./output.ts";
 import type { Schedule } from "./scheduler.ts";
 
 /** Options of `Cuda.simulate` and of `simulateDriver`. */
@@ -38,6 +39,9 @@ export interface SimulateOptions {
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
   /** What turns PTX into kernels. Default: the interpreter of this package. */
   readonly loadPtx?: LoadPtx;
+  /** Takes what kernels say, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
+   * the process's own stdout and stderr. */
+  readonly print?: Print;
 }
 
 /** The names of {@linkcode SimulateOptions}. */
@@ -52,4 +56,5 @@ export const simulateOptionNames: OptionNames<SimulateOptions> = {
   loadPtx: true,
   freesWait: true,
   maxInstructions: true,
+  print: true,
 };

@@ -17,8 +17,10 @@ import { type Example, example, type Notes } from "./error_codes.ts";
 import type { Raw } from "./raw.ts";
 
 /** As an older compiler would have written it, for drivers that are older than the one that did. */
-const arrays = readFileSync(new URL("../data/ptx/arrays.sm_80.ptx", import.meta.url), "utf8")
-  .replace(/^\.version .*$/m, ".version 8.0");
+const older = (name: string) =>
+  readFileSync(new URL(`../data/ptx/${name}.sm_80.ptx`, import.meta.url), "utf8")
+    .replace(/^\.version .*$/m, ".version 8.0");
+const [arrays, printing] = [older("arrays"), older("printing")];
 
 /** A stream's work in a graph: a fill and a copy, one after the other. */
 function captured(raw: Raw): { readonly graph: bigint; readonly stream: bigint } {
@@ -210,6 +212,162 @@ export const questions: readonly Example[] = [
       notes.value(`the mode before ${mode}`, type.value);
     }
     for (const end of [driver.graph.cuGraphExecDestroy(exec), driver.graph.cuGraphDestroy(empty)]) raw.ok(end);
+  }),
+
+  example("memory that a graph allocates", 1, (raw, notes) => {
+    const { driver, arena } = raw;
+    const { capture, graph, pool, pointer } = driver;
+    raw.use(0);
+    const stream = raw.stream(CU_STREAM.NON_BLOCKING);
+    const [out, made, int, size] = [arena.out("ptr"), arena.out("ptr"), arena.out("i32"), arena.out("u64")];
+    /** The graph of what is captured meanwhile, or 0. */
+    const captured = (what: string, body: () => void): bigint => {
+      raw.ok(capture.cuStreamBeginCapture_v2(stream, 1));
+      body();
+      notes.result(`${what}: is it captured`, capture.cuStreamIsCapturing(stream, int.$address));
+      notes.value(`${what}: status`, int.value);
+      const code = capture.cuStreamEndCapture(stream, out.$address);
+      notes.result(`${what}: end`, code);
+      return code === 0 ? out.value : 0n;
+    };
+    const allocate = (what: string, bytes = 64n): bigint => {
+      notes.result(what, pool.cuMemAllocAsync(made.$address, bytes, stream));
+      return made.value;
+    };
+    const free = (what: string, address: bigint) => notes.result(what, pool.cuMemFreeAsync(address, stream));
+    const instantiate = (what: string, handle: bigint, flags = 0n): bigint => {
+      out.value = 0n;
+      notes.result(what, graph.cuGraphInstantiateWithFlags(out.$address, handle, flags));
+      return out.value;
+    };
+    const launch = (what: string, exec: bigint) => notes.result(what, graph.cuGraphLaunch(exec, stream));
+    const destroy = (exec: bigint, handle: bigint) => {
+      raw.ok(graph.cuGraphExecDestroy(exec));
+      raw.ok(graph.cuGraphDestroy(handle));
+    };
+    const ask = (what: string, address: bigint) => {
+      const { MEMORY_TYPE, RANGE_SIZE, MEMPOOL_HANDLE, CONTEXT } = CU_POINTER_ATTRIBUTE;
+      notes.result(`${what}: kind of memory`, pointer.cuPointerGetAttribute(int.$address, MEMORY_TYPE, address));
+      notes.result(`${what}: size`, pointer.cuPointerGetAttribute(size.$address, RANGE_SIZE, address));
+      for (const [name, attribute] of [["pool", MEMPOOL_HANDLE], ["context", CONTEXT]] as const) {
+        const code = pointer.cuPointerGetAttribute(size.$address, attribute, address);
+        notes.result(`${what}: ${name}`, code);
+        if (code === 0) notes.value(`${what}: it has a ${name}`, Number(size.value !== 0n));
+      }
+    };
+
+    const ordinary = raw.allocate(64, stream);
+    // What one is refused in a capture may end it: each has a capture of its own.
+    for (
+      const [what, address] of [["ordinary memory", ordinary], ["no memory", 64n], ["nothing", 0n]] as const
+    ) {
+      const wrong = captured(`free of ${what}`, () => free(`capture a free of ${what}`, address));
+      if (wrong !== 0n) raw.ok(graph.cuGraphDestroy(wrong));
+    }
+    const none = captured("allocation of nothing", () => void allocate("capture an allocation of nothing", 0n));
+    if (none !== 0n) raw.ok(graph.cuGraphDestroy(none));
+    raw.ok(pool.cuMemFreeAsync(ordinary, stream));
+
+    let address = 0n;
+    const whole = captured("a life", () => {
+      address = allocate("capture an allocation");
+      ask("while it is captured", address);
+      raw.ok(driver.fill.cuMemsetD8Async(address, 1, 64n, stream));
+      free("capture its free", address);
+    });
+    const twice = captured("freed by another", () => free("capture a free of what its graph frees", address));
+    if (twice !== 0n) raw.ok(graph.cuGraphDestroy(twice));
+    let exec = instantiate("instantiate", whole);
+    const again = instantiate("instantiate again", whole);
+    if (again !== 0n) raw.ok(graph.cuGraphExecDestroy(again));
+    for (const time of ["first", "second"]) launch(`${time} launch`, exec);
+    raw.ok(driver.stream.cuStreamSynchronize(stream));
+    free("free what the graph has freed", address);
+    notes.result("free it at once", driver.memory.cuMemFree_v2(address));
+    raw.ok(graph.cuGraphExecDestroy(exec));
+    exec = instantiate("instantiate when the other is gone", whole);
+    destroy(exec, whole);
+    ask("when its graph is gone", address);
+
+    const open = captured("half a life", () => void (address = allocate("capture another allocation")));
+    const closing = captured("a free alone", () => {
+      free("capture a free of it elsewhere", address);
+      free("capture a second free of it there", address);
+    });
+    exec = instantiate("instantiate half a life", open);
+    free("free it before a launch", address);
+    const closer = closing === 0n ? 0n : instantiate("instantiate the free", closing);
+    const closeIt = (what: string) => closer === 0n ? free(what, address) : launch(what, closer);
+    launch("launch it", exec);
+    ask("after a launch", address);
+    launch("launch it again", exec);
+    closeIt("free it by a graph");
+    launch("launch it after that", exec);
+    free("free it in order", address);
+    free("free it twice", address);
+    launch("launch it once more", exec);
+    raw.ok(driver.stream.cuStreamSynchronize(stream));
+    notes.result("free it at once, then", driver.memory.cuMemFree_v2(address));
+    raw.ok(graph.cuGraphExecDestroy(exec));
+    exec = instantiate("instantiate so that it frees", open, 1n);
+    for (const time of ["first", "second"]) launch(`${time} launch that frees`, exec);
+    destroy(exec, open);
+    ask("allocated, without a graph", address);
+    free("free it without a graph", address);
+    raw.ok(driver.stream.cuStreamSynchronize(stream));
+    ask("freed, without a graph", address);
+    if (closing !== 0n) destroy(closer, closing);
+
+    for (const attribute of [0, 1, 2, 3, 4, -1]) {
+      const { cuDeviceGetGraphMemAttribute: get, cuDeviceSetGraphMemAttribute: set } = graph;
+      notes.result(`memory of graphs, attribute ${attribute}`, get(0, attribute, size.$address));
+      if (attribute === 0) notes.value("none is in use", Number(size.value === 0n));
+      size.value = 0n;
+      notes.result(`reset it, attribute ${attribute}`, set(0, attribute, size.$address));
+      size.value = 1n;
+      notes.result(`set it, attribute ${attribute}`, set(0, attribute, size.$address));
+    }
+    ordinals(notes, "memory of graphs", (device) => graph.cuDeviceGetGraphMemAttribute(device, 0, size.$address));
+    ordinals(notes, "give it back", (device) => graph.cuDeviceGraphMemTrim(device));
+  }),
+
+  example("a graph that frees what no graph has allocated", 1, (raw, notes) => {
+    const { driver, arena } = raw;
+    raw.use(0);
+    const stream = raw.stream(CU_STREAM.NON_BLOCKING);
+    const out = arena.out("ptr");
+    const captured = (body: () => void): bigint => {
+      raw.ok(driver.capture.cuStreamBeginCapture_v2(stream, 1));
+      body();
+      return raw.word((made) => driver.capture.cuStreamEndCapture(stream, made));
+    };
+    const allocating = captured(() => raw.ok(driver.pool.cuMemAllocAsync(out.$address, 64n, stream)));
+    const freeing = captured(() => raw.ok(driver.pool.cuMemFreeAsync(out.value, stream)));
+    const exec = raw.word((made) => driver.graph.cuGraphInstantiateWithFlags(made, freeing, 0n));
+    notes.result("launch", driver.graph.cuGraphLaunch(exec, stream));
+    notes.result("wait", driver.stream.cuStreamSynchronize(stream));
+    notes.result("end", driver.graph.cuGraphExecDestroy(exec));
+    for (const graph of [freeing, allocating]) notes.result("destroy", driver.graph.cuGraphDestroy(graph));
+  }),
+
+  example("what printf returns", 1, (raw, notes) => {
+    const { driver, arena } = raw;
+    raw.use(0);
+    const image = arena.bytes(printing.length + 1, 16);
+    image.bytes.set(new TextEncoder().encode(printing));
+    const module = raw.word((at) => driver.module.cuModuleLoadData(at, image.address));
+    const wide = raw.word((at) => driver.module.cuModuleGetFunction(at, module, cString("wide"))); // it prints nothing
+    const out = raw.pinned(12);
+    const [value, list] = [arena.out("ptr"), arena.out("ptr")];
+    value.value = out.address;
+    list.value = value.$address;
+    notes.result("launch", driver.kernel.cuLaunchKernel(wide, 1, 1, 1, 1, 1, 1, 0, 2n, list.$address, 0n));
+    notes.result("wait", driver.context.cuCtxSynchronize());
+    const returned = new Int32Array(out.bytes.buffer, out.bytes.byteOffset, 3);
+    notes.value("for an empty text", returned[0] ?? NaN);
+    notes.value("for no text", returned[1] ?? NaN);
+    notes.value("for two strings, with a width and a precision that are arguments", returned[2] ?? NaN);
+    raw.ok(driver.module.cuModuleUnload(module));
   }),
 
   example("modules, functions and launches", 1, (raw, notes) => {

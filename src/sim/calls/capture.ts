@@ -6,15 +6,18 @@
 import {
   CU_GRAPH_DEBUG_DOT_FLAGS,
   CU_GRAPH_EXEC_UPDATE,
+  CU_GRAPH_MEM_ATTR,
   CU_GRAPH_NODE_TYPE,
   CU_STREAM_CAPTURE_MODE,
   CU_STREAM_CAPTURE_STATUS,
+  CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { builtin } from "../../ffi/builtin.ts";
 import { readField } from "../../ffi/text.ts";
 import type { Behaviour } from "../behaviour.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
+import { forgetUnused, hasMemory, prepareLaunch, provide } from "../graph_memory.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
 import type { Stream } from "../objects.ts";
@@ -59,8 +62,11 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       for (const one of of.streams) if (one.capture?.of === of) one.capture = null;
       machine.captures.delete(of);
       writeWord(out, 0n);
-      if (of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-      if (!joined) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+      if (of.invalidated || !joined) {
+        forgetUnused(machine);
+        const { CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNJOINED } = CUresult;
+        throw refuse(of.invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+      }
       machine.graphs.set(of.graph.handle, of.graph);
       for (const node of of.graph.nodes) machine.graphNodes.set(node.handle, node);
       writeWord(out, of.graph.handle);
@@ -144,24 +150,33 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       }
     },
     cuGraphInstantiateWithFlags(out, handle, flags) {
-      const { nodes } = graph(handle);
+      const source = graph(handle);
       if (flags > 15n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const made: GraphExec = { handle: machine.newHandle(), nodes: [...nodes] };
+      const isTaken = [...machine.graphExecs.values()].some((one) => one.source === source);
+      if (hasMemory(source) && isTaken) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      const freesOnLaunch = (flags & CUDA_GRAPH_INSTANTIATE_FLAG.AUTO_FREE_ON_LAUNCH) !== 0n;
+      const made: GraphExec = { handle: machine.newHandle(), nodes: [...source.nodes], source, freesOnLaunch };
       writeWord(out, made.handle);
       machine.graphExecs.set(made.handle, made);
     },
     cuGraphExecUpdate(handle, graphHandle, errorNode, result) {
       const updated = exec(handle);
-      const { nodes } = graph(graphHandle);
+      const source = graph(graphHandle);
+      const { nodes } = source;
+      if (source !== updated.source && (hasMemory(source) || hasMemory(updated))) {
+        throw unsimulated("updates to other graphs that allocate or free");
+      }
       const refusal = difference(updated.nodes, nodes);
       if (errorNode !== 0n) writeWord(errorNode, refusal?.node?.handle ?? 0n);
       writeInt(result, refusal?.why ?? CU_GRAPH_EXEC_UPDATE.SUCCESS);
       if (refusal !== null) throw refuse(CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
       updated.nodes = [...nodes]; // launches that are queued are those of the nodes before
+      updated.source = source;
     },
     cuGraphUpload(handle, stream) {
-      exec(handle);
+      const uploaded = exec(handle);
       machine.submit(machine.stream(stream), "uncapturable", () => {});
+      provide(uploaded);
     },
     cuGraphLaunch(handle, streamHandle) {
       const launched = exec(handle);
@@ -173,10 +188,37 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       exec(handle);
       machine.refuseInCapture();
       machine.graphExecs.delete(handle); // launches that are queued still run
+      forgetUnused(machine);
     },
     cuGraphDestroy(handle) {
       for (const node of graph(handle).nodes) machine.graphNodes.delete(node.handle);
       machine.graphs.delete(handle);
+      forgetUnused(machine);
+    },
+    cuDeviceGraphMemTrim(ordinal) {
+      machine.device(ordinal).graphPool.trim();
+    },
+    cuDeviceGetGraphMemAttribute(ordinal, attribute, out) {
+      const { graphPool } = machine.device(ordinal);
+      switch (attribute) {
+        case CU_GRAPH_MEM_ATTR.USED_MEM_CURRENT:
+          return writeWord(out, BigInt(graphPool.used));
+        case CU_GRAPH_MEM_ATTR.USED_MEM_HIGH:
+          return writeWord(out, BigInt(graphPool.usedHigh));
+        case CU_GRAPH_MEM_ATTR.RESERVED_MEM_CURRENT:
+          return writeWord(out, BigInt(graphPool.reserved));
+        case CU_GRAPH_MEM_ATTR.RESERVED_MEM_HIGH:
+          return writeWord(out, BigInt(graphPool.reservedHigh));
+        default:
+          throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
+    },
+    cuDeviceSetGraphMemAttribute(ordinal, attribute, value) {
+      const { graphPool } = machine.device(ordinal);
+      if (readWord(value) !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // it can only be reset
+      if (attribute === CU_GRAPH_MEM_ATTR.USED_MEM_HIGH) graphPool.usedHigh = graphPool.used;
+      else if (attribute === CU_GRAPH_MEM_ATTR.RESERVED_MEM_HIGH) graphPool.reservedHigh = graphPool.reserved;
+      else throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     },
   };
 }
@@ -219,7 +261,8 @@ function dot(nodes: readonly GraphNode[]): string {
 function launch(machine: Machine, exec: GraphExec, stream: Stream): void {
   machine.refuseImplicit(stream);
   if (exec.nodes.length === 0) return; // it is no work, and orders nothing (`tests/gpu/implied_order_test.ts`)
-  const before = machine.enqueue(stream, () => {}, [machine.lastLaunch.get(exec) ?? null]);
+  const { after, launched } = prepareLaunch(machine, exec, stream);
+  const before = machine.enqueue(stream, () => {}, [machine.lastLaunch.get(exec) ?? null, ...after]);
   const tasks = new Map<GraphNode, Task>();
   for (const node of exec.nodes) { // in the order of the capture: every node after those that it depends on
     const waits = node.dependencies.map((one) => tasks.get(one) ?? null);
@@ -227,5 +270,7 @@ function launch(machine: Machine, exec: GraphExec, stream: Stream): void {
     tasks.set(node, machine.queue(node.context, lane, node.run, [before, ...waits]));
   }
   const ends = leaves(exec.nodes).map((node) => tasks.get(node) ?? null);
-  machine.lastLaunch.set(exec, machine.enqueue(stream, () => {}, ends));
+  const end = machine.enqueue(stream, () => {}, ends);
+  machine.lastLaunch.set(exec, end);
+  launched(end);
 }

@@ -13,6 +13,7 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { roundUp } from "../../ffi/struct.ts";
 import type { Behaviour } from "../behaviour.ts";
+import { freeOfGraph } from "../graph_memory.ts";
 import type { Machine } from "../machine.ts";
 import { writeUint, writeWord } from "../native.ts";
 import type { Allocation } from "../objects.ts";
@@ -39,6 +40,7 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
       if (address === 0n) return;
       const allocation = machine.space.at(address);
       if (allocation?.kind === "pool") return freeFromPool(machine, allocation);
+      if (allocation?.kind === "graph") return freeOfGraph(machine, allocation);
       if (allocation?.kind !== "device" && allocation?.kind !== "managed") {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }

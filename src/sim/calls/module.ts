@@ -79,6 +79,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
   const load = (out: bigint, image: bigint, options?: JitOptions): void => {
     const context = machine.current();
     if (out === 0n || image === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    machine.flush(context);
     const program = read(machine, image, options);
     const variables = place(machine, context, program);
     const made = { handle: machine.newHandle(), context, program, variables, functions: new Map(), isLoaded: true };
@@ -101,6 +102,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         modules.delete(handle);
         for (const { handle: one } of module.functions.values()) functions.delete(one);
         machine.beforeFree([module.context]);
+        machine.flush(module.context);
         module.isLoaded = false;
         for (const variable of module.variables.values()) machine.free(variable);
       },
@@ -290,6 +292,7 @@ function enqueueLaunch(
   }
   if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
+  machine.flush(context);
   const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
   const seed = machine.random.below(2 ** 31);
   machine.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
@@ -307,6 +310,7 @@ function enqueueLaunch(
         globals,
         seed,
         maxInstructions: machine.options.maxInstructions,
+        print: (text, to) => context.output.add(text, to),
       });
       watching?.ended();
     } catch (error) {

@@ -49,6 +49,7 @@ const explanations: ReadonlyMap<number, string> = new Map([
   [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"],
   [CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"],
   [CUresult.CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"],
+  [CUresult.CUDA_ERROR_ASSERT, "device-side assert triggered"],
   [CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"],
   [CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"],
   [CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"],

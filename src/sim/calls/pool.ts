@@ -18,6 +18,7 @@ import { struct } from "../../ffi/struct.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
 import { blockBytes } from "../allocator.ts";
 import type { Behaviour } from "../behaviour.ts";
+import { captureAllocation, captureFree, freeOfGraph } from "../graph_memory.ts";
 import type { Machine } from "../machine.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
@@ -59,14 +60,15 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     cuMemFreeAsync(address, handle) {
       refuseWithoutPools();
       const stream = machine.stream(handle);
-      if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+      if (stream.capture !== null) return captureFree(machine, stream, address);
       const allocation = machine.space.at(address);
-      const isFree = allocation?.kind === "pool" || allocation?.kind === "device";
+      const isFree = allocation?.kind === "pool" || allocation?.kind === "device" || allocation?.kind === "graph";
       if (isFree) machine.refuseImplicit(stream);
       machine.refuseInCapture();
       if (address === 0n) return;
       if (!isFree) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
+      if (allocation.kind === "graph") return freeOfGraph(machine, allocation, stream);
       machine.enqueue(stream, () => machine.free(allocation));
     },
     cuMemPoolCreate(out, address) {
@@ -167,7 +169,7 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
 function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  if (stream.capture !== null) throw unsimulated("memory nodes of graphs");
+  if (stream.capture !== null) return writeWord(out, captureAllocation(machine, stream, pool, size));
   if (size > 0n) machine.refuseImplicit(stream); // before anything is taken
   machine.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);

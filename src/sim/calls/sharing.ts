@@ -63,7 +63,9 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
     },
     cuMemPoolExportPointer(out, address) {
       const allocation = machine.space.at(address);
-      if (!allocation?.pool || !exported.has(allocation.pool)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (allocation?.kind !== "pool" || allocation.pool === null || !exported.has(allocation.pool)) {
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      }
       writeHandle(out, share({ machine, kind: "pool memory", allocation }));
     },
     cuMemPoolImportPointer(out, handle, data) {

@@ -82,6 +82,7 @@ export function streamCalls(machine: Machine): Behaviour<"stream"> {
       if (fn === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const call = ffiPort().functionAt(fn, CUhostFn);
       const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.HOST, () => {
+        machine.flush(stream.context);
         machine.inHostFunction = true;
         try {
           call(userData);

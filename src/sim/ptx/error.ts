@@ -51,6 +51,8 @@ export type PtxFaultKind =
   | "undefined behaviour"
   /** A `trap` instruction: CUDA_ERROR_LAUNCH_FAILED. */
   | "trap"
+  /** An `assert` that does not hold: CUDA_ERROR_ASSERT. */
+  | "assertion"
   /** Calls deeper than the stack is large. */
   | "stack overflow"
   /** More instructions than the launch allowed: CUDA_ERROR_LAUNCH_TIMEOUT. */

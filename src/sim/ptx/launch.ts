@@ -9,6 +9,7 @@
  */
 import { type Machine, MOVED, type Op, type PtxMemory } from "./machine.ts";
 import type { Program, Uniform } from "./program.ts";
+import type { PrintTarget } from "./system_calls.ts";
 import { Block, Thread } from "./thread.ts";
 
 /** A launch of a kernel. */
@@ -29,6 +30,8 @@ export interface PtxLaunch {
   readonly seed?: number;
   /** Instructions that all threads together may do: with more to do the launch is stopped. Default: any number. */
   readonly maxInstructions?: number;
+  /** Gets what threads print, as bytes: with `printf` for stdout, with an `assert` for stderr. Default: nobody gets it. */
+  readonly print?: (text: Uint8Array, to: PrintTarget) => void;
 }
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
@@ -146,23 +149,26 @@ class Execution {
     this.#blocks = permutation(count, this.#random);
     machine.ready.length = 0;
     machine.executed = 0;
+    machine.limit = launch.maxInstructions ?? Infinity;
+    machine.failure = null;
+    machine.print = launch.print ?? (() => {});
     machine.memory = launch.memory;
     machine.params = new DataView(launch.params.buffer, launch.params.byteOffset, launch.params.byteLength);
   }
 
   run(): void {
     const { ready } = this.#m;
-    const most = this.#launch.maxInstructions ?? Infinity;
     for (;;) {
       while (this.#places.length > 0 && this.#begin());
       const thread = this.#next();
       if (thread === null) {
         const [block] = this.#resident;
-        if (block === undefined) return;
-        return this.#deadlock(block);
+        if (block !== undefined) return this.#deadlock(block);
+        if (this.#m.failure !== null) throw this.#m.failure;
+        return;
       }
-      const left = most - this.#m.executed;
-      if (left <= 0) this.#exhausted(thread, most);
+      const left = this.#m.limit - this.#m.executed;
+      if (left <= 0) this.#exhausted(thread, this.#m.limit);
       const length = this.#order.turn === null ? LONG : 1 + Math.floor(this.#random() * this.#order.turn);
       if (turn(this.#m, this.#ops, thread, Math.min(length, left))) {
         // Others have their turn before it has another.

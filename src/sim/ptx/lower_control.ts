@@ -4,9 +4,10 @@
  * @module
  */
 import { typeOf } from "./lower_integer.ts";
-import { LEFT, type Link, MOVED } from "./machine.ts";
+import { LEFT, type Link, type Machine, MOVED, type Op } from "./machine.ts";
 import type { Label, Site } from "./site.ts";
 import type { Operand } from "./syntax.ts";
+import { type SystemCall, systemCalls } from "./system_calls.ts";
 import type { Meeting, Waiting } from "./thread.ts";
 
 const u32 = typeOf("u32");
@@ -102,6 +103,8 @@ function call(site: Site): Link {
   if (operands.length > 0) site.fail("calls through a table are not supported");
   site.around.calls({ name, line, results: results.map(({ size }) => size), args: args.map(({ size }) => size) });
   return (m, next) => {
+    const system = m.has(name) ? undefined : systemCalls.get(name);
+    if (system !== undefined) return callSystem(system, m, next, line, args, results);
     const callee = m.callee(name);
     const caller = m.callee(site.around.name);
     const { regs, locals } = m;
@@ -132,6 +135,30 @@ function call(site: Site): Link {
       callee.enter(m, thread);
       return MOVED;
     };
+  };
+}
+
+/** The call of a function that the driver brings along. */
+function callSystem(
+  system: SystemCall,
+  m: Machine,
+  next: number,
+  line: number,
+  args: readonly { readonly offset: number; readonly size: number }[],
+  results: readonly { readonly offset: number }[],
+): Op {
+  const { locals } = m;
+  return () => {
+    const { thread } = m;
+    const start = thread.localStart + thread.localBase;
+    thread.pc = next;
+    const values = args.map(({ offset, size }) =>
+      size === 8 ? locals.getBigUint64(start + offset, true) : BigInt(locals.getUint32(start + offset, true))
+    );
+    const value = system.run(m, values, line);
+    if (value === null) return LEFT;
+    for (const { offset } of results) locals.setInt32(start + offset, value, true);
+    return next;
   };
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { PtxFault, type PtxFaultKind } from "./error.ts";
+import type { PrintTarget } from "./system_calls.ts";
 import type { Thread } from "./thread.ts";
 
 /** Device memory, as the owner of the addresses sees it. */
@@ -91,6 +92,12 @@ export class Machine {
   sharedBytes = 0;
   /** Instructions executed, which is what the clock registers count. */
   executed = 0;
+  /** Where text goes that the kernel prints, as bytes. */
+  print: (text: Uint8Array, to: PrintTarget) => void = () => {};
+  /** Why the launch has failed, though other threads still run. */
+  failure: PtxFault | null = null;
+  /** How many instructions may have been executed before the launch is stopped. */
+  limit = Infinity;
   /** What stands in registers and memory that nobody has written; another one in each launch. */
   poison = 0;
   /** Threads that can run. */
@@ -132,6 +139,16 @@ export class Machine {
     return callee;
   }
 
+  /** Whether there is a function of this name. */
+  has(name: string): boolean {
+    return this.#callees.has(name);
+  }
+
+  /** Prints text, a character for each byte. */
+  say(text: string, to: PrintTarget): void {
+    this.print(Uint8Array.from(text, (character) => character.charCodeAt(0)), to);
+  }
+
   /** Checks the number of a barrier. */
   barrier(number: number, line: number): number {
     return number < 16 ? number : this.fault("undefined behaviour", line, `barrier ${number} of 16`);
@@ -152,10 +169,19 @@ export class Machine {
     this.#thread = thread;
   }
 
-  /** Stops the launch. */
+  /** Stops the launch: for what is wrong, unless it has failed before. */
   fault(kind: PtxFaultKind, line: number, what: string, cause?: unknown): never {
-    const { thread } = this;
-    throw new PtxFault(kind, line, `${what} (${this.kernel}, ${thread.where()})`, cause);
+    throw this.failure ?? this.#fault(kind, line, what, cause);
+  }
+
+  /** Lets the launch fail once the other threads have ended, cannot go on, or have executed `more` instructions. */
+  fail(kind: PtxFaultKind, line: number, what: string, more: number): void {
+    this.failure ??= this.#fault(kind, line, what);
+    this.limit = Math.min(this.limit, this.executed + more);
+  }
+
+  #fault(kind: PtxFaultKind, line: number, what: string, cause?: unknown): PtxFault {
+    return new PtxFault(kind, line, `${what} (${this.kernel}, ${this.thread.where()})`, cause);
   }
 
   #aligned(lo: number, hi: number, bytes: number, line: number): void {

@@ -14,11 +14,13 @@ import { parse } from "./parse.ts";
 import { Program } from "./program.ts";
 import type { Meaning } from "./site.ts";
 import type { ModuleSyntax, Variable } from "./syntax.ts";
+import { systemCalls } from "./system_calls.ts";
 
 export { PtxError, PtxFault, type PtxFaultKind } from "./error.ts";
 export type { PtxGlobal } from "./globals.ts";
 export type { PtxLaunch } from "./launch.ts";
 export type { PtxAccess, PtxMemory } from "./machine.ts";
+export type { PrintTarget } from "./system_calls.ts";
 
 /** A kernel of a module. */
 export interface PtxKernel {
@@ -124,10 +126,16 @@ function checkCalls(functions: ReadonlyMap<string, LoweredFunction>): void {
   for (const { calls } of functions.values()) {
     for (const { name, line, results, args } of calls) {
       const callee = functions.get(name);
-      if (callee === undefined) throw new PtxError(line, `call of ${name}, which has no body in this module`);
+      const system = systemCalls.get(name);
       const sizes = (list: readonly { size: number }[]): string => list.map(({ size }) => size).join(", ");
-      if (sizes(callee.params) !== args.join(", ") || sizes(callee.results) !== results.join(", ")) {
+      const fits = (params: string, made: string) => params === args.join(", ") && made === results.join(", ");
+      if (callee !== undefined) {
+        if (fits(sizes(callee.params), sizes(callee.results))) continue;
         throw new PtxError(line, `call of ${name} does not fit its declaration in line ${callee.line}`);
+      }
+      if (system === undefined) throw new PtxError(line, `call of ${name}, which has no body in this module`);
+      if (!fits(system.params.join(", "), system.results.join(", "))) {
+        throw new PtxError(line, `call of ${name} does not fit the driver's function of that name`);
       }
     }
   }

@@ -74,12 +74,16 @@ export class Thread {
     return this.index & 31;
   }
 
+  /** Its place in the block. */
+  get coordinates(): readonly [x: number, y: number, z: number] {
+    const [x, y] = this.block.shape;
+    const { index } = this;
+    return [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))];
+  }
+
   /** Coordinates, for errors. */
   where(): string {
-    const [x, y] = this.block.shape;
-    const { index, block } = this;
-    const thread = [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))];
-    return `block (${block.coordinates.join(", ")}), thread (${thread.join(", ")})`;
+    return `block (${this.block.coordinates.join(", ")}), thread (${this.coordinates.join(", ")})`;
   }
 }
 

@@ -2,7 +2,7 @@
 import { assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { loadPtx, PtxError, PtxFault, type PtxFaultKind } from "../../../src/sim/ptx/mod.ts";
-import { FlatMemory, launch, type Shape } from "./harness.ts";
+import { FlatMemory, launch, place, type Shape } from "./harness.ts";
 import { committedPtx } from "./nvrtc.ts";
 import { kernelText, runText } from "./text.ts";
 
@@ -194,4 +194,62 @@ test("launches that do not fit the kernel are refused", () => {
     RangeError,
     "x has no address",
   );
+});
+
+test("the driver's own functions are called as the driver declares them", () => {
+  const refusedCall = (declared: string, call: string) => {
+    const text = `.version 8.0\n.target sm_90\n.address_size 64\n${declared}\n.visible .entry f() {\n` +
+      `.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n${call};\n}`;
+    assertThrows(() => loadPtx(text), PtxError, "does not fit the driver's function of that name");
+  };
+  const vprintf = ".extern .func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y);";
+  refusedCall(vprintf, "call (c), vprintf, (a)");
+  refusedCall(vprintf, "call vprintf, (a, b)");
+  refusedCall(".extern .func __assertfail (.param .b64 x);", "call __assertfail, (a)");
+});
+
+test("a module's own function of such a name is that function", () => {
+  const text = `.version 8.0\n.target sm_90\n.address_size 64
+.func (.param .b32 r) vprintf (.param .b64 x, .param .b64 y) { .reg .b32 %a; mov.u32 %a, 77; st.param.b32 [r], %a; ret; }
+.visible .entry f(.param .u64 o) {
+.reg .b64 %o; .reg .b32 %v; .param .b64 a; .param .b64 b; .param .b32 c;
+ld.param.u64 %o, [o]; call (c), vprintf, (a, b); ld.param.b32 %v, [c]; st.global.u32 [%o], %v; ret; }`;
+  const memory = new FlatMemory();
+  const out = new Int32Array(1);
+  launch(loadPtx(text), "f", memory, [memory.add(out)]);
+  assertEquals(out[0], 77);
+});
+
+test("a launch that follows a failed one fails only for what it does itself", () => {
+  const module = loadPtx(committedPtx("printing", "sm_90"));
+  const memory = new FlatMemory();
+  const [good, bad] = [memory.add(new Int32Array([1])), memory.add(new Int32Array([0]))];
+  const globals = place(module, memory);
+  fault("assertion", () => launch(module, "positive", memory, [bad], {}, globals), "a number");
+  launch(module, "positive", memory, [good], {}, globals);
+});
+
+test("an assertion that has failed is what a launch fails for, whatever its threads then come to", () => {
+  const assertfail = `.extern .func __assertfail
+(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s) .noreturn;
+.global .align 1 .b8 text[2] = {65};`;
+  const text = (then: string) =>
+    `.version 8.0\n.target sm_90\n.address_size 64\n${assertfail}
+.visible .entry f() {
+.reg .b64 %t; .reg .b32 %r<4>; .reg .pred %p;
+mov.u32 %r0, %tid.x; setp.eq.u32 %p, %r0, 0; @!%p bra OTHERS;
+mov.u64 %t, text; cvta.global.u64 %t, %t;
+{ .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
+st.param.b64 [a], %t; st.param.b64 [b], %t; st.param.b32 [c], 9; st.param.b64 [d], %t; st.param.b64 [e], 1;
+call.uni __assertfail, (a, b, c, d, e); }
+OTHERS: ${then} ret; }`;
+  for (const then of ["", "trap;", "bar.sync 0, 64;", "bar.sync 0;", "L: bra L;", "st.global.u32 [0], %r0;"]) {
+    for (let seed = 0; seed < 8; seed++) {
+      const memory = new FlatMemory();
+      const run = () => launch(loadPtx(text(then)), "f", memory, [], { block: [32, 1, 1], seed });
+      if (then !== "trap;" && !then.startsWith("st.")) {
+        fault("assertion", run, "Assertion `A` failed in A:9", "thread (0, 0, 0)");
+      } else assertThrows(run, PtxFault); // others may have stopped the kernel before it
+    }
+  }
 });

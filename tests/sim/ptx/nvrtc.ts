@@ -20,7 +20,7 @@ import { cString } from "../../../src/ffi/text.ts";
 const folder = fileURLToPath(new URL("../../data/ptx/", import.meta.url));
 
 /** The sources, by name. */
-export const sources = ["arrays", "strided", "convert", "control"] as const;
+export const sources = ["arrays", "strided", "convert", "control", "printing"] as const;
 
 /** The architectures that PTX is made for: they have different instructions. */
 export const architectures = ["sm_80", "sm_90"] as const;

@@ -1,0 +1,228 @@
+/**
+ * Memory that graphs allocate: its addresses are those of the graph, from the capture on; it is there from launch to launch.
+ *
+ * @module
+ */
+import { CU_GRAPH_NODE_TYPE, CUresult } from "../../bindings/cuda_types.ts";
+import { addressAt, offsetOf } from "./address_space.ts";
+import { blockBytes, Heap, segmentBytes, Segments } from "./allocator.ts";
+import { deviceSpan } from "./device_memory.ts";
+import type { Graph, GraphExec } from "./graph.ts";
+import type { Machine } from "./machine.ts";
+import type { Allocation, Stream } from "./objects.ts";
+import type { Pool } from "./pool.ts";
+import { roundUp } from "../ffi/struct.ts";
+import { refuse } from "./refusal.ts";
+import type { Task } from "./scheduler.ts";
+
+/** Where its addresses begin, in those of the device: between memory of all other kinds and what other drivers show. */
+const firstOffset = deviceSpan / 4;
+
+/** What a node allocates: each launch anew, at the same address. */
+export interface GraphMemory {
+  readonly allocation: Allocation;
+  /** The graph that allocates it. */
+  readonly owner: Graph;
+  /** The last graph that was given a node which frees it. Once its own graph frees it, nobody else may. */
+  freedBy: Graph | null;
+  /** Whether it is allocated, as the host sees it: a launch has allocated it, and nothing that was called since frees it. */
+  isLive: boolean;
+  /** The last task that has to do with it: a launch waits for it before it allocates anew. */
+  last: Task | null;
+  /** The device's bytes that it has: from the first launch on. */
+  bytes: { readonly offset: number; readonly bytes: number } | null;
+}
+
+/** A device's memory for graphs. What no graph needs any more is kept for the next one. */
+export class GraphPool {
+  readonly #segments: Segments;
+  readonly #addresses: Heap<Task> = new Heap(new Segments(deviceSpan / 4 - segmentBytes));
+  #kept: { readonly offset: number; readonly bytes: number }[] = [];
+  #used = 0;
+  #reserved = 0;
+  /** The most bytes that ever belonged to graphs, since this was last reset. */
+  usedHigh = 0;
+  /** The most bytes that were ever taken from the device, since this was last reset. */
+  reservedHigh = 0;
+
+  /** @param segments what the device has */
+  constructor(segments: Segments) {
+    this.#segments = segments;
+  }
+
+  /** Bytes that belong to graphs. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Bytes taken from the device. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** Finds addresses that nothing queued uses any more. Null if there are none left. */
+  place(bytes: number): number | null {
+    const block = roundUp(bytes, blockBytes);
+    this.#addresses.join(({ done }) => done);
+    const offset = this.#addresses.reuse(block, ({ tag }) => tag === null)?.offset ?? this.#addresses.grow(block);
+    return offset === null ? null : firstOffset + offset;
+  }
+
+  /** Gives memory its bytes, if it has none. */
+  provide(memory: GraphMemory): void {
+    if (memory.bytes !== null) return;
+    const bytes = roundUp(memory.allocation.bytes, segmentBytes);
+    const at = this.#kept.findIndex((one) => one.bytes === bytes);
+    let [found] = at < 0 ? [] : this.#kept.splice(at, 1);
+    if (found === undefined) {
+      const offset = this.#segments.reserve(bytes);
+      if (offset === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+      found = { offset, bytes };
+      this.#reserved += bytes;
+    }
+    memory.bytes = found;
+    this.#used += bytes;
+    this.usedHigh = Math.max(this.usedHigh, this.#used);
+    this.reservedHigh = Math.max(this.reservedHigh, this.#reserved);
+  }
+
+  /** Takes back what a graph had that is no more. */
+  takeBack({ allocation, bytes, last }: GraphMemory): void {
+    const block = roundUp(allocation.bytes, blockBytes);
+    const tag = last?.done === false ? last : null;
+    this.#addresses.release({ offset: offsetOf(allocation.address) - firstOffset, bytes: block, tag });
+    if (bytes === null) return;
+    this.#used -= bytes.bytes;
+    this.#kept.push(bytes);
+  }
+
+  /** Gives the device back what belongs to no graph. */
+  trim(): void {
+    for (const { offset, bytes } of this.#kept.splice(0)) {
+      this.#segments.release(offset, bytes);
+      this.#reserved -= bytes;
+    }
+  }
+}
+
+/** An allocation on a stream that is being captured. @returns the address */
+export function captureAllocation(machine: Machine, stream: Stream, pool: Pool, size: bigint): bigint {
+  const { capture, context } = stream;
+  if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  if (size === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const device = machine.device(pool.ordinal);
+  const offset = size > BigInt(deviceSpan) ? null : device.graphPool.place(Number(size));
+  if (offset === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  const address = addressAt(device, offset);
+  const bytes = Number(size);
+  const allocation = machine.space.describe({ kind: "graph", address, bytes, context, pool, device });
+  const { graph } = capture.of;
+  const memory: GraphMemory = { allocation, owner: graph, freedBy: null, isLive: false, last: null, bytes: null };
+  machine.graphMemory.set(address, memory);
+  machine.submit(stream, CU_GRAPH_NODE_TYPE.MEM_ALLOC, () => map(memory), [], memory);
+  return address;
+}
+
+/** A free on a stream that is being captured: of memory that a graph has allocated, and that no graph frees yet. */
+export function captureFree(machine: Machine, stream: Stream, address: bigint): void {
+  const { capture } = stream;
+  if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  const { graph } = capture.of;
+  const memory = machine.graphMemory.get(address);
+  if (memory === undefined || memory.freedBy === memory.owner) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const isOwner = memory.owner === graph;
+  const isFreedHere = graph.nodes.some((node) => node.memory === memory && node.kind === CU_GRAPH_NODE_TYPE.MEM_FREE);
+  if (isFreedHere || (isOwner && memory.freedBy !== null)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  memory.freedBy = graph;
+  machine.submit(stream, CU_GRAPH_NODE_TYPE.MEM_FREE, () => unmap(memory), [], memory);
+}
+
+/** A free of such memory outside of graphs: on a stream, or at once. */
+export function freeOfGraph(machine: Machine, { address, context }: Allocation, stream: Stream | null = null): void {
+  const memory = machine.graphMemory.get(address);
+  if (memory === undefined || !memory.isLive) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  release(machine, memory, stream ?? context.legacy, stream !== null);
+  forgetUnused(machine);
+}
+
+function release(machine: Machine, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
+  const run = () => unmap(memory);
+  const { context, lane } = stream;
+  // Whether it comes after the launch is the caller's affair; the next launch comes after both.
+  const free = inOrder ? machine.enqueue(stream, run) : machine.queue(context, lane, run, []);
+  if (inOrder) memory.last = machine.queue(context, lane, () => {}, [memory.last, free]);
+  else machine.scheduler.force(free);
+  memory.isLive = false;
+}
+
+function map({ allocation }: GraphMemory): void {
+  const { device, address, bytes } = allocation;
+  device.mapped.remove(address); // a free that nothing ordered may have run too early
+  device.mapped.add(address, bytes, allocation);
+}
+
+function unmap({ allocation }: GraphMemory): void {
+  const { device, address, bytes } = allocation;
+  device.mapped.remove(address);
+  device.memory.poison(offsetOf(address), bytes);
+}
+
+/** What the nodes of a graph allocate and free. */
+function memoryOf({ nodes }: Pick<GraphExec, "nodes">): { allocated: Set<GraphMemory>; freed: Set<GraphMemory> } {
+  const of = (kind: number) =>
+    new Set(nodes.flatMap((node) => node.kind === kind && node.memory !== null ? [node.memory] : []));
+  return { allocated: of(CU_GRAPH_NODE_TYPE.MEM_ALLOC), freed: of(CU_GRAPH_NODE_TYPE.MEM_FREE) };
+}
+
+/** Whether a graph allocates or frees. */
+export function hasMemory({ nodes }: Pick<GraphExec, "nodes">): boolean {
+  return nodes.some(({ memory }) => memory !== null);
+}
+
+/** Takes the bytes that a graph needs. */
+export function provide(exec: GraphExec): void {
+  for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.provide(memory);
+}
+
+/**
+ * Prepares a launch: refuses to allocate what is allocated, or to free what is not.
+ *
+ * @returns what the launch must wait for, and what is to be told its end
+ */
+export function prepareLaunch(
+  machine: Machine,
+  exec: GraphExec,
+  stream: Stream,
+): { readonly after: (Task | null)[]; readonly launched: (end: Task) => void } {
+  const { allocated, freed } = memoryOf(exec);
+  const left = [...allocated].filter(({ isLive }) => isLive);
+  if (left.length > 0 && !exec.freesOnLaunch) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  for (const memory of freed) {
+    if (!memory.isLive && !allocated.has(memory)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  provide(exec);
+  for (const memory of left) release(machine, memory, stream, true);
+  const all = [...allocated.union(freed)];
+  return {
+    after: all.map(({ last }) => last),
+    launched(end) {
+      for (const memory of all) {
+        memory.last = end;
+        memory.isLive = !freed.has(memory);
+      }
+    },
+  };
+}
+
+/** Forgets memory that no graph can allocate any more and that is not allocated. */
+export function forgetUnused(machine: Machine): void {
+  if (machine.graphMemory.size === 0) return;
+  const owners = new Set<Graph>([...machine.graphs.values(), ...[...machine.captures].map(({ graph }) => graph)]);
+  const executable = new Set([...machine.graphExecs.values()].flatMap((exec) => [...memoryOf(exec).allocated]));
+  for (const [address, memory] of machine.graphMemory) {
+    if (memory.isLive || owners.has(memory.owner) || executable.has(memory)) continue;
+    machine.graphMemory.delete(address);
+    machine.space.known.remove(address);
+    memory.allocation.device.graphPool.takeBack(memory);
+  }
+}

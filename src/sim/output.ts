@@ -1,0 +1,47 @@
+/**
+ * What the kernels of a context have said and the host has not seen yet.
+ *
+ * @module
+ */
+import { builtin } from "../ffi/builtin.ts";
+import type { PrintTarget } from "./ptx/mod.ts";
+
+/** Takes what kernels say: text of `printf` for stdout, of a failed `assert` for stderr. */
+export type Print = (text: string, to: PrintTarget) => void;
+
+/** Bytes that are kept, as many as CUDA keeps unless it is told otherwise. */
+const capacity = 2 ** 20;
+
+/** Text in the order in which it was said. Of more than a megabyte the oldest is lost. */
+export class Output {
+  #parts: { readonly text: Uint8Array; readonly to: PrintTarget }[] = [];
+  #first = 0;
+  #bytes = 0;
+
+  /** Keeps text. */
+  add(text: Uint8Array, to: PrintTarget): void {
+    this.#bytes += text.length;
+    this.#parts.push({ text, to });
+    while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;
+  }
+
+  /** Hands over all that is kept. */
+  flush(print: Print): void {
+    const parts = this.#parts.slice(this.#first);
+    this.#parts = [];
+    this.#first = 0;
+    this.#bytes = 0;
+    for (let at = 0; at < parts.length;) {
+      const to = parts[at]?.to ?? "stdout";
+      const decoder = new TextDecoder();
+      let text = "";
+      for (; parts[at]?.to === to; at++) text += decoder.decode(parts[at]?.text, { stream: true });
+      print(text + decoder.decode(), to);
+    }
+  }
+}
+
+/** Writes to the process's own stdout and stderr. */
+export function printToProcess(text: string, to: PrintTarget): void {
+  builtin("node:process")[to].write(text);
+}

@@ -1,0 +1,66 @@
+/** The protective lines of the memory that simulated graphs allocate. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const tests = ["tests/sim/graph_memory_test.ts"];
+
+/** What can be broken there. */
+export const simGraphMutations: readonly Mutation[] = [
+  ...inFile("src/sim/graph_memory.ts", tests, [
+    [
+      "memory === undefined || memory.freedBy === memory.owner",
+      "memory === undefined",
+      "Two graphs free the same memory.",
+    ],
+    [
+      "isFreedHere || (isOwner && memory.freedBy !== null)",
+      "isOwner && memory.freedBy !== null",
+      "A graph frees twice.",
+    ],
+    [
+      "isFreedHere || (isOwner && memory.freedBy !== null)",
+      "isFreedHere",
+      "Its own graph frees what another one does.",
+    ],
+    ["memory === undefined || !memory.isLive", "memory === undefined", "What a graph frees is freed outside as well."],
+    [
+      "  if (left.length > 0 && !exec.freesOnLaunch) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
+      "",
+      "A launch allocates what is allocated.",
+    ],
+    [
+      "    if (!memory.isLive && !allocated.has(memory)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
+      "",
+      "A launch frees what is not allocated.",
+    ],
+    ["    after: all.map(({ last }) => last),\n", "    after: [],\n", "Two launches have the same memory at once."],
+    [
+      "[memory.last, free]",
+      "[memory.last]",
+      "A launch allocates before the free.",
+    ],
+    [
+      "        memory.isLive = !freed.has(memory);\n",
+      "        memory.isLive = true;\n",
+      "What a graph frees is never free.",
+    ],
+    ["  device.memory.poison(offsetOf(address), bytes);\n", "", "A launch finds what the one before it has left."],
+    ["memory.isLive || owners.has(memory.owner)", "owners.has(memory.owner)", "Memory ends with its graph."],
+    [" || executable.has(memory)", "", "Memory ends with the graph of an executable that has it."],
+    ["    if (memory.bytes !== null) return;\n", "", "Each launch takes more of the device."],
+  ]),
+  ...inFile("src/sim/calls/capture.ts", tests, [
+    ["hasMemory(source) && isTaken", "false", "Two executables allocate at the same addresses."],
+    [
+      "        forgetUnused(machine);\n        const",
+      "        const",
+      "A capture that fails keeps its addresses for ever.",
+    ],
+  ]),
+  ...inFile("src/sim/driver.ts", tests, [
+    [
+      ".filter(({ address }) => graphMemory.get(address)?.isLive !== false)",
+      "",
+      "Memory of a graph that is not launched counts as never freed.",
+    ],
+  ]),
+];

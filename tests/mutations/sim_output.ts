@@ -1,0 +1,77 @@
+/** The protective lines of what simulated kernels say. */
+import { inFile, type Mutation } from "./mutation.ts";
+
+const output = ["tests/sim/output_test.ts", "tests/sim/ptx/faults_test.ts"];
+
+/** What can be broken there. */
+export const simOutputMutations: readonly Mutation[] = [
+  ...inFile("src/sim/ptx/format.ts", ["tests/sim/ptx/format_test.ts"], [
+    [
+      "      if (taken + needed > mostArguments) return whole;\n",
+      "",
+      "Arguments are read that no GPU passes.",
+    ],
+    [" || (twice === under && (below & 1n) === 1n)", " || twice === under", "Ties are not rounded to even."],
+    ["  while (digits >= most) digits", "  if (false) digits", "Numbers that round up have a digit too many."],
+    ["narrow === null || narrow < 0", "narrow === null", "A precision below zero is one."],
+    ['address === 0n ? "(null)".slice(0, most) : ', "", "A string that is NULL is an illegal address."],
+  ]),
+  ...inFile("src/sim/ptx/system_calls.ts", output, [
+    ["    if (format === 0n) return -1;\n", "", "A text that is NULL is an illegal address."],
+    ["      at = (at + size - 1n) / size * size;\n", "", "Arguments are read beside their places."],
+    ["    block.exit(m.thread);\n", "", "A thread whose assertion has failed is waited for."],
+  ]),
+  ...inFile("src/sim/ptx/machine.ts", output, [
+    [
+      "    throw this.failure ?? this.#fault(",
+      "    throw this.#fault(",
+      "A failed assertion is hidden by what follows from it.",
+    ],
+    [
+      "    this.limit = Math.min(this.limit, this.executed + more);\n",
+      "",
+      "Who spins for a thread whose assertion has failed hangs the simulator.",
+    ],
+  ]),
+  ...inFile("src/sim/ptx/launch.ts", output, [
+    [
+      "        if (this.#m.failure !== null) throw this.#m.failure;\n",
+      "",
+      "An assertion that fails does not fail its launch.",
+    ],
+    ["    machine.failure = null;\n", "", "A launch fails for an assertion of the one before it."],
+  ]),
+  ...inFile("src/sim/machine.ts", output, [
+    [
+      "    this.flush(context);\n    this.refuseFault(context);\n",
+      "    this.refuseFault(context);\n",
+      "Waiting says nothing.",
+    ],
+    [
+      "    this.flush(context); // what was said before it, and an assertion that is the reason\n",
+      "",
+      "The assertion that a query has found is never said.",
+    ],
+    [
+      "    this.flush(context);\n    context.alive = false;\n",
+      "    context.alive = false;\n",
+      "The last words of a context are lost.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/module.ts", output, [
+    ["    machine.flush(context);\n    const program", "    const program", "Loading a module says nothing."],
+    ["        machine.flush(module.context);\n", "", "Unloading a module says nothing."],
+    ["  machine.flush(context);\n  const globals", "  const globals", "A launch does not say what was said before it."],
+  ]),
+  ...inFile("src/sim/calls/stream.ts", output, [
+    ["        machine.flush(stream.context);\n", "", "A host function runs before what was said."],
+  ]),
+  ...inFile("src/sim/output.ts", output, [
+    [
+      "    while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;\n",
+      "",
+      "A program that relies on more room than there is looks right.",
+    ],
+    ["    this.#parts = [];\n", "", "What was said is said again."],
+  ]),
+];
