@@ -106,7 +106,8 @@ export class Cuda {
    * console.log(cuda.devices.length); // 2
    * ```
    *
-   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, or a seed that is none
+   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are no
+   *   integer of at least 1, or a seed that is none
    * @throws {TypeError} for a schedule that there is not
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */

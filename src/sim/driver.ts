@@ -245,7 +245,8 @@ export class SimulatedDriver {
  * simulated.failNth("cuMemAllocAsync", 3, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
  * ```
  *
- * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0
+ * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are no
+ *   integer of at least 1, or a seed that is none
  */
 export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
   return new SimulatedDriver(options);
