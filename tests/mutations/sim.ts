@@ -11,7 +11,7 @@ const frees = ["tests/sim/early_frees_test.ts"];
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
   ...inFile("src/sim/ptx/launch.ts", kernels, [
-    ["      if (left <= 0) this.#exhausted(thread, most);\n", "", "A kernel that spins hangs the program."],
+    ["      if (left <= 0) this.#exhausted(thread, this.#m.limit);\n", "", "A kernel that spins hangs the program."],
     ["Math.min(length, left)", "length", "A launch does more than it may, and ends as if it had not."],
   ]),
   ...inFile("src/sim/machine.ts", frees, [
