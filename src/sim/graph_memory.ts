@@ -105,11 +105,11 @@ export class GraphPool {
   }
 }
 
-/** An allocation on a stream that is being captured. @returns the address */
+/** An allocation on a stream that is being captured. @returns the address; of nothing 0, and there is no node */
 export function captureAllocation(machine: Machine, stream: Stream, pool: Pool, size: bigint): bigint {
   const { capture, context } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-  if (size === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (size === 0n) return 0n;
   const device = machine.device(pool.ordinal);
   const offset = size > BigInt(deviceSpan) ? null : device.graphPool.place(Number(size));
   if (offset === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
@@ -127,6 +127,7 @@ export function captureAllocation(machine: Machine, stream: Stream, pool: Pool, 
 export function captureFree(machine: Machine, stream: Stream, address: bigint): void {
   const { capture } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  if (address === 0n) return;
   const { graph } = capture.of;
   const memory = machine.graphMemory.get(address);
   if (memory === undefined || memory.freedBy === memory.owner) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

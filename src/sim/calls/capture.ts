@@ -153,7 +153,7 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       const source = graph(handle);
       if (flags > 15n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const isTaken = [...machine.graphExecs.values()].some((one) => one.source === source);
-      if (hasMemory(source) && isTaken) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (hasMemory(source) && isTaken) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
       const freesOnLaunch = (flags & CUDA_GRAPH_INSTANTIATE_FLAG.AUTO_FREE_ON_LAUNCH) !== 0n;
       const made: GraphExec = { handle: machine.newHandle(), nodes: [...source.nodes], source, freesOnLaunch };
       writeWord(out, made.handle);

@@ -13,15 +13,21 @@ import { refuse } from "../refusal.ts";
 
 /** The calls of the group. */
 export function pointerCalls(machine: Machine): Behaviour<"pointer"> {
+  /** What is at an address: memory of a graph only from a launch to its free. */
+  const find = (address: bigint): Allocation | undefined => {
+    const allocation = machine.space.known.find(address);
+    if (allocation?.kind !== "graph") return allocation;
+    return machine.graphMemory.get(allocation.address)?.isLive === true ? allocation : undefined;
+  };
   return {
     cuPointerGetAttribute(out, attribute, address) {
       nativeView(out, 1);
-      const allocation = machine.space.known.find(address);
+      const allocation = find(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (!write(out, attribute, allocation, address)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     },
     cuPointerGetAttributes(n, attributes, outs, address) {
-      const allocation = machine.space.known.find(address);
+      const allocation = find(address);
       for (let i = 0n; i < BigInt(n); i++) {
         const attribute = readInt(attributes + i * 4n);
         const out = readWord(outs + i * 8n);
@@ -99,7 +105,7 @@ function write(out: bigint, attribute: number, allocation: Allocation, address: 
       writeInt(out, 3);
       return true;
     case CU_POINTER_ATTRIBUTE.MEMPOOL_HANDLE:
-      writeWord(out, pool?.handle ?? 0n);
+      writeWord(out, kind === "pool" ? pool?.handle ?? 0n : 0n); // memory of graphs names none
       return true;
     default:
       return false;

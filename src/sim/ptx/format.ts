@@ -1,5 +1,6 @@
 /**
- * The formatting of `printf`: conversions as in C, of arguments that lie in memory as the device has promoted them.
+ * The formatting of `printf`: conversions as in C, of arguments that lie in memory as the device has promoted them. What CUDA
+ * does not know stays as it is written, as on a GPU: sizes other than h, l and ll, and a precision that is an argument.
  *
  * @module
  */
@@ -26,7 +27,7 @@ interface Conversion {
   readonly letter: string;
 }
 
-const conversion = /%([-+ #0]*)(\*|\d*)(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t)?([cdiouxXpeEfFgGaAs%])/g;
+const conversion = /%%|%([-+ #0]*)(\*|\d*)(?:\.(\d*))?(h|ll|l)?([cdiouxXpeEfFgGaAs])/g;
 
 /**
  * Writes text as `printf` does. Text is a string of bytes here, a character each.
@@ -40,15 +41,14 @@ export function formatC(format: string, args: FormatArguments): { readonly text:
   const text = format.replace(
     conversion,
     (whole, flags: string, width: string, precision: string | undefined, size: string | undefined, letter: string) => {
-      if (letter === "%") return "%";
-      const needed = 1 + Number(width === "*") + Number(precision === "*");
+      if (whole === "%%") return "%";
+      const needed = 1 + Number(width === "*");
       if (taken + needed > mostArguments) return whole;
       const wide = width === "*" ? int() : Number(width);
-      const narrow = precision === "*" ? int() : precision === undefined ? null : Number(precision);
       const wanted: Conversion = {
         flags: wide < 0 ? `${flags}-` : flags, // a width that is passed may ask for the left side
         width: Math.abs(wide),
-        precision: narrow === null || narrow < 0 ? null : narrow,
+        precision: precision === undefined ? null : Number(precision),
         letter,
       };
       switch (letter) {
@@ -69,7 +69,7 @@ export function formatC(format: string, args: FormatArguments): { readonly text:
         case "u":
         case "x":
         case "X": {
-          const bits = size === undefined ? 32 : size === "h" ? 16 : size === "hh" ? 8 : 64;
+          const bits = size === undefined ? 32 : size === "h" ? 16 : 64;
           return formatInteger(wanted, next(() => bits === 64 ? args.long() : args.int()), bits);
         }
         default:

@@ -31,9 +31,13 @@ function taking(args: readonly (readonly [kind: string, value: string | number])
   };
 }
 
+/** What the C library knows and CUDA does not: an H100 writes it as it stands, and takes no argument for it. */
+const unknown = /\.\*|%[^%a-zA-Z]*(hh|z|j|t)[a-zA-Z]/;
+
 test("every conversion, flag, width and precision gives the text that the C library gives", () => {
   assertEquals(facts.length > 500, true);
   for (const [format, args, text] of facts) {
+    if (unknown.test(format)) continue;
     const written = formatC(format, taking(args));
     assertEquals([format, written.text, written.taken], [format, text, args.length]);
   }
@@ -50,4 +54,9 @@ test("a conversion that there is not, and one beyond the 32nd argument, stays as
 
 test("a string that is NULL is said to be", () => {
   assertEquals(formatC("%s|%.2s|%9s", taking([["q", "0"], ["q", "0"], ["q", "0"]])).text, "(null)|(n|   (null)");
+});
+
+test("what CUDA does not know is written as it stands", () => {
+  const formats = ["<%.*f>", "<%*.*f>", "<%-*.*s>", "<%.*s>", "<%zu>", "<%q>", "<%5%>", "<%"]; // as an H100 wrote them
+  for (const format of formats) assertEquals(formatC(format, taking([])), { text: format, taken: 0 });
 });
