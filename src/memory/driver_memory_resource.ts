@@ -11,7 +11,7 @@ import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, none } from "../layout/options.ts";
-import { freeAfter } from "./deferred_free.ts";
+import { freeAfter, freeAfterAll } from "./deferred_free.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
@@ -84,7 +84,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
   }
 
   /**
-   * Allocates memory. It may be used at once; it is freed when the home stream, if one is given, has passed its last use.
+   * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use;
+   * without one, when its device has done all that it holds then.
    *
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what is used and free: of the device, or for
    *   pinned memory of the host
@@ -105,13 +106,15 @@ export abstract class DriverMemoryResource extends MemoryResource {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
       const free = (at: bigint, home: CudaStream | null) => {
-        freeAfter(home, () => {
+        const giveBack = () => {
           try {
             if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));
           } finally {
             releaseDevice();
           }
-        });
+        };
+        if (home === null) freeAfterAll([device], giveBack); // the driver promises to wait for nothing
+        else freeAfter(home, giveBack);
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });
     } finally {

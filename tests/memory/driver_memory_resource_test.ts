@@ -6,14 +6,22 @@ import {
   Cuda,
   CudaError,
   type CudaStream,
+  DeviceMemoryResource,
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
+  type Schedule,
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { kernelText } from "../sim/ptx/text.ts";
 import { intercept } from "../support/intercept.ts";
+import { check, fc } from "../support/property.ts";
+
+/** Adds 1 to a word. */
+const incrementPtx = kernelText("ld.global.u32 %r0, [%o]; add.u32 %r0, %r0, 1; st.global.u32 [%o], %r0;");
 
 test("pinned memory is page-locked for every device, and is host memory to whoever exports it", () => {
   using cuda = Cuda.simulate({ devices: 2 });
@@ -132,4 +140,44 @@ test("copies between every pair of kinds ask the driver for what they are", () =
   assertThrows(() => foreign.bytes(), TypeError, "Cannot read device memory from the host");
   assertThrows(() => foreign.copyFrom(kinds.pinned), TypeError, "Cannot copy device memory without a stream");
   for (const one of Object.values(kinds)) one.close();
+});
+
+test("memory without a home stream stays until its device has done what uses it, though nothing promises that frees wait", () => {
+  const resources = [PinnedMemoryResource, ManagedMemoryResource, SynchronousMemoryResource];
+  const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
+  const uses = fc.constantFrom("read by a copy", "written by a copy", "used by a kernel");
+  check(
+    fc.property(
+      fc.constantFrom(...resources),
+      uses,
+      schedules,
+      fc.nat(),
+      fc.boolean(),
+      (Resource, use, schedule, seed, nonBlocking) => {
+        using cuda = Cuda.simulate({ schedule, seed, freesWait: false });
+        const device = cuda.device(0);
+        using stream = device.createStream({ nonBlocking });
+        using program = device.loadPtx(incrementPtx);
+        const memory = new DeviceMemoryResource(device);
+        using other = memory.allocate(4, { stream });
+        using result = new PinnedMemoryResource(device).allocate(4, { stream });
+        other.fill(3, { stream });
+        const buffer = new Resource(device).allocate(4);
+        buffer.fill(7, { stream });
+        stream.synchronize();
+        if (use === "read by a copy") other.copyFrom(buffer, { stream });
+        else if (use === "written by a copy") buffer.copyFrom(other, { stream });
+        else program.kernel("k").launch(stream, 1, 1, [buffer]); // which fails where nothing is
+        buffer.close();
+        using next = new Resource(device).allocate(4); // where the memory was, if it is free
+        next.fill(9, { stream });
+        result.copyFrom(use === "written by a copy" ? next : other, { stream });
+        stream.synchronize();
+        const due = use === "read by a copy" ? 7 : use === "written by a copy" ? 9 : 3;
+        assertEquals([...result.bytes()], new Array(4).fill(due));
+      },
+    ),
+    200,
+  );
+  drainFrees();
 });

@@ -94,6 +94,11 @@ export const resourceMutations: readonly Mutation[] = [
     "tests/memory/cuda_core_memory_resource_test.ts",
     programs,
   ], [
+    [
+      "if (home === null) freeAfterAll([device], giveBack);",
+      "if (home === null) giveBack();",
+      "Memory without a home stream is gone when work that is under way gets to it.",
+    ],
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
       "    reclaim();\n    return device.holding",
