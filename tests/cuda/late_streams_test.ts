@@ -49,7 +49,8 @@ test(
     cuda.close();
     const [, , bytes] = await Promise.all(waits);
     assertEquals([...bytes], new Array(16).fill(7));
-    assertEquals([simulated.live.streams, simulated.live.contexts], [0, 0]);
+    assertEquals(simulated.live.streams, 0);
+    await until(() => simulated.live.contexts === 0); // what the bytes came by has no home stream
   },
 );
 

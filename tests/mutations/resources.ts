@@ -109,8 +109,8 @@ export const resourceMutations: readonly Mutation[] = [
     ["      stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
 
     [
-      "        freeAfter(home, () => {\n",
-      "        freeAfter(null, () => {\n",
+      "        else freeAfter(home, giveBack);\n",
+      "        else giveBack();\n",
       "Memory is freed while work still uses it.",
     ],
     [
