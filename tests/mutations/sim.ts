@@ -8,6 +8,8 @@ const contexts = ["tests/sim/contexts_test.ts"];
 const driver = ["tests/sim/driver_test.ts"];
 const frees = ["tests/sim/early_frees_test.ts"];
 
+const unkind = ["tests/sim/unkind_test.ts"];
+
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
   ...inFile("src/sim/ptx/launch.ts", kernels, [
@@ -140,6 +142,66 @@ export const simMutations: readonly Mutation[] = [
       "      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;\n",
       "      return null;\n",
       "A kernel that spins leaves its context as good as new.",
+    ],
+  ]),
+  ...inFile("src/sim/allocator.ts", unkind, [
+    ["if (adjoins && !begins && last", "if (adjoins && last", "Two neighbouring segments are never given back."],
+  ]),
+  ...inFile("src/sim/pool.ts", unkind, [
+    [
+      "    if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;\n",
+      "",
+      "A pool is larger than it may be.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/event.ts", unkind, [
+    [
+      "    event.captured = stream.capture;\n    event.record = null;\n",
+      "    event.captured = stream.capture;\n",
+      "An event of a capture counts as what it was recorded as before.",
+    ],
+    [
+      "      if (!start.record.task.done || !end.record.task.done) return CUresult.CUDA_ERROR_NOT_READY;\n",
+      "",
+      "Time is measured before it has passed.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/stream.ts", unkind, [
+    [
+      "      if (stream.capture?.of.origin === stream) machine.invalidate(stream.capture.of);\n",
+      "",
+      "A capture goes on without the stream that could end it.",
+    ],
+    [
+      "  if (of.ended) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
+      "",
+      "A stream joins a capture that has ended.",
+    ],
+  ]),
+  ...inFile("src/sim/device_memory.ts", unkind, [
+    [
+      "    for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);\n",
+      "",
+      "Memory of another process that was closed is there still.",
+    ],
+  ]),
+  ...inFile("src/sim/calls/copy.ts", unkind, [
+    [
+      "  if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {\n",
+      "  if (box.srcY + Height > sourceHeight) {\n",
+      "A box goes beyond what it is put into.",
+    ],
+  ]),
+  ...inFile("src/sim/address_space.ts", [
+    "tests/sim/questions_test.ts",
+    "tests/sim/error_codes_test.ts",
+    "tests/sim/programs_test.ts",
+    "tests/sim/sharing_test.ts",
+  ], [
+    [
+      "  return from.peers.has(context);",
+      "  return true;",
+      "Memory of a peer is reached though nobody has allowed it.",
     ],
   ]),
 ];
