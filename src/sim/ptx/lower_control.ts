@@ -193,9 +193,10 @@ function nanosleep(site: Site): Link {
 
 /** `bar.sync`, `bar.arrive`, `bar.red`, and their longer names `barrier.cta...`. */
 function bar(site: Site): Link {
-  if (site.flag("warp")) return barWarp(site);
-  const aligned = site.instruction.opcode === "bar" || site.flag("aligned");
-  if (site.instruction.opcode === "bar") site.flag("aligned");
+  const isShort = site.instruction.opcode === "bar";
+  if (isShort && site.flag("warp")) return barWarp(site); // which has no longer name
+  const aligned = isShort || site.flag("aligned");
+  if (isShort) site.flag("aligned");
   site.flag("cta");
   const action = site.choice("sync", "arrive", "red");
   if (action === "red") return barRed(site, aligned);
