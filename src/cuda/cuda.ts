@@ -16,7 +16,7 @@ import type { CudaDriver } from "./driver.ts";
 import type { CausalityReport } from "../sim/checker/report.ts";
 import type { SimulateOptions } from "../sim/options.ts";
 import { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
-import { simulator } from "./simulation.ts";
+import { simulateOptionNames, simulator } from "./simulation.ts";
 
 /** What {@linkcode Cuda.probe} found. */
 export interface CudaProbe {
@@ -30,19 +30,9 @@ export interface CudaProbe {
 
 const checkedOptionNames: OptionNames<CheckedOptions> = { check: true };
 
-const simulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
-  devices: true,
-  seed: true,
-  schedule: true,
-  memory: true,
-  poolsSupported: true,
-  driverVersion: true,
-  canAccessPeer: true,
-  loadPtx: true,
-  freesWait: true,
-  maxInstructions: true,
-  print: true,
-  check: true,
+const checkedSimulateOptionNames: OptionNames<SimulateOptions & CheckedOptions> = {
+  ...simulateOptionNames,
+  ...checkedOptionNames,
 };
 
 /**
@@ -112,7 +102,7 @@ export class Cuda {
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
-    checkOptions(options, simulateOptionNames);
+    checkOptions(options, checkedSimulateOptionNames);
     const { check, ...machine } = options;
     return new Cuda(checkIfWanted(simulator()(machine), check === undefined ? {} : { check }), "simulated");
   }

@@ -4,8 +4,24 @@
  *
  * @module
  */
+import type { OptionNames } from "../layout/options.ts";
 import type { SimulateOptions } from "../sim/options.ts";
 import type { CudaDriver } from "./driver.ts";
+
+/** The names of {@linkcode SimulateOptions}. */
+export const simulateOptionNames: OptionNames<SimulateOptions> = {
+  devices: true,
+  seed: true,
+  schedule: true,
+  memory: true,
+  poolsSupported: true,
+  driverVersion: true,
+  canAccessPeer: true,
+  loadPtx: true,
+  freesWait: true,
+  maxInstructions: true,
+  print: true,
+};
 
 /** Makes a simulated driver. */
 export type Simulator = (options: SimulateOptions) => CudaDriver;

@@ -12,6 +12,7 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
+import { simulateOptionNames } from "../cuda/simulation.ts";
 import { checkOptions } from "../layout/options.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
@@ -20,7 +21,7 @@ import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts"
 import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import type { Allocation, Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
-import { simulateOptionNames, type SimulateOptions } from "./options.ts";
+import type { SimulateOptions } from "./options.ts";
 import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import type { KernelWatcher } from "./kernels.ts";

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { OptionNames } from "../layout/options.ts";
 import type { LoadPtx } from "./kernels.ts";
 import type { Print } from "./output.ts";
 import type { Schedule } from "./scheduler.ts";
@@ -32,7 +31,7 @@ export interface SimulateOptions {
   readonly freesWait?: boolean;
   /**
    * Instructions that a launch may do, all threads together. A kernel that has not ended then is stopped as by a watchdog,
-   * with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9, which takes the interpreter half a minute; Infinity: none is stopped.
+   * with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: none is stopped.
    */
   readonly maxInstructions?: number;
   /** Whether a device can access the memory of another one directly. Default: every one can. */
@@ -43,18 +42,3 @@ export interface SimulateOptions {
    * the process's own stdout and stderr. */
   readonly print?: Print;
 }
-
-/** The names of {@linkcode SimulateOptions}. */
-export const simulateOptionNames: OptionNames<SimulateOptions> = {
-  devices: true,
-  seed: true,
-  schedule: true,
-  memory: true,
-  poolsSupported: true,
-  driverVersion: true,
-  canAccessPeer: true,
-  loadPtx: true,
-  freesWait: true,
-  maxInstructions: true,
-  print: true,
-};

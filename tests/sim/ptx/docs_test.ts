@@ -212,7 +212,7 @@ test("every form in docs/ptx.md is understood", () => {
 });
 
 test("the barrier of a warp has no longer name", () => {
-  // As rare a neighbour as one in some 100,000: found by a seed.
+  // The property below finds the first only by a rare seed.
   for (const form of ["barrier.sync.warp", "barrier.warp.sync"]) assert(refusal(form) !== null, form);
 });
 
