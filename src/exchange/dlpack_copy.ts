@@ -7,12 +7,12 @@ import { DLDeviceType } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../cuda/device.ts";
 import { CudaStream } from "../cuda/stream.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import { canReach } from "../memory/can_reach.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { MemoryResource } from "../memory/memory_resource.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { dlpackDevice, type ToDlpackOptions } from "./dlpack.ts";
 import { ExchangeError } from "./error.ts";
-import { canReach } from "./order.ts";
 
 /** Whether a consumer wants an array elsewhere than it is. */
 export function isElsewhere(view: StridedMemoryView, wanted: ToDlpackOptions["dlDevice"]): boolean {

@@ -10,6 +10,7 @@ import { isHeldUp, isRefusedByCapture } from "../cuda/relaxed.ts";
 import { isSticky } from "../cuda/driver.ts";
 import type { CudaEvent } from "../cuda/event.ts";
 import type { CudaStream } from "../cuda/stream.ts";
+import { canReach } from "../memory/can_reach.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { tellHostElements } from "../view/host_copy.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
@@ -173,12 +174,6 @@ function mayHaveUsed(peer: CudaDevice, buffer: MemoryBuffer, owner: CudaDevice):
   if (peer === owner || !peer.isActive) return false;
   // What came as a device's own may be managed, which every device reaches.
   return buffer.owner !== undefined || canReach(peer, buffer, owner);
-}
-
-/** Whether a device can read and write the memory of another one directly. */
-export function canReach(peer: CudaDevice, { pool, kind }: MemoryBuffer, owner: CudaDevice): boolean {
-  if (kind !== "device") return true;
-  return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
 }
 
 /**

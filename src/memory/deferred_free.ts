@@ -235,6 +235,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   const [device, ...others] = devices;
   if (device === undefined) return free();
   const next = () => freeAfterAll(others, free);
+  if (device.isGone) return next(); // and its context with it, while another device was waited for
   const passed = markAll(device);
   if (passed === "held up") return holdUp(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();

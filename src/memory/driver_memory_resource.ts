@@ -11,6 +11,7 @@ import { besideCaptures } from "../cuda/relaxed.ts";
 import type { CudaStream } from "../cuda/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, none } from "../layout/options.ts";
+import { canReach } from "./can_reach.ts";
 import { freeAfter, freeAfterAll } from "./deferred_free.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
@@ -68,6 +69,13 @@ function describeDeviceMemory(device: CudaDevice): string {
   return `device ${device.ordinal} uses ${total - free} and has ${free} of ${total} free`;
 }
 
+/** The devices whose work may use memory of a kind: its own, and of the others those that can reach it and have a context. */
+function usersOf(device: CudaDevice, kind: MemoryKind): CudaDevice[] {
+  return device.siblings.filter((one) =>
+    one === device || (one.isActive && canReach(one, { kind, pool: null }, device))
+  );
+}
+
 /** Memory that the driver allocates at once: what its three kinds have in common. */
 export abstract class DriverMemoryResource extends MemoryResource {
   /** Whether kernels can use the memory. */
@@ -85,7 +93,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
 
   /**
    * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use;
-   * without one, when its device has done all that it holds then.
+   * without one, when its device, and whichever others can use it, have done all that they hold then.
    *
    * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what is used and free: of the device, or for
    *   pinned memory of the host
@@ -113,7 +121,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
             releaseDevice();
           }
         };
-        if (home === null) freeAfterAll([device], giveBack); // the driver promises to wait for nothing
+        if (home === null) freeAfterAll(usersOf(device, kind), giveBack); // the driver promises to wait for nothing
         else freeAfter(home, giveBack);
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });

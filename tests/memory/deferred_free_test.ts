@@ -268,3 +268,19 @@ test("a mistake in asking is not taken for a context that has failed", () => {
   assertThrows(() => freeAfter(stream, () => {}), TypeError, "Cannot synchronize a closed CudaStream");
   assert(flagsAt !== 0n && CudaError.name === "CudaError");
 });
+
+test("a free that waits for several devices comes after those that are left when their Cuda is closed meanwhile", () => {
+  const { cuda, closeFlags, flagsAt } = setUp(2);
+  const [device, other] = [cuda.device(0), cuda.device(1)];
+  const stream = device.createStream();
+  enqueue(stream, flagsAt);
+  let frees = 0;
+  freeAfterAll([device, other], () => frees++);
+  assertEquals(frees, 0);
+  stream.close();
+  closeFlags();
+  cuda.close();
+  assertEquals([device.isGone, other.isGone], [false, true]);
+  drainFrees();
+  assertEquals(frees, 1);
+});

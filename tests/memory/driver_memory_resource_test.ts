@@ -181,3 +181,41 @@ test("memory without a home stream stays until its device has done what uses it,
   );
   drainFrees();
 });
+
+test("memory without a home stream stays until other devices that can reach it have done what uses it", () => {
+  const uses = fc.constantFrom("by a copy", "by a kernel");
+  const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
+  const resources = fc.constantFrom(PinnedMemoryResource, ManagedMemoryResource, SynchronousMemoryResource);
+  check(
+    fc.property(resources, uses, schedules, fc.nat(), (Resource, use, schedule, seed) => {
+      using cuda = Cuda.simulate({ devices: 2, schedule, seed, freesWait: false });
+      const [device, user] = [cuda.device(0), cuda.device(1)];
+      using stream = user.createStream();
+      using program = user.loadPtx(incrementPtx);
+      using other = new PinnedMemoryResource(user).allocate(4, { stream });
+      using own = new DeviceMemoryResource(user).allocate(4, { stream });
+      own.fill(3, { stream });
+      const buffer = new Resource(device).allocate(4);
+      stream.synchronize();
+      // Kernels of another device reach what the host reaches; copies enable access to what is a device's own.
+      if (use === "by a kernel" && buffer.isHostAccessible) program.kernel("k").launch(stream, 1, 1, [buffer]);
+      else buffer.copyFrom(own, { stream });
+      buffer.close();
+      device.synchronize(); // what its own device holds is done
+      // The first of these may ask too early whether it is, and a later one is where the memory was, if it is free.
+      const later = Array.from({ length: 4 }, () => new Resource(device).allocate(4));
+      using home = device.createStream();
+      for (const one of later) one.fill(9, { stream: home });
+      home.synchronize();
+      stream.synchronize();
+      for (const one of later) {
+        other.copyFrom(one, { stream });
+        stream.synchronize();
+        assertEquals([...other.bytes()], [9, 9, 9, 9]);
+        one.close();
+      }
+    }),
+    200,
+  );
+  drainFrees();
+});

@@ -482,16 +482,6 @@ export const exchangeMutations: readonly Mutation[] = [
       "A release takes up the contexts of devices that nobody uses.",
     ],
     [
-      '  if (kind !== "device") return true;\n',
-      "",
-      "Pinned and managed memory is freed under a consumer on another device.",
-    ],
-    [
-      "pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer)",
-      "false",
-      "Memory is freed under a consumer on a peer.",
-    ],
-    [
       "mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)",
       "false && !wait(stream, peer, waits)",
       "Memory is freed under a consumer on a peer.",
@@ -538,6 +528,24 @@ export const exchangeMutations: readonly Mutation[] = [
       "A consumer reads before the producers have written.",
     ],
     ["  using joined =", "  const joined =", "Streams pile up."],
+  ]),
+  ...inFile("src/memory/can_reach.ts", [
+    "tests/exchange/order_test.ts",
+    "tests/exchange/dlpack_export_test.ts",
+    refusals,
+    host,
+    "tests/exchange/lease_test.ts",
+  ], [
+    [
+      '  if (kind !== "device") return true;\n',
+      "",
+      "Pinned and managed memory is freed under a consumer on another device.",
+    ],
+    [
+      "pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer)",
+      "false",
+      "Memory is freed under a consumer on a peer.",
+    ],
   ]),
   ...inFile("src/exchange/python/exchange_table.ts", ["tests/exchange/python_table_test.ts"], [
     ["(table.mayBeMore && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],

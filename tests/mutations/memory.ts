@@ -108,6 +108,11 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts"], [
     [
+      "  if (device.isGone) return next(); // and its context with it, while another device was waited for\n",
+      "",
+      "What waits for a device whose Cuda is closed meanwhile is never freed.",
+    ],
+    [
       "    if (!stream.isKnownNonBlocking) stream.device.synchronize();\n",
       "",
       "Without an event, memory is freed before the default stream's work, which comes first.",

@@ -95,9 +95,19 @@ export const resourceMutations: readonly Mutation[] = [
     programs,
   ], [
     [
-      "if (home === null) freeAfterAll([device], giveBack);",
+      "if (home === null) freeAfterAll(usersOf(device, kind), giveBack);",
       "if (home === null) giveBack();",
       "Memory without a home stream is gone when work that is under way gets to it.",
+    ],
+    [
+      "freeAfterAll(usersOf(device, kind), giveBack)",
+      "freeAfterAll([device], giveBack)",
+      "Memory without a home stream is gone when another device's work gets to it.",
+    ],
+    [
+      "canReach(one, { kind, pool: null }, device)",
+      'kind !== "device"',
+      "A device's memory without a home stream is gone when a copy of another device gets to it.",
     ],
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
