@@ -30,32 +30,32 @@ export {
   type DeviceAttribute,
   type EventOptions,
   type StreamOptions,
-} from "./src/cuda/device.ts";
+} from "./src/device/device.ts";
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
 export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_GRAPH_NODE_TYPE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
-export { type CudaDriver, CudaError } from "./src/cuda/driver.ts";
-export { CompileError } from "./src/cuda/compiler.ts";
+export { type CudaDriver, CudaError } from "./src/driver/driver.ts";
+export { CompileError } from "./src/device/kernel/compiler.ts";
 export {
   type Dim3,
   Kernel,
   type KernelAttribute,
   type KernelParameter,
   type LaunchOptions,
-} from "./src/cuda/kernel.ts";
-export type { KernelArg } from "./src/cuda/kernel_arguments.ts";
-export { type CompileOptions, Program } from "./src/cuda/program.ts";
-export { CudaEvent } from "./src/cuda/event.ts";
-export type { PointerAttributes } from "./src/cuda/pointer_attributes.ts";
-export { type SharedHandle } from "./src/cuda/shared_handle.ts";
-export { CudaStream } from "./src/cuda/stream.ts";
-export { type CaptureOptions, StreamCapture } from "./src/cuda/capture.ts";
-export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./src/cuda/graph.ts";
-export { CudaGraphExec } from "./src/cuda/graph_exec.ts";
-export type { GraphUse, LastLaunch, Used } from "./src/cuda/graph_use.ts";
-export type { KernelMemory } from "./src/cuda/kernel_memory.ts";
+} from "./src/device/kernel/kernel.ts";
+export type { KernelArg } from "./src/device/kernel/kernel_arguments.ts";
+export { type CompileOptions, Program } from "./src/device/kernel/program.ts";
+export { CudaEvent } from "./src/device/event.ts";
+export type { PointerAttributes } from "./src/device/pointer_attributes.ts";
+export { type SharedHandle } from "./src/device/ipc_handle.ts";
+export { CudaStream } from "./src/device/stream.ts";
+export { type CaptureOptions, StreamCapture } from "./src/device/graph/capture.ts";
+export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./src/device/graph/graph.ts";
+export { CudaGraphExec } from "./src/device/graph/graph_exec.ts";
+export type { GraphUse, LastLaunch, Used } from "./src/device/graph/graph_resources.ts";
+export type { KernelMemory } from "./src/device/kernel/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU, and one that checks the order of calls
-export type { CheckedOptions } from "./src/cuda/checking.ts";
+export type { CheckedOptions } from "./src/driver/observer.ts";
 export {
   type CausalityCall,
   CausalityChecker,
@@ -106,9 +106,9 @@ export {
   MemoryBuffer,
   type MemoryKind,
 } from "./src/memory/memory_buffer.ts";
-export type { BufferDescriptor, ImportBufferOptions } from "./src/memory/shared_buffer.ts";
-export type { Shareable, SharedResource } from "./src/memory/channel_message.ts";
-export { MemoryChannel, type ReceiveValueOptions } from "./src/memory/memory_channel.ts";
+export type { BufferDescriptor, ImportBufferOptions } from "./src/memory/import_buffer.ts";
+export type { Shareable, SharedResource } from "./src/memory/sharing/channel_message.ts";
+export { MemoryChannel, type ReceiveValueOptions } from "./src/memory/sharing/memory_channel.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./src/memory/memory_pool.ts";
 export { type DeviceLike, PeerAccessSet } from "./src/memory/peer_access.ts";
 export { type AllocateOptions, checkSize, MemoryResource } from "./src/memory/memory_resource.ts";
@@ -120,7 +120,7 @@ export * from "./src/exchange/mod.ts";
 // ucx/: messages to other processes and machines
 export { type CloseReason, type SendOptions, UcxEndpoint } from "./src/ucx/endpoint.ts";
 export { UcxError } from "./src/ucx/error.ts";
-export type { Receivable, Sendable } from "./src/ucx/memory.ts";
+export type { Receivable, Sendable } from "./src/ucx/message_memory.ts";
 export { Ucx, type UcxOptions } from "./src/ucx/ucx.ts";
 export { type ConnectOptions, type Received, type ReceiveOptions, UcxWorker } from "./src/ucx/worker.ts";
 
@@ -138,9 +138,9 @@ export type {
   StructArgument,
 } from "./src/ffi/types.ts";
 export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
-export { FileDescriptor } from "./src/ffi/file_descriptor.ts";
+export { FileDescriptor } from "./src/unix/file_descriptor.ts";
 export { SystemError } from "./src/ffi/system_error.ts";
-export { UnixListener, type UnixListenOptions } from "./src/ffi/unix_listener.ts";
+export { UnixListener, type UnixListenOptions } from "./src/unix/listener.ts";
 export {
   type UnixConnectOptions,
   type UnixMessage,
@@ -148,5 +148,5 @@ export {
   type UnixReceiveOptions,
   UnixSocket,
   type WaitOptions,
-} from "./src/ffi/unix_socket.ts";
+} from "./src/unix/socket.ts";
 export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/errors.ts";

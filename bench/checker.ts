@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import type { CudaDriver } from "../src/cuda/driver.ts";
+import type { CudaDriver } from "../src/driver/driver.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { checkDriver, simulateDriver } from "../src/sim/mod.ts";
 import { collectGarbage } from "../tests/support/collect.ts";

@@ -34,8 +34,8 @@ import { DLDeviceType } from "../bindings/dlpack.ts";
 import { Cuda, StridedMemoryView } from "../mod.ts";
 import { provideSimulator } from "../src/cuda/simulation.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
-import { releaseThunks } from "../src/ffi/release_thunk.ts";
-import { foreignTensor, type ForeignTensorOptions } from "../tests/exchange/raw_dlpack.ts";
+import { releaseThunks } from "../src/native/release_thunk.ts";
+import { foreignTensor, type ForeignTensorOptions } from "../tests/support/raw_dlpack.ts";
 import { nullDriver } from "../tests/support/null_driver.ts";
 import { Peer, Rounds } from "./peer.ts";
 

@@ -17,15 +17,15 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { FunctionDescription } from "../bindings/abi.ts";
 import { cuda } from "../bindings/cuda.ts";
-import { libcuda } from "../src/cuda/driver.ts";
+import { libcuda } from "../src/driver/driver.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { LibraryNotFoundError } from "../src/ffi/errors.ts";
-import { bindGroups } from "../src/ffi/groups.ts";
+import { bindGroups } from "../src/ffi/lazy_symbols.ts";
 import { openLibrary } from "../src/ffi/library.ts";
-import { newMemory } from "../src/ffi/new_memory.ts";
+import { newMemory } from "../src/native/huge_pages.ts";
 import { ffiPort } from "../src/ffi/port.ts";
 import { struct } from "../src/ffi/struct.ts";
-import { cString } from "../src/ffi/text.ts";
+import { cString } from "../src/ffi/c_string.ts";
 
 const isBun = process.versions["bun"] !== undefined;
 

@@ -12,7 +12,7 @@ import * as api from "../mod.ts";
 import { checkOptions } from "../src/layout/options.ts";
 import { ScriptedUcp } from "./ucx/scripted_ucp.ts";
 import { withTrailer } from "../src/ucx/address.ts";
-import { ownIdentity } from "../src/ucx/process.ts";
+import { ownIdentity } from "../src/ucx/process_identity.ts";
 import { check, fc } from "./support/property.ts";
 import { addPtx } from "./gpu/graph_behaviours.ts";
 

@@ -25,7 +25,7 @@ import { ffiPort } from "../src/ffi/port.ts";
 import { HostMemoryResource } from "../src/memory/host_memory_resource.ts";
 import { UcxError } from "../src/ucx/error.ts";
 import { libucp } from "../src/ucx/library.ts";
-import { printed } from "../src/ucx/printed.ts";
+import { printed } from "../src/ucx/print_info.ts";
 import { Ucx } from "../src/ucx/ucx.ts";
 import type { UcxEndpoint } from "../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../src/ucx/worker.ts";

@@ -8,7 +8,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import process from "node:process";
-import { pythonLibrary } from "../src/exchange/python/library.ts";
+import { pythonLibrary } from "../src/python/find_library.ts";
 import { LibraryNotFoundError } from "../src/ffi/errors.ts";
 import { type LibraryDescription, openLibrary } from "../src/ffi/library.ts";
 import type { SymbolTable } from "../bindings/abi.ts";

@@ -13,9 +13,9 @@ import {
   StridedLayout,
   StridedMemoryView,
 } from "../../mod.ts";
-import { kernelFor } from "../../src/view/copy_kernel_cache.ts";
-import { planCopy } from "../../src/view/copy_plan.ts";
-import { copyProblem } from "../../src/view/copy_problem.ts";
+import { kernelFor } from "../../src/copy/copy_kernel_cache.ts";
+import { planCopy } from "../../src/copy/copy_plan.ts";
+import { copyProblem } from "../../src/copy/coalesced_copy.ts";
 import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 
 /** A source and a destination: dense, a dense one turned, or every other column of a larger one. */

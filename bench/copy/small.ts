@@ -5,7 +5,7 @@
  * @module
  */
 import { type Cuda, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
-import { checkCuda } from "../../src/cuda/driver.ts";
+import { checkCuda } from "../../src/driver/driver.ts";
 import { Rounds } from "../peer.ts";
 import { ratio, row, table, type Torch } from "./section.ts";
 

@@ -9,7 +9,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Cuda } from "../cuda/cuda.ts";
-import type { CudaStream } from "../cuda/stream.ts";
+import type { CudaStream } from "../device/stream.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { slice } from "../layout/mod.ts";
 import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";

@@ -5,17 +5,17 @@
  */
 import { execFileSync } from "node:child_process";
 import { Cuda } from "../cuda/cuda.ts";
-import { decodeVersion, libcuda } from "../cuda/driver.ts";
-import { libcudart, libnvrtc } from "../cuda/libraries.ts";
+import { decodeVersion, libcuda } from "../driver/driver.ts";
+import { libcudart, libnvrtc } from "../driver/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
-import { findInterpreters } from "../exchange/python/find.ts";
-import { pythonLibrary } from "../exchange/python/library.ts";
+import { findInterpreters } from "../python/find_interpreter.ts";
+import { pythonLibrary } from "../python/find_library.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
 import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { releaseThunks } from "../ffi/release_thunk.ts";
-import { readCString } from "../ffi/text.ts";
+import { releaseThunks } from "../native/release_thunk.ts";
+import { readCString } from "../ffi/c_string.ts";
 import { libucp } from "../ucx/library.ts";
 import { Ucx } from "../ucx/ucx.ts";
 import { formatBytes } from "./table.ts";

@@ -9,13 +9,13 @@ import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { type CheckedOptions, checkIfWanted, checkOf, reportLeaks } from "./checking.ts";
-import { CudaDevice } from "./device.ts";
-import { checkCuda, CudaError, decodeVersion, libcuda } from "./driver.ts";
-import type { CudaDriver } from "./driver.ts";
-import type { CausalityReport } from "../sim/checker/report.ts";
+import { type CheckedOptions, checkIfWanted, checkOf, reportLeaks } from "../driver/observer.ts";
+import { CudaDevice } from "../device/device.ts";
+import { checkCuda, CudaError, decodeVersion, libcuda } from "../driver/driver.ts";
+import type { CudaDriver } from "../driver/driver.ts";
+import type { CausalityReport } from "../checker/report.ts";
 import type { SimulateOptions } from "../sim/options.ts";
-import { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
+import { type PointerAttributes, PointerQuery } from "../device/pointer_attributes.ts";
 import { simulateOptionNames, simulator } from "./simulation.ts";
 
 /** What {@linkcode Cuda.probe} found. */

@@ -5,7 +5,7 @@
  * @module
  */
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
-import type { CudaDevice } from "./device.ts";
+import type { CudaDevice } from "../device/device.ts";
 
 /** Makes the resource over a device's current pool. */
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;

@@ -6,7 +6,7 @@
  */
 import type { OptionNames } from "../layout/options.ts";
 import type { SimulateOptions } from "../sim/options.ts";
-import type { CudaDriver } from "./driver.ts";
+import type { CudaDriver } from "../driver/driver.ts";
 
 /** The names of {@linkcode SimulateOptions}. */
 export const simulateOptionNames: OptionNames<SimulateOptions> = {

@@ -3,20 +3,20 @@
  *
  * @module
  */
-import { provideArraySource, provideProtocols } from "../view/protocols.ts";
+import { provideArraySource, provideProtocols } from "../view/from.ts";
 import {
   fromArrayInterface,
   fromCudaArrayInterface,
   hasInterface,
   toArrayInterface,
   toCudaArrayInterface,
-} from "./array_interface.ts";
-import { isArrowDeviceSource, isArrowSource } from "./arrow_device.ts";
-import { viewFromArrow, viewToArrow } from "./arrow_view.ts";
-import { dlpackDevice, isDlpackSource } from "./dlpack.ts";
-import { toDlpack } from "./dlpack_export.ts";
-import { fromDlpack } from "./dlpack_import.ts";
-import { Lease } from "./lease.ts";
+} from "../dlpack/array_interface.ts";
+import { isArrowDeviceSource, isArrowSource } from "../cdata/device_array.ts";
+import { viewFromArrow, viewToArrow } from "../cdata/numbers.ts";
+import { dlpackDevice, isDlpackSource } from "../dlpack/tensor.ts";
+import { toDlpack } from "../dlpack/export.ts";
+import { fromDlpack } from "../dlpack/import.ts";
+import { Lease } from "../order/lease.ts";
 
 provideProtocols({
   borrow: (view, stream) => new Lease(view, stream),
@@ -44,10 +44,10 @@ provideArraySource({
 provideArraySource({ speaks: "__arrow_c_device_array__", accepts: isArrowDeviceSource, take: viewFromArrow });
 provideArraySource({ speaks: "__arrow_c_array__", accepts: isArrowSource, take: viewFromArrow });
 
-export type { ArrayInterface, CudaArrayInterface } from "./array_interface.ts";
-export { type ApacheData, type ApacheVector, fromApacheArrow, toApacheArrow } from "./apache_arrow.ts";
-export type { ApacheArrow, ApacheField, ApacheType } from "./apache_arrow_type.ts";
-export { ArrowArray, type ArrowArrayParts } from "./arrow_array.ts";
+export type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
+export { type ApacheData, type ApacheVector, fromApacheArrow, toApacheArrow } from "../arrow/apache.ts";
+export type { ApacheArrow, ApacheField, ApacheType } from "../arrow/apache_types.ts";
+export { ArrowArray, type ArrowArrayParts } from "../arrow/array.ts";
 export {
   ArrowDeviceArray,
   type ArrowDeviceSource,
@@ -57,11 +57,11 @@ export {
   type ArrowSource,
   type FromArrowOptions,
   type ToArrowOptions,
-} from "./arrow_device.ts";
-export { formatOf as arrowFormat, parseArrowFormat } from "./arrow_format.ts";
-export { ArrowStream, type ArrowStreamPointer } from "./arrow_stream.ts";
-export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "./arrow_stream_export.ts";
-export type { ArrowValue } from "./arrow_reader.ts";
+} from "../cdata/device_array.ts";
+export { formatOf as arrowFormat, parseArrowFormat } from "../cdata/format.ts";
+export { ArrowStream, type ArrowStreamPointer } from "../arrow/stream.ts";
+export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "../arrow/stream_export.ts";
+export type { ArrowValue } from "../arrow/element_reader.ts";
 export {
   type ArrowField,
   arrowField,
@@ -71,7 +71,7 @@ export {
   type ArrowTimeUnit,
   type ArrowType,
   equalFields as equalArrowFields,
-} from "./arrow_type.ts";
+} from "../cdata/type.ts";
 
 export {
   type DlpackPointer,
@@ -79,8 +79,8 @@ export {
   DlpackTensor,
   type ImportOptions,
   type ToDlpackOptions,
-} from "./dlpack.ts";
-export { ExchangeError } from "./error.ts";
-export { type LiveExport, liveExports } from "./live_exports.ts";
-export * from "./python/mod.ts";
+} from "../dlpack/tensor.ts";
+export { ExchangeError } from "../order/exchange_error.ts";
+export { type LiveExport, liveExports } from "../order/exports.ts";
+export * from "../python/mod.ts";
 export { Lease };

@@ -9,7 +9,7 @@ import { FfiError } from "./errors.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 import { roundUp, struct, type StructView } from "./struct.ts";
-import { cString } from "./text.ts";
+import { cString } from "./c_string.ts";
 
 /** One value in native memory: pass `$address` to C, read `value` afterwards. */
 export type Out<S extends CScalar> = StructView<{ readonly value: S }>;

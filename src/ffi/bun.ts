@@ -4,8 +4,8 @@
  * @module
  */
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
-import { builtin } from "./builtin.ts";
-import { lowerStructs, raised, structTakers, takesStruct } from "./by_value.ts";
+import { builtin } from "./node_builtin.ts";
+import { lowerStructs, raised, structTakers, takesStruct } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
-import { checkingStructs, structBytes, structTakers } from "./by_value.ts";
+import { checkingStructs, structBytes, structTakers } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";

@@ -5,7 +5,7 @@
  */
 import { libc as table } from "../../bindings/libc.ts";
 import { FfiError } from "./errors.ts";
-import { bindGroups } from "./groups.ts";
+import { bindGroups } from "./lazy_symbols.ts";
 import { ffiPort } from "./port.ts";
 import type { Functions } from "./types.ts";
 

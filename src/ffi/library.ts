@@ -8,11 +8,11 @@ import type { SymbolTable } from "../../bindings/abi.ts";
 import { glob_t, link_map, RTLD, RTLD_DI_LINKMAP } from "../../bindings/libc.ts";
 import { NativeArena } from "./arena.ts";
 import { LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
-import { bindGroups } from "./groups.ts";
+import { bindGroups } from "./lazy_symbols.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 import { littleEndian, struct } from "./struct.ts";
-import { cString, readCString, readField } from "./text.ts";
+import { cString, readCString, readField } from "./c_string.ts";
 import type { Functions } from "./types.ts";
 
 /** What a library is called and where it may be. */

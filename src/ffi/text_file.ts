@@ -5,7 +5,7 @@
  */
 import { NativeArena } from "./arena.ts";
 import { libc } from "./libc.ts";
-import { cString, readString } from "./text.ts";
+import { cString, readString } from "./c_string.ts";
 
 /** The first 4096 bytes of a file as text, or null if it cannot be read. */
 export function readTextFile(path: string): string | null {

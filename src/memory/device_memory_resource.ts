@@ -4,28 +4,28 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkSameDevice, checkStream } from "../cuda/belonging.ts";
-import { captureOf } from "../cuda/captures.ts";
-import type { CudaDevice } from "../cuda/device.ts";
+import { checkSameDevice, checkStream } from "../device/check_device.ts";
+import { captureOf } from "../device/graph/active_captures.ts";
+import type { CudaDevice } from "../device/device.ts";
 import { provideDeviceMemory } from "../cuda/device_memory.ts";
-import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
-import { relax, restore } from "../cuda/relaxed.ts";
-import { contextWanted, type CudaStream } from "../cuda/stream.ts";
-import type { FileDescriptor } from "../ffi/file_descriptor.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
+import { relax, restore } from "../device/relaxed_capture.ts";
+import { contextWanted, type CudaStream } from "../device/stream.ts";
+import type { FileDescriptor } from "../unix/file_descriptor.ts";
 import { checkOptions, none } from "../layout/options.ts";
-import { onceLetThrough } from "./deferred_free.ts";
+import { onceLetThrough } from "../order/deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
-import { reclaim } from "./reclaim.ts";
+import { reclaim } from "../order/reclaim.ts";
 import {
   type BufferDescriptor,
   describerOf,
   importBufferOptionNames,
   type ImportBufferOptions,
   importPoolMemory,
-} from "./shared_buffer.ts";
+} from "./import_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the

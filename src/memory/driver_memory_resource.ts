@@ -4,25 +4,25 @@
  * @module
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { checkSameCuda, checkStream } from "../cuda/belonging.ts";
-import type { CudaDevice } from "../cuda/device.ts";
-import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
-import { besideCaptures } from "../cuda/relaxed.ts";
-import type { CudaStream } from "../cuda/stream.ts";
+import { checkSameCuda, checkStream } from "../device/check_device.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
+import { besideCaptures } from "../device/relaxed_capture.ts";
+import type { CudaStream } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, none } from "../layout/options.ts";
-import { canReach } from "./can_reach.ts";
-import { freeAfter, freeAfterAll } from "./deferred_free.ts";
+import { canReach } from "../order/can_reach.ts";
+import { freeAfter, freeAfterAll } from "../order/deferred_free.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
 import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
-import { reclaim } from "./reclaim.ts";
+import { reclaim } from "../order/reclaim.ts";
 import {
   type BufferDescriptor,
   importBufferOptionNames,
   type ImportBufferOptions,
   importMemory,
-} from "./shared_buffer.ts";
+} from "./import_buffer.ts";
 
 /** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
 export interface DriverCalls {

@@ -9,7 +9,7 @@ import { roundUp } from "../ffi/struct.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
-import { reclaim } from "./reclaim.ts";
+import { reclaim } from "../order/reclaim.ts";
 import { show } from "../layout/shape.ts";
 import { checkSize, MemoryResource } from "./memory_resource.ts";
 

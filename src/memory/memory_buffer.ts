@@ -4,23 +4,23 @@
  * @module
  */
 import { addressEnd } from "../ffi/address.ts";
-import { afterCaptures, captureOf, isCapturing } from "../cuda/captures.ts";
-import { checkOf, tellHostAccess } from "../cuda/checking.ts";
-import { type CudaDriver, isSticky } from "../cuda/driver.ts";
-import { checkStream, isSameDevice } from "../cuda/belonging.ts";
-import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
-import type { CudaStream } from "../cuda/stream.ts";
-import { LateRegistry, type Watched } from "../ffi/late_registry.ts";
+import { afterCaptures, captureOf, isCapturing } from "../device/graph/active_captures.ts";
+import { checkOf, tellHostAccess } from "../driver/observer.ts";
+import { type CudaDriver, isSticky } from "../driver/driver.ts";
+import { checkStream, isSameDevice } from "../device/check_device.ts";
+import type { CopyDirection, CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
 import { libc } from "../ffi/libc.ts";
-import { unheard } from "../ffi/unheard.ts";
+import { unheard } from "../ffi/report_uncaught.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
 import { noSize, show } from "../layout/shape.ts";
-import { lookIfFew } from "./deferred_free.ts";
-import { keepWhileUsed, wantKept } from "./kept_memory.ts";
+import { lookIfFew } from "../order/deferred_free.ts";
+import { keepWhileUsed, wantKept } from "../order/pageable_in_use.ts";
 import type { MemoryPool } from "./memory_pool.ts";
-import { type BufferDescriptor, describeMemory } from "./shared_buffer.ts";
+import { type BufferDescriptor, describeMemory } from "./import_buffer.ts";
 import { copyRun } from "./staging.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */

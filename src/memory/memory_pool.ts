@@ -11,22 +11,22 @@ import {
   CUmemPoolProps,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { allOf } from "../cuda/all_of.ts";
-import { afterCaptures } from "../cuda/captures.ts";
-import type { CudaDevice } from "../cuda/device.ts";
-import { checkOf } from "../cuda/checking.ts";
-import type { CudaStream } from "../cuda/stream.ts";
-import { besideAllCaptures, besideCaptures } from "../cuda/relaxed.ts";
-import { checkCuda, checkRelease, type CudaDriver } from "../cuda/driver.ts";
-import { closeIfDropped, type Left } from "../cuda/dropped.ts";
-import { Holders } from "../cuda/holders.ts";
+import { allOf } from "../ffi/run_all.ts";
+import { afterCaptures } from "../device/graph/active_captures.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { besideAllCaptures, besideCaptures } from "../device/relaxed_capture.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
+import { closeIfDropped, type Left } from "../device/finalizer.ts";
+import { Holders } from "../device/reference_count.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
-import { freeAfterAll } from "./deferred_free.ts";
+import { freeAfterAll } from "../order/deferred_free.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
-import { FileDescriptor } from "../ffi/file_descriptor.ts";
+import { FileDescriptor } from "../unix/file_descriptor.ts";
 
 /** Options of a pool of one's own. */
 export interface MemoryPoolOptions {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CudaStream } from "../cuda/stream.ts";
+import type { CudaStream } from "../device/stream.ts";
 import type { OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";

@@ -12,10 +12,10 @@ import {
   CUmemAccessDesc,
   CUmemLocation,
 } from "../../bindings/cuda_types.ts";
-import { isSameDevice } from "../cuda/belonging.ts";
-import { CudaDevice } from "../cuda/device.ts";
-import { checkCuda, type CudaDriver } from "../cuda/driver.ts";
-import { besideCaptures } from "../cuda/relaxed.ts";
+import { isSameDevice } from "../device/check_device.ts";
+import { CudaDevice } from "../device/device.ts";
+import { checkCuda, type CudaDriver } from "../driver/driver.ts";
+import { besideCaptures } from "../device/relaxed_capture.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 

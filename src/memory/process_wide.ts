@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { checkOf } from "../cuda/checking.ts";
-import type { CudaDriver } from "../cuda/driver.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaDriver } from "../driver/driver.ts";
 
 /** Things of each process, by handle or address. */
 export class ProcessWide<Thing> {

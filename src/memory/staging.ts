@@ -8,21 +8,21 @@
  * @module
  */
 import { CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { isCapturing } from "../cuda/captures.ts";
-import { checkOf } from "../cuda/checking.ts";
-import type { CopyDirection, CudaDevice } from "../cuda/device.ts";
-import { checkCuda, checkRelease, CudaError } from "../cuda/driver.ts";
-import { besideCaptures } from "../cuda/relaxed.ts";
-import type { CudaEvent } from "../cuda/event.ts";
-import { PointerQuery } from "../cuda/pointer_attributes.ts";
-import type { CudaStream } from "../cuda/stream.ts";
+import { isCapturing } from "../device/graph/active_captures.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CopyDirection, CudaDevice } from "../device/device.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
+import { besideCaptures } from "../device/relaxed_capture.ts";
+import type { CudaEvent } from "../device/event.ts";
+import { PointerQuery } from "../device/pointer_attributes.ts";
+import type { CudaStream } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import type { NativeCall } from "../ffi/call_list.ts";
+import type { NativeCall } from "../native/call_ring.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
-import { canHaveTeams, NativeTeam } from "../ffi/native_team.ts";
-import { streamingCopy } from "../ffi/streaming_copy.ts";
-import { cString } from "../ffi/text.ts";
+import { canHaveTeams, NativeTeam } from "../native/thread_team.ts";
+import { streamingCopy } from "../native/non_temporal_copy.ts";
+import { cString } from "../ffi/c_string.ts";
 
 /** A run of bytes to copy. */
 export interface Run {

@@ -9,11 +9,11 @@ import { ffiPort } from "../ffi/port.ts";
 import { roundUp } from "../ffi/struct.ts";
 import { blockBytes } from "./allocator.ts";
 import { deviceBase, deviceOfAddress, deviceSpan, poison } from "./device_memory.ts";
-import { IllegalAddressError } from "./kernels.ts";
+import { IllegalAddressError } from "./kernel_faults.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
-import type { PtxMemory } from "./ptx/mod.ts";
-import { Ranges } from "./ranges.ts";
-import { refuse } from "./refusal.ts";
+import type { PtxMemory } from "../ptx/mod.ts";
+import { Ranges } from "./interval_map.ts";
+import { refuse } from "./call_error.ts";
 import type { Task } from "./scheduler.ts";
 
 /** Copies are done in pieces of so many bytes. */

@@ -6,8 +6,8 @@
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkOf } from "../cuda/checking.ts";
-import type { CudaDriver } from "../cuda/driver.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaDriver } from "../driver/driver.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -16,14 +16,14 @@ import { eventCalls } from "./calls/event.ts";
 import { fillCalls, fillPitchedCalls } from "./calls/fill.ts";
 import { hostMemoryCalls, managedMemoryCalls, memoryCalls } from "./calls/memory.ts";
 import { moduleCalls } from "./calls/module.ts";
-import { openingCalls } from "./calls/opening.ts";
+import { openingCalls } from "./calls/init.ts";
 import { pointerCalls } from "./calls/pointer.ts";
 import { poolCalls } from "./calls/pool.ts";
 import { ipcCalls, poolSharingCalls } from "./calls/sharing.ts";
 import { streamCalls } from "./calls/stream.ts";
-import { Machine } from "./machine.ts";
+import { Machine } from "./simulator_state.ts";
 import type { SimulateOptions } from "./options.ts";
-import { Refusal, Unsimulated } from "./refusal.ts";
+import { Refusal, Unsimulated } from "./call_error.ts";
 
 /** A function of the table, whatever its parameters. */
 type AnyCall = (...args: never[]) => number | void;

@@ -8,11 +8,11 @@ import { addressAt, offsetOf } from "./address_space.ts";
 import { blockBytes, Heap, segmentBytes, Segments } from "./allocator.ts";
 import { deviceSpan } from "./device_memory.ts";
 import type { Graph, GraphExec } from "./graph.ts";
-import type { Machine } from "./machine.ts";
+import type { Machine } from "./simulator_state.ts";
 import type { Allocation, Stream } from "./objects.ts";
 import type { Pool } from "./pool.ts";
 import { roundUp } from "../ffi/struct.ts";
-import { refuse } from "./refusal.ts";
+import { refuse } from "./call_error.ts";
 import type { Task } from "./scheduler.ts";
 
 /** Where its addresses begin, in those of the device: between memory of all other kinds and what other drivers show. */

@@ -4,9 +4,9 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { provideCheck } from "../cuda/checking.ts";
+import { provideCheck } from "../driver/observer.ts";
 import { provideSimulator } from "../cuda/simulation.ts";
-import { checkDriver } from "./checker/checker.ts";
+import { checkDriver } from "../checker/checker.ts";
 import { SimulatedDriver, simulateDriver } from "./driver.ts";
 
 provideSimulator(
@@ -19,8 +19,8 @@ provideSimulator(
 );
 provideCheck(checkDriver);
 
-export { CausalityChecker, checkDriver } from "./checker/checker.ts";
-export type { CheckOptions } from "./checker/options.ts";
+export { CausalityChecker, checkDriver } from "../checker/checker.ts";
+export type { CheckOptions } from "../checker/options.ts";
 export {
   type CausalityCall,
   CausalityError,
@@ -28,11 +28,11 @@ export {
   CausalityReport,
   type LeakedObject,
   type ReportParts,
-} from "./checker/report.ts";
-export type { Mark, MarkKind } from "./checker/timeline.ts";
+} from "../checker/report.ts";
+export type { Mark, MarkKind } from "../checker/timeline.ts";
 
 export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
-export { IllegalAddressError, type LoadPtx } from "./kernels.ts";
+export { IllegalAddressError, type LoadPtx } from "./kernel_faults.ts";
 export {
   type PrintTarget,
   type PtxAccess,
@@ -44,7 +44,7 @@ export {
   type PtxLaunch,
   type PtxMemory,
   type PtxModule,
-} from "./ptx/mod.ts";
+} from "../ptx/mod.ts";
 export type { SimulateOptions } from "./options.ts";
 export type { Print } from "./output.ts";
 export type { Schedule } from "./scheduler.ts";

@@ -8,11 +8,11 @@ import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
 import type { GraphPool } from "./graph_memory.ts";
-import type { Machine } from "./machine.ts";
+import type { Machine } from "./simulator_state.ts";
 import type { Output } from "./output.ts";
 import type { Pool } from "./pool.ts";
-import type { Ranges } from "./ranges.ts";
-import type { ResultCode } from "./refusal.ts";
+import type { Ranges } from "./interval_map.ts";
+import type { ResultCode } from "./call_error.ts";
 import type { Task } from "./scheduler.ts";
 
 /** A device. */

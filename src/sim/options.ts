@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { LoadPtx } from "./kernels.ts";
+import type { LoadPtx } from "./kernel_faults.ts";
 import type { Print } from "./output.ts";
 import type { Schedule } from "./scheduler.ts";
 

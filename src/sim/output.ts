@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { builtin } from "../ffi/builtin.ts";
-import type { PrintTarget } from "./ptx/mod.ts";
+import { builtin } from "../ffi/node_builtin.ts";
+import type { PrintTarget } from "../ptx/mod.ts";
 
 /** Takes what kernels say: text of `printf` for stdout, of a failed `assert` for stderr. */
 export type Print = (text: string, to: PrintTarget) => void;

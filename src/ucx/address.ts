@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { identityBytes } from "./process.ts";
+import { identityBytes } from "./process_identity.ts";
 
 const mark = 0x4341_5553; // "CAUS"
 /** Bytes that follow UCX's own: the identity of the process, the mark and the check. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { builtin } from "../ffi/builtin.ts";
+import { builtin } from "../ffi/node_builtin.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { advice, type Operation, readStatusPointer } from "./request.ts";

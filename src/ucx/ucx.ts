@@ -13,13 +13,13 @@ import {
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { readCString } from "../ffi/text.ts";
+import { readCString } from "../ffi/c_string.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
-import { printed } from "./printed.ts";
-import { writeParams } from "./params.ts";
-import { applySettings } from "./settings.ts";
+import { printed } from "./print_info.ts";
+import { writeParams } from "./struct_fields.ts";
+import { applySettings } from "./config.ts";
 import { UcxWorker } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */

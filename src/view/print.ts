@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { tellHostAccess } from "../cuda/checking.ts";
+import { tellHostAccess } from "../driver/observer.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";

@@ -3,26 +3,26 @@
  *
  * @module
  */
-import { checkOpenStream, checkPlace, checkStream, isSameDevice } from "../cuda/belonging.ts";
-import type { CudaDevice } from "../cuda/device.ts";
-import type { CudaStream } from "../cuda/stream.ts";
-import type { ArrayInterface, CudaArrayInterface } from "../exchange/array_interface.ts";
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../exchange/arrow_device.ts";
-import type { Lease } from "../exchange/lease.ts";
-import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../exchange/dlpack.ts";
-import { newMemory } from "../ffi/new_memory.ts";
+import { checkOpenStream, checkPlace, checkStream, isSameDevice } from "../device/check_device.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
+import type { Lease } from "../order/lease.ts";
+import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
+import { newMemory } from "../native/huge_pages.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { stagingOf } from "../memory/staging.ts";
-import { type Conversion, conversionOf } from "./conversion.ts";
-import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
-import { convertHost } from "./host_conversion.ts";
-import { copyHost, denseCopy, explainHostCopy, type HostArray, tellHostElements } from "./host_copy.ts";
+import { type Conversion, conversionOf } from "../copy/conversion.ts";
+import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "../copy/device_copy.ts";
+import { convertHost } from "../copy/host_conversion.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray, tellHostElements } from "../copy/host_copy.ts";
 import { print } from "./print.ts";
-import { readBack, runTo } from "./read_back.ts";
-import { arraySourceOf, protocols, spokenProtocols } from "./protocols.ts";
+import { readBack, runTo } from "../copy/read_back.ts";
+import { arraySourceOf, protocols, spokenProtocols } from "./from.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
 export interface FromBufferOptions {

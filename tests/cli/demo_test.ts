@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import "../../mod.ts";
 import { controlSummary } from "../../src/cli/control.ts";
 import { DemoError, runDemo } from "../../src/cli/demo.ts";
-import { fileOf, headerOf, npy } from "./npy_files.ts";
+import { fileOf, headerOf, npy } from "../support/npy_files.ts";
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const run = "deno" in process.versions ? ["run", "-A"] : [];

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import "../../mod.ts";
 import { NpyError, readNpy } from "../../src/cli/npy.ts";
 import { check, fc } from "../support/property.ts";
-import { fileOf, headerOf, npy } from "./npy_files.ts";
+import { fileOf, headerOf, npy } from "../support/npy_files.ts";
 
 const digits = fileURLToPath(new URL("../../examples/digits.npy", import.meta.url));
 const types = ["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16"];

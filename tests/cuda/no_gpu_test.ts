@@ -3,11 +3,11 @@ import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows }
 import { test } from "node:test";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { Cuda, CudaError, LibraryNotFoundError } from "../../mod.ts";
-import { libcuda } from "../../src/cuda/driver.ts";
-import { libcudart, libnvrtc } from "../../src/cuda/libraries.ts";
+import { libcuda } from "../../src/driver/driver.ts";
+import { libcudart, libnvrtc } from "../../src/driver/libraries.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { type LibraryDescription, openLibrary } from "../../src/ffi/library.ts";
-import { cString, readCString } from "../../src/ffi/text.ts";
+import { cString, readCString } from "../../src/ffi/c_string.ts";
 import { needs } from "../support/needs.ts";
 
 function missing<T extends SymbolTable>(library: LibraryDescription<T>): string | null {

@@ -8,7 +8,7 @@ import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { check, fc } from "../support/property.ts";
 import { isBun } from "./child.ts";
-import { collectGarbage } from "./garbage.ts";
+import { collectGarbage } from "../support/garbage.ts";
 
 const kinds = [
   Uint8Array,

@@ -6,7 +6,7 @@ import { allocate, NativeArena } from "../../src/ffi/arena.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { cString, readCString } from "../../src/ffi/text.ts";
+import { cString, readCString } from "../../src/ffi/c_string.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { alignmentOf, descriptions, sizeOf } from "./layout_oracle.ts";
 import { scalars } from "./scalars.ts";

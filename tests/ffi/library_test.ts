@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
-import { compiled, missingCompiler } from "./compiled.ts";
+import { compiled, missingCompiler } from "../support/compiled.ts";
 import { openInChild, type OpenOutcome, type OpenStep } from "./open.ts";
-import { scratchFolder } from "./scratch.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 type Opened = Extract<OpenOutcome, { path: string }>;
 type Failed = Extract<OpenOutcome, { error: unknown }>;

@@ -4,10 +4,10 @@ import { test } from "node:test";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
 import { askChild, isBun } from "./child.ts";
-import { collectGarbage } from "./garbage.ts";
+import { collectGarbage } from "../support/garbage.ts";
 
 /** The math library, as the loader opens one. */
 function libm(): bigint {

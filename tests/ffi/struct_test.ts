@@ -9,10 +9,10 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { layoutOf, roundUp, struct } from "../../src/ffi/struct.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
-import { missingCompiler } from "./compiled.ts";
+import { missingCompiler } from "../support/compiled.ts";
 import { alignmentOf, descriptions, type Place, placesOf, sizeOf } from "./layout_oracle.ts";
 import { cTypes, values } from "./scalars.ts";
-import { scratchFolder } from "./scratch.ts";
+import { scratchFolder } from "../support/scratch.ts";
 
 /** The value of a field that is reached by names. */
 function get(view: object, path: readonly string[]): unknown {

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import type { CScalar, FunctionDescription } from "../../bindings/abi.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { askChild } from "./child.ts";
-import { compiled, missingCompiler } from "./compiled.ts";
+import { compiled, missingCompiler } from "../support/compiled.ts";
 import { cTypes, scalars, values } from "./scalars.ts";
 
 type Values = (number | bigint)[];

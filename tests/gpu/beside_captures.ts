@@ -14,10 +14,10 @@ import {
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import { type CudaDriver, resultName } from "../../src/cuda/driver.ts";
+import { type CudaDriver, resultName } from "../../src/driver/driver.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
-import { reclaim } from "../../src/memory/reclaim.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
+import { reclaim } from "../../src/order/reclaim.ts";
 import { fc } from "../support/property.ts";
 import { addPtx } from "./graph_behaviours.ts";
 

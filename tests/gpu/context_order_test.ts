@@ -15,11 +15,11 @@ import {
   type MemoryBuffer,
   PinnedMemoryResource,
 } from "../../mod.ts";
-import { libcuda } from "../../src/cuda/driver.ts";
+import { libcuda } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
-import { cString } from "../../src/ffi/text.ts";
-import { Raw } from "../sim/raw.ts";
+import { cString } from "../../src/ffi/c_string.ts";
+import { Raw } from "../support/raw_driver.ts";
 import { patiently } from "../support/child.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";

@@ -3,11 +3,11 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer, StridedMemoryView } from "../../mod.ts";
 import { DType, type Scalar } from "../../src/layout/mod.ts";
-import type { NumberType } from "../../src/view/conversion.ts";
+import type { NumberType } from "../../src/copy/conversion.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { fc } from "../support/property.ts";
-import { elements, pairsOfTypes, shown } from "../view/numbers.ts";
+import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
 
 const [rows, columns] = [56, 40];
 const count = rows * columns;

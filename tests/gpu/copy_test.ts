@@ -4,8 +4,8 @@ import { Cuda, DType, StridedLayout } from "../../mod.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
-import { assertCopied, copies, turnedCopies } from "../view/copies.ts";
-import { assertMoved, packedCopies, packedTypes } from "../view/packed_copies.ts";
+import { assertCopied, copies, turnedCopies } from "../support/copies.ts";
+import { assertMoved, packedCopies, packedTypes } from "../support/packed_copies.ts";
 
 test(...needs(missingGpus(), "on a device, a copy moves each element to its place and touches nothing else"), () => {
   using cuda = Cuda.open();

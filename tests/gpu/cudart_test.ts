@@ -2,10 +2,10 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, CudaStream, DeviceMemoryResource, HostMemoryResource, MemoryBuffer } from "../../mod.ts";
-import { libcudart } from "../../src/cuda/libraries.ts";
+import { libcudart } from "../../src/driver/libraries.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
-import { readCString } from "../../src/ffi/text.ts";
+import { readCString } from "../../src/ffi/c_string.ts";
 import { missingCudart } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 

@@ -1,16 +1,16 @@
 /**
  * Random programs of producers and consumers of every convention, on GPUs: the bytes that are due, no race that the checker
- * sees, nothing lost. What `tests/exchange/programs_test.ts` runs on simulated devices.
+ * sees, nothing lost. What `tests/order/programs_test.ts` runs on simulated devices.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, liveExports } from "../../mod.ts";
-import { libcuda } from "../../src/cuda/driver.ts";
+import { libcuda } from "../../src/driver/driver.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
-import { reference } from "../exchange/programs.ts";
-import { programs } from "../exchange/programs_plan.ts";
-import { runProgram } from "../exchange/programs_run.ts";
-import { Raw } from "../sim/raw.ts";
+import { reference } from "../support/programs/mod.ts";
+import { programs } from "../support/programs/plan.ts";
+import { runProgram } from "../support/programs/run.ts";
+import { Raw } from "../support/raw_driver.ts";
 import { patiently } from "../support/child.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";

@@ -12,7 +12,7 @@ import {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { addPtx } from "./graph_behaviours.ts";
 

@@ -8,11 +8,11 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_EVENT, CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaStream, PinnedMemoryResource, slice, StridedMemoryView } from "../../mod.ts";
-import { type CudaDriver, libcuda } from "../../src/cuda/driver.ts";
+import { type CudaDriver, libcuda } from "../../src/driver/driver.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { Raw } from "../sim/raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 

@@ -14,7 +14,7 @@ import {
   UnixListener,
   type UnixSocket,
 } from "../../mod.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { type Running, type Runtime, runtimes, startIn } from "../support/runtimes.ts";

@@ -4,10 +4,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, type CudaStream, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../../mod.ts";
-import { loadPtx } from "../../src/sim/ptx/mod.ts";
-import { type Argument, FlatMemory, launch, type Shape } from "../sim/ptx/harness.ts";
-import { anyBits, around, type Case, execute, heading, type Types } from "../sim/ptx/instruction.ts";
-import { committedPtx, type sources } from "../sim/ptx/nvrtc.ts";
+import { loadPtx } from "../../src/ptx/mod.ts";
+import { type Argument, FlatMemory, launch, type Shape } from "../ptx/harness.ts";
+import { anyBits, around, type Case, execute, heading, type Types } from "../ptx/instruction.ts";
+import { committedPtx, type sources } from "../ptx/nvrtc.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { fc, scaled } from "../support/property.ts";

@@ -28,7 +28,7 @@ import { examplesOf, runExample } from "../support/examples.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
-import { pattern, positionsOf } from "../view/arrays.ts";
+import { pattern, positionsOf } from "../support/arrays.ts";
 
 /** How a library takes arrays, looks at its own, and makes them. Python code that defines four functions. */
 interface Library {

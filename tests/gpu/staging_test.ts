@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
-import { canHaveTeams } from "../../src/ffi/native_team.ts";
+import { canHaveTeams } from "../../src/native/thread_team.ts";
 import { planStaging } from "../../src/memory/staging.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";

@@ -14,8 +14,8 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
-import { reclaim } from "../../src/memory/reclaim.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
+import { reclaim } from "../../src/order/reclaim.ts";
 import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
 import { check, fc } from "../support/property.ts";
 

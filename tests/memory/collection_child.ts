@@ -3,8 +3,8 @@
  */
 import { setTimeout } from "node:timers/promises";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
-import { callDeleter } from "../../src/exchange/dlpack.ts";
-import { fromDlpack } from "../../src/exchange/dlpack_import.ts";
+import { callDeleter } from "../../src/dlpack/tensor.ts";
+import { fromDlpack } from "../../src/dlpack/import.ts";
 import { liveExports } from "../../src/exchange/mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";

@@ -1,7 +1,7 @@
 /** What cuda.core promises about its memory resources, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
 import { test } from "node:test";
-import { simulatedRoots } from "../sim/roots.ts";
-import { cudaCoreMemoryResources } from "./cuda_core_memory_resource.ts";
+import { simulatedRoots } from "../support/simulated_roots.ts";
+import { cudaCoreMemoryResources } from "../support/cuda_core_memory_resource.ts";
 
 for (const { name, run } of cudaCoreMemoryResources) {
   test(name, async () => {

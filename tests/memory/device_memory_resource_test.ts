@@ -13,7 +13,7 @@ import {
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";
 
 function setUp(options: Parameters<typeof Cuda.simulate>[0] = {}) {

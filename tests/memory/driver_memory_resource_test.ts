@@ -15,8 +15,8 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
-import { kernelText } from "../sim/ptx/text.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
+import { kernelText } from "../ptx/text.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
 

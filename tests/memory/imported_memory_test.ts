@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, SimulatedDriver, SynchronousMemoryResource } from "../../mod.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
 
 function setUp() {
   const [owner, user] = [Cuda.simulate(), Cuda.simulate({ schedule: "latest" })];

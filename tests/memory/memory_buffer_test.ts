@@ -3,13 +3,13 @@
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CudaStream } from "../../src/cuda/stream.ts";
+import { CudaStream } from "../../src/device/stream.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { Cuda, CudaError, SimulatedDriver } from "../../mod.ts";
 import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
-import { recordingDevice } from "../exchange/recording_driver.ts";
+import { recordingDevice } from "../support/recording_driver.ts";
 import { check, fc } from "../support/property.ts";
 
 /** A buffer and what the model knows of it. */

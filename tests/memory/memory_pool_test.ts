@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";
 
 function setUp() {

@@ -5,11 +5,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
-import { drainFrees } from "../../src/memory/deferred_free.ts";
-import { orders, type Program, programs, reference, resources } from "../sim/programs.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
+import { orders, type Program, programs, reference, resources } from "../support/driver_programs.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc, scaled } from "../support/property.ts";
-import { runBuffers, type RunOptions } from "./run_buffers.ts";
+import { runBuffers, type RunOptions } from "../support/run_buffers.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 const anyPrograms = fc.integer({ min: 1, max: 3 }).chain((devices) => programs(devices, { resources, abroad: true }));

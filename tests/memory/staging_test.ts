@@ -10,7 +10,7 @@ import {
   SimulatedDriver,
 } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { canHaveTeams } from "../../src/ffi/native_team.ts";
+import { canHaveTeams } from "../../src/native/thread_team.ts";
 import { copyRun, copyStaged, planStaging, type Run, stagingOf, type StagingPlan } from "../../src/memory/staging.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";

@@ -1,16 +1,16 @@
 /** The protective lines of Arrow's part of the room `exchange`: who has an array, until when, and in what order. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const host = "tests/exchange/host_consumers_test.ts";
-const refusals = "tests/exchange/refusals_test.ts";
-const upkeep = "tests/exchange/upkeep_test.ts";
-const programs = "tests/exchange/programs_test.ts";
-const releases = "tests/exchange/arrow_release_test.ts";
-const streams = "tests/exchange/arrow_stream_test.ts";
+const host = "tests/dlpack/host_consumers_test.ts";
+const refusals = "tests/order/refusals_test.ts";
+const upkeep = "tests/order/reclaim_test.ts";
+const programs = "tests/order/programs_test.ts";
+const releases = "tests/arrow/release_test.ts";
+const streams = "tests/arrow/stream_test.ts";
 
 /** What can be broken there. */
 export const arrowMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_test.ts", "tests/exchange/arrow_view_test.ts"], [
+  ...inFile("src/arrow/element_reader.ts", ["tests/arrow/array_test.ts", "tests/view/arrow_test.ts"], [
     [
       "return new Set(names).size === names.length ?",
       "return true ?",
@@ -30,7 +30,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ['${value === 0n ? "" : "0".repeat(-scale)}', '${"0".repeat(-scale)}', "Zero is written with many zeros."],
   ]),
-  ...inFile("src/exchange/arrow_metadata.ts", ["tests/exchange/arrow_test.ts"], [
+  ...inFile("src/cdata/metadata.ts", ["tests/arrow/array_test.ts"], [
     [
       'const lenient = new TextDecoder("utf-8", { ignoreBOM: true });',
       'const lenient = new TextDecoder("utf-8");',
@@ -38,7 +38,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     [", fatal: true }", " }", "Metadata that is no text is changed on its way."],
   ]),
-  ...inFile("src/exchange/arrow_type.ts", [streams, "tests/exchange/python_arrow_test.ts"], [
+  ...inFile("src/cdata/type.ts", [streams, "tests/python/arrow_capsules_test.ts"], [
     [
       "one.ordered === other.ordered &&\n      ",
       "",
@@ -51,14 +51,14 @@ export const arrowMutations: readonly Mutation[] = [
       "A stream says that keys are sorted, and they are not.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_stream.ts", [streams], [
+  ...inFile("src/arrow/stream.ts", [streams], [
     [
       "this.#options, () => {}, wasReleased)",
       "this.#options, () => {})",
       "An error says that the producer has an array that is gone.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/arrow_test.ts"], [
+  ...inFile("src/cdata/export.ts", ["tests/arrow/array_test.ts"], [
     [
       "  if (!isAtStart && validity !== null && nullCount !== 0) return plan",
       "  if (false) return plan",
@@ -70,16 +70,16 @@ export const arrowMutations: readonly Mutation[] = [
     ["offset === 0 || length === 0;", "offset === 0;", "What has no elements skips some."],
     ['type.kind === "null" ? length : known', "known", "A column of nulls does not say how many."],
   ]),
-  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/python_arrow_test.ts"], [
+  ...inFile("src/cdata/export.ts", ["tests/python/arrow_capsules_test.ts"], [
     ['where === "host" && !isAtStart', "false", "A part whose nulls nobody has counted is no batch in a stream."],
   ]),
-  ...inFile("src/exchange/arrow_export.ts", [
+  ...inFile("src/cdata/export.ts", [
     refusals,
     upkeep,
     host,
     "tests/sim/behaviours_test.ts",
     releases,
-    "tests/exchange/arrow_test.ts",
+    "tests/arrow/array_test.ts",
     programs,
   ], [
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
@@ -131,7 +131,7 @@ export const arrowMutations: readonly Mutation[] = [
       "A consumer takes the memory of one device for that of another.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_tree.ts", [releases, upkeep, programs], [
+  ...inFile("src/cdata/exported_tree.ts", [releases, upkeep, programs], [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
     ["    this.#memory.free();\n", "", "Each export leaks its structs."],
     ["    this.#owner.finish();\n", "", "Memory that was exported is never freed."],
@@ -146,13 +146,13 @@ export const arrowMutations: readonly Mutation[] = [
       "A child that was moved out is freed with its parent.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_import.ts", [
+  ...inFile("src/cdata/import.ts", [
     refusals,
     upkeep,
     releases,
-    "tests/exchange/arrow_view_test.ts",
-    "tests/exchange/arrow_test.ts",
-    "tests/cuda/late_streams_test.ts",
+    "tests/view/arrow_test.ts",
+    "tests/arrow/array_test.ts",
+    "tests/device/late_streams_test.ts",
     programs,
   ], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
@@ -200,14 +200,14 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     ["    held.close(); // releases nothing yet\n", "", "A refused import keeps its streams."],
   ]),
-  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/default_home_test.ts"], [
+  ...inFile("src/cdata/location.ts", ["tests/order/default_home_test.ts"], [
     [
       "options.stream === undefined ? device.defaultStream : options.stream",
       "options.stream ?? null",
       "Whoever has the array next comes before what was enqueued on it.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_test.ts", programs], [
+  ...inFile("src/cdata/location.ts", ["tests/arrow/array_test.ts", programs], [
     [
       "  if (stream === undefined) ready.synchronize();\n  else stream.wait(ready);\n",
       "  if (stream === undefined) ready.synchronize();\n",
@@ -219,7 +219,7 @@ export const arrowMutations: readonly Mutation[] = [
       "We read before the producer has written.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_device.ts", [releases, upkeep, "tests/exchange/arrow_test.ts", programs], [
+  ...inFile("src/cdata/device_array.ts", [releases, upkeep, "tests/arrow/array_test.ts", programs], [
     ["    untaken.watch(this, this.#held);\n", "", "An array that nobody takes is never released."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one array, and release it twice."],
     ["    if (this.#held.closed) return;\n", "", "Closing twice is an error."],
@@ -236,7 +236,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["    struct(ArrowSchema).at(taken.schema).release = 0n;\n", "", "Two structs say that they own one schema."],
     ["    if (this.#held.closed) throw", "    if (false) throw", "Two consumers take one array, and release it twice."],
   ]),
-  ...inFile("src/exchange/arrow_stream.ts", [streams, upkeep, programs], [
+  ...inFile("src/arrow/stream.ts", [streams, upkeep, programs], [
     ["    unclosed.register(this, source, this);\n", "", "A stream that is dropped is never released."],
     ["    structOf(foreign).release = 0n;\n", "", "Two consumers release one stream."],
     ["    if (this.#closed) throw", "    if (false) throw", "A stream is used after it was released."],
@@ -253,7 +253,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["  libc().loading.free(source.address);\n", "", "Each stream leaks a struct."],
     ["    releaseSchema(schema.$address);\n", "", "The schema of each stream leaks."],
   ]),
-  ...inFile("src/exchange/arrow_stream_export.ts", [streams, upkeep, programs], [
+  ...inFile("src/arrow/stream_export.ts", [streams, upkeep, programs], [
     ["    untaken.register(this, stream, this);\n", "", "A stream that nobody takes is never released."],
     ["    if (this.#taken) throw", "    if (false) throw", "Two consumers take one stream."],
     ["    this.#taken = true;\n", "", "Two consumers take one stream."],

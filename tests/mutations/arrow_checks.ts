@@ -1,13 +1,13 @@
 /** What is checked of Arrow structs before they are believed, and of arrays before they go out. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const fuzz = "tests/exchange/arrow_fuzz_test.ts";
-const views = "tests/exchange/arrow_view_test.ts";
-const releases = "tests/exchange/arrow_release_test.ts";
+const fuzz = "tests/cdata/fuzz_test.ts";
+const views = "tests/view/arrow_test.ts";
+const releases = "tests/arrow/release_test.ts";
 
 /** What can be broken there. */
 export const arrowCheckMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/arrow_walk.ts", [fuzz, views], [
+  ...inFile("src/cdata/walk.ts", [fuzz, views], [
     ['    this.pointer(address, "address");\n', "", "A struct at NULL, or between two words, is read."],
     ["    if (depth > maxDepth) throw", "    if (false) throw", "Structs are followed without end."],
     [
@@ -21,7 +21,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ["    if (value >= 0n) return", "    return", "Negative counts are believed."],
     ["    if (count > maxStructs) throw", "    if (false) throw", "As much is read as a broken struct says."],
   ]),
-  ...inFile("src/exchange/arrow_array_import.ts", [fuzz, views], [
+  ...inFile("src/cdata/array_import.ts", [fuzz, views], [
     ["  walk.enter(address, depth);\n", "", "A struct that contains itself is followed without end."],
     ["  if (raw.release === 0n) throw", "  if (false) throw", "What was released is taken."],
     ["  if (!Number.isSafeInteger(start + length)) {\n", "  if (false) {\n", "An end that is no number is believed."],
@@ -41,7 +41,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ["  if (ptr === 0n) throw", "  if (false) throw", "Elements at NULL are believed."],
     ["  if (ptr + BigInt(size) > 1n << 64n) {\n", "  if (false) {\n", "Memory beyond the end of memory is believed."],
   ]),
-  ...inFile("src/exchange/arrow_schema_import.ts", ["tests/exchange/arrow_test.ts", fuzz], [
+  ...inFile("src/cdata/schema_import.ts", ["tests/arrow/array_test.ts", fuzz], [
     ["  if (schema.release === 0n) throw", "  if (false) throw", "What was released is taken."],
     ["  if (schema.format === 0n) throw", "  if (false) throw", "A format at NULL is read."],
     [
@@ -50,7 +50,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
       "Indices are read that are no integers.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_parts.ts", [views], [
+  ...inFile("src/cdata/validate.ts", [views], [
     ["    if (!Number.isSafeInteger(value) || value < 0) refuse", "    if (false) refuse", "Negative lengths go out."],
     [
       "  if (nullCount > 0 && count > 0 && (buffers[0] ?? null) === null) {\n",
@@ -64,7 +64,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ],
     ["    if (child.length < needs.childLength) {\n", "    if (false) {\n", "A consumer reads behind a child."],
   ]),
-  ...inFile("src/exchange/arrow_array.ts", [views, releases, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/arrow/array.ts", [views, releases, "tests/arrow/array_test.ts"], [
     ["    checkParts(this, this.#nullCount);\n", "", "A consumer reads behind a buffer of an array of ours."],
     ["    this.#onClose?.();\n", "", "An imported array is never given back."],
     ["    this.#check(index);\n", "", "Elements beyond the end are read."],
@@ -75,7 +75,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ],
     ["this.#nullCount === 0 ? 0 : -1", "this.#nullCount", "A slice tells of the nulls of the whole array."],
   ]),
-  ...inFile("src/exchange/arrow_buffers.ts", [views, "tests/exchange/arrow_test.ts", fuzz], [
+  ...inFile("src/cdata/buffers.ts", [views, "tests/arrow/array_test.ts", fuzz], [
     ["  if (first < 0n || last < first) {\n", "  if (false) {\n", "Offsets that decrease are believed."],
     [
       "  if (Number.isSafeInteger(value) && value >= 0) return value;\n",
@@ -84,11 +84,11 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ],
     ["(end + 1) * (bits / 8)", "end * (bits / 8)", "The last offset is read behind its buffer."],
   ]),
-  ...inFile("src/exchange/arrow_metadata.ts", [fuzz, "tests/exchange/arrow_test.ts"], [
+  ...inFile("src/cdata/metadata.ts", [fuzz, "tests/arrow/array_test.ts"], [
     ["    if (value >= 0) return value;\n", "    return value;\n", "Texts of negative length are read."],
     ["  if (count > maxPairs) {\n", "  if (false) {\n", "As many pairs are read as a broken schema says."],
   ]),
-  ...inFile("src/exchange/arrow_view.ts", [views], [
+  ...inFile("src/cdata/numbers.ts", [views], [
     [
       "hasNulls(child) && hasNullsIn(child, first, length)",
       "hasNulls(child)",
@@ -111,7 +111,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
       "Elements out of order go out as if they were in it.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_request.ts", [releases], [
+  ...inFile("src/cdata/requested_schema.ts", [releases], [
     [
       "type.children.map((one) => asNamed(one, theirs))",
       "type.children.map(child)",

@@ -2,11 +2,11 @@
 import { inFile, type Mutation } from "./mutation.ts";
 
 const beside = ["tests/memory/beside_captures_test.ts"];
-const all = [...beside, "tests/cuda/captures_test.ts"];
+const all = [...beside, "tests/device/graph/active_captures_test.ts"];
 
 /** What can be broken there. */
 export const captureMutations: readonly Mutation[] = [
-  ...inFile("src/cuda/relaxed.ts", all, [
+  ...inFile("src/device/relaxed_capture.ts", all, [
     [
       "return isCapturing(driver) ? unchanged : relaxThread(driver);",
       "return unchanged;",
@@ -29,10 +29,10 @@ export const captureMutations: readonly Mutation[] = [
       "A release fails for whoever allocates next.",
     ],
   ]),
-  ...inFile("src/cuda/relaxed.ts", ["tests/exchange/default_home_test.ts"], [
+  ...inFile("src/device/relaxed_capture.ts", ["tests/order/default_home_test.ts"], [
     ["  if (device.isGone) return false;\n", "", "Of a device that is gone a context is asked for, and made."],
   ]),
-  ...inFile("src/cuda/event.ts", beside, [
+  ...inFile("src/device/event.ts", beside, [
     [
       "besideCaptures(driver, () => driver.event.cuEventSynchronize(handle))",
       "driver.event.cuEventSynchronize(handle)",
@@ -44,7 +44,7 @@ export const captureMutations: readonly Mutation[] = [
       "To ask an event spoils another library's capture.",
     ],
   ]),
-  ...inFile("src/cuda/stream.ts", beside, [
+  ...inFile("src/device/stream.ts", beside, [
     ["besideCaptures(driver, synchronize)", "synchronize()", "To wait for a stream spoils another library's capture."],
     [
       "besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)))",
@@ -57,10 +57,10 @@ export const captureMutations: readonly Mutation[] = [
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),
-  ...inFile("src/cuda/program.ts", beside, [
+  ...inFile("src/device/kernel/program.ts", beside, [
     ["besideCaptures(driver, take)", "take()", "Unloading code spoils another library's capture."],
   ]),
-  ...inFile("src/cuda/graph_exec.ts", all, [
+  ...inFile("src/device/graph/graph_exec.ts", all, [
     [
       "besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle))",
       "driver.graph.cuGraphExecDestroy(this.#handle)",
@@ -126,7 +126,7 @@ export const captureMutations: readonly Mutation[] = [
       "Allocating page-locked memory spoils another library's capture.",
     ],
   ]),
-  ...inFile("src/memory/deferred_free.ts", beside, [
+  ...inFile("src/order/deferred_free.ts", beside, [
     ["onReclaim(() => tryAgain(isHeldUp));\n", "", "What a capture has held up is never freed."],
     ["  heldUp = still;\n", "  heldUp = [];\n", "What is still held up is forgotten."],
     [
@@ -155,7 +155,7 @@ export const captureMutations: readonly Mutation[] = [
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),
-  ...inFile("src/exchange/order.ts", beside, [
+  ...inFile("src/order/order.ts", beside, [
     [
       "  if (isHeldUp(device) || (",
       "  if ((",

@@ -1,54 +1,54 @@
 /** The protective lines of the causality checker. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const laws = "tests/sim/checker_test.ts";
-const work = "tests/sim/checker_work_test.ts";
-const lifetime = "tests/sim/checker_lifetime_test.ts";
-const kernels = "tests/sim/checker_kernels_test.ts";
-const copies = "tests/sim/checker_copies_test.ts";
-const thrown = "tests/sim/checker_thrown_test.ts";
-const folder = "src/sim/checker";
+const laws = "tests/checker/checker_test.ts";
+const work = "tests/checker/pending_call_test.ts";
+const lifetime = "tests/checker/lifetime_test.ts";
+const kernels = "tests/checker/kernels_test.ts";
+const copies = "tests/checker/copies_test.ts";
+const thrown = "tests/checker/thrown_test.ts";
+const folder = "src/checker";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
-  ...inFile("src/sim/machine.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/sim/simulator_state.ts", ["tests/checker/schedule_test.ts"], [
     [
       "[after, handed, context.gate]",
       "[after, context.gate]",
       "After an allocation a default stream hands on nothing.",
     ],
   ]),
-  ...inFile("src/sim/checker/order.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/vector_clocks.ts", ["tests/checker/schedule_test.ts"], [
     [
       "[...lane.handed ?? lane.clock]",
       "[...lane.clock]",
       "Order by two allocations on a default stream is taken for order.",
     ],
   ]),
-  ...inFile("src/sim/checker/work.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/pending_call.ts", ["tests/checker/schedule_test.ts"], [
     ["    if (this.isNothing) return;\n", "", "A fill of no bytes is taken for order."],
   ]),
   ...inFile("src/sim/calls/capture.ts", ["tests/gpu/implied_order_test.ts"], [
     ["  if (exec.nodes.length === 0) return;", "", "An empty graph orders here what it does not on a GPU."],
   ]),
-  ...inFile("src/sim/checker/watch.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/checker_state.ts", ["tests/checker/schedule_test.ts"], [
     ["    if (graph.isEmpty) return;", "", "Order by an empty graph is taken for order."],
   ]),
-  ...inFile("src/sim/checker/calls/graph.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/calls/graph.ts", ["tests/checker/schedule_test.ts"], [
     [
       "nodes, opaque, isEmpty, last",
       "nodes, opaque, isEmpty: nodes.length === 0, last",
       "Graphs of others are no work: false alarms.",
     ],
   ]),
-  ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/calls/host_synchronization.ts", ["tests/checker/schedule_test.ts"], [
     [
       "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, work.call",
       "  if (lane === null) return;\n  watch.copies(lane, work.call",
       "A peer copy of no bytes is taken for order.",
     ],
   ]),
-  ...inFile("src/sim/checker/calls/transfer.ts", ["tests/sim/checker_schedule_test.ts"], [
+  ...inFile("src/checker/calls/host_synchronization.ts", ["tests/checker/schedule_test.ts"], [
     [
       "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, call,",
       "  if (lane === null || touches.length === 0) return;\n  watch.copies(lane, call,",
@@ -67,7 +67,7 @@ export const checkerMutations: readonly Mutation[] = [
       "Memory whose free was refused cannot be freed any more.",
     ],
   ]),
-  ...inFile("src/sim/machine.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...inFile("src/sim/simulator_state.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       "    stream.handed = there;\n",
       "",
@@ -75,11 +75,11 @@ export const checkerMutations: readonly Mutation[] = [
     ],
     ["context.legacy.handed", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
   ]),
-  ...inFile("src/sim/checker/order.ts", ["tests/sim/checker_test.ts"], [
+  ...inFile("src/checker/vector_clocks.ts", ["tests/checker/checker_test.ts"], [
     ["legacy.handed ?? legacy.clock", "legacy.clock", "Order by an allocation on a default stream is taken for order."],
     ["    lane.handed = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
   ]),
-  ...inFile("src/sim/checker/watch.ts", ["tests/sim/checker_test.ts"], [
+  ...inFile("src/checker/checker_state.ts", ["tests/checker/checker_test.ts"], [
     [
       "      handed[lane.index] = tick;\n",
       "",
@@ -94,7 +94,7 @@ export const checkerMutations: readonly Mutation[] = [
       "What Python has ordered is taken the other way round.",
     ],
   ]),
-  ...inFile(`${folder}/order.ts`, [laws], [
+  ...inFile(`${folder}/vector_clocks.ts`, [laws], [
     ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
     ["      join(clock, context.gate);\n", "", "What a whole context waits for is reported."],
     ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
@@ -109,7 +109,7 @@ export const checkerMutations: readonly Mutation[] = [
       "Waiting for the default stream is not waiting for the streams that it waits for.",
     ],
   ]),
-  ...inFile(`${folder}/access.ts`, [laws], [
+  ...inFile(`${folder}/access_history.ts`, [laws], [
     [
       "if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }",
       "",
@@ -154,11 +154,11 @@ export const checkerMutations: readonly Mutation[] = [
   ...inFile(`${folder}/calls/context.ts`, [laws], [
     ["        join(clock, lane.clock);\n", "", "An event of a whole context stands for nothing."],
   ]),
-  ...inFile(`${folder}/calls/transfer.ts`, [laws], [
+  ...inFile(`${folder}/calls/host_synchronization.ts`, [laws], [
     ["watch.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
     ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
   ]),
-  ...inFile(`${folder}/watch.ts`, [laws, work], [
+  ...inFile(`${folder}/checker_state.ts`, [laws, work], [
     ["    this.order.wait(lane, graph.last);\n", "", "A launch does not wait for the last one."],
     ["    graph.last = [...lane.clock];\n", "", "A launch does not wait for the last one."],
     ["    if (!graph.examined) this.#examine(lane, graph);\n", "", "Branches of a graph are not compared."],
@@ -168,10 +168,10 @@ export const checkerMutations: readonly Mutation[] = [
       "Memory of a pool that is freed at once may be in use.",
     ],
   ]),
-  ...inFile(`${folder}/work.ts`, [laws], [
+  ...inFile(`${folder}/pending_call.ts`, [laws], [
     ["const isSolid = pitch === width || height === 1;", "const isSolid = true;", "Columns that interleave collide."],
   ]),
-  ...inFile(`${folder}/memory.ts`, [work], [
+  ...inFile(`${folder}/known_memory.ts`, [work], [
     ["return conflict ?? kernel;", "return conflict;", "Kernels are unordered with nothing."],
   ]),
   ...inFile(`${folder}/kernel_params.ts`, [work], [
@@ -244,7 +244,7 @@ export const checkerMutations: readonly Mutation[] = [
     ],
     ["this.#pieces = this.touches();", "this.#pieces = [];", "Of a kernel that touches much only the end is known."],
   ]),
-  ...inFile(`${folder}/watch.ts`, [copies], [
+  ...inFile(`${folder}/checker_state.ts`, [copies], [
     ["      before.opened++;\n", "", "Memory that is open twice is gone when it is closed once."],
     [
       "freed !== exporters && this.#isAnothers(freed)",
@@ -260,23 +260,23 @@ export const checkerMutations: readonly Mutation[] = [
     ],
     ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
   ]),
-  ...inFile(`${folder}/calls/transfer.ts`, [copies], [
+  ...inFile(`${folder}/calls/host_synchronization.ts`, [copies], [
     ["  watch.copies(lane, call, touches);\n", "", "Copies within themselves are missed."],
   ]),
   ...inFile(`${folder}/checker.ts`, [copies], [
     ["this.#closed || watch.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
   ]),
-  ...inFile("src/view/host_copy.ts", [copies], [
+  ...inFile("src/copy/host_copy.ts", [copies], [
     [
       "layout.volume === 0 || !layout.isContiguousAny",
       "layout.volume === 0",
       "The host is reported for what is between its elements.",
     ],
   ]),
-  ...inFile("src/exchange/order.ts", [copies], [
+  ...inFile("src/order/order.ts", [copies], [
     ["  tellHostElements(view, false, call);\n", "", "Nobody hears that a consumer on the host came too early."],
   ]),
-  ...inFile("src/view/device_copy.ts", [copies], [
+  ...inFile("src/copy/device_copy.ts", [copies], [
     [
       '  tellHostElements(source, false, "view.copyFrom()");\n',
       "",
@@ -288,14 +288,14 @@ export const checkerMutations: readonly Mutation[] = [
       "The host writes what is still read, and nobody hears.",
     ],
   ]),
-  ...inFile("src/sim/ptx/lower_memory.ts", [kernels], [
+  ...inFile("src/ptx/lower_memory.ts", [kernels], [
     ['isStrong(site) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
   ]),
   ...inFile(`${folder}/kernel_params.ts`, [work], [
     ['  "call",\n', "", "What a kernel has a function write counts as read only."],
     ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
   ]),
-  ...inFile(`${folder}/memory.ts`, [work], [
+  ...inFile(`${folder}/known_memory.ts`, [work], [
     [" || one.writes !== access.writes)", ")", "A kernel that reads hides one before it that writes."],
   ]),
   ...inFile(`${folder}/capture.ts`, [work], [
@@ -308,10 +308,10 @@ export const checkerMutations: readonly Mutation[] = [
       "An updated graph does not wait for its last launch.",
     ],
   ]),
-  ...inFile(`${folder}/stream_watch.ts`, [lifetime], [
+  ...inFile(`${folder}/stream_state.ts`, [lifetime], [
     ["this.#sharedEvents.has(handle) ? null : state", "state", "What another process records is not waited for."],
   ]),
-  ...inFile(`${folder}/calls/transfer.ts`, [lifetime], [
+  ...inFile(`${folder}/calls/host_synchronization.ts`, [lifetime], [
     [
       "if (touches.some(({ start }) => watch.memory.find(start)?.syncMemops)) watch.hostWaitsFor([lane], call);",
       "",
@@ -325,7 +325,7 @@ export const checkerMutations: readonly Mutation[] = [
       "A fill of the host's memory is not waited for.",
     ],
   ]),
-  ...inFile(`${folder}/things.ts`, [lifetime], [
+  ...inFile(`${folder}/object_lifetimes.ts`, [lifetime], [
     [
       "    if (this.#closed.size > 0) this.#closed.delete(BigInt(address));\n",
       "",
@@ -335,7 +335,7 @@ export const checkerMutations: readonly Mutation[] = [
   ...inFile(`${folder}/checker.ts`, [thrown], [
     ["leaks && !isLost", "leaks", "What a lost context keeps is called a leak."],
   ]),
-  ...inFile(`${folder}/things.ts`, [lifetime], [
+  ...inFile(`${folder}/object_lifetimes.ts`, [lifetime], [
     ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],
   ]),
 ];

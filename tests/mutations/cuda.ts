@@ -6,7 +6,7 @@ const behaviours = "tests/sim/behaviours_test.ts";
 
 /** What can be broken there. */
 export const cudaMutations: readonly Mutation[] = [
-  ...inFile("src/cuda/holders.ts", ["tests/cuda/holders_test.ts"], [
+  ...inFile("src/device/reference_count.ts", ["tests/device/reference_count_test.ts"], [
     ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
     ["    this.#count--;\n", "", "What has been held once is never destroyed."],
     ["      this.release();\n", "", "What has been held once is never destroyed."],
@@ -32,7 +32,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
-  ...inFile("src/cuda/stream.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...inFile("src/device/stream.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       "      this.#mark(event);\n      this.#waitFor(event);\n",
       "",
@@ -58,7 +58,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
     ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       '    if (direction === "HtoD") stream.tellOrder(bytes);\n',
       "",
@@ -70,14 +70,14 @@ export const cudaMutations: readonly Mutation[] = [
       "A copy takes what a default stream has yet to write.",
     ],
   ]),
-  ...inFile("src/view/pitched_copy.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...inFile("src/copy/pitched_copy.ts", ["tests/gpu/implied_order_test.ts"], [
     [
       "  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);\n",
       "",
       "Rows take what a default stream has yet to write.",
     ],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/cuda/stream_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/device/stream_test.ts"], [
     [" || last.handle !== handle) return null", ") return null", "Who names a stream gets another one."],
     [
       "last === undefined || last.isClosed || ",
@@ -90,21 +90,21 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream that has the handle of one that is gone is reported.",
     ],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/memory/context_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/device/context_test.ts"], [
     [
       "    for (const other of this.#freedOn) other.#finish();\n",
       "",
       "A context goes while another device's stream has yet to free its memory.",
     ],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/memory/belonging_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/device/check_device_test.ts"], [
     [
       "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
       "}\n\n  /** Whether its `Cuda`",
       "The driver writes to memory that is freed.",
     ],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/device/dropped_test.ts"], [
     [
       "    const release = this.hold();\n",
       "    const release = this.keep();\n",
@@ -117,16 +117,16 @@ export const cudaMutations: readonly Mutation[] = [
       "Events that are only dropped pile up.",
     ],
   ]),
-  ...inFile("src/cuda/dropped.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/finalizer.ts", ["tests/device/dropped_test.ts"], [
     ["      left.close();\n", "", "What is only dropped piles up."],
     ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
     ["  forgotten.watch(object, left);\n", "", "What is only dropped piles up."],
   ]),
-  ...inFile("src/cuda/event.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/event.ts", ["tests/device/dropped_test.ts"], [
     ["    if (this.#left !== null) this.#left.closed = true;\n", "", "An event is destroyed twice."],
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
   ]),
-  ...inFile("src/cuda/stream.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts"], [
     [
       "    closeIfDropped(stream, leftOf(device, handle, stream.#life));\n",
       "",
@@ -140,7 +140,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["    closeDropped(event);\n", "", "Events that are only dropped pile up."],
   ]),
-  ...inFile("src/cuda/program.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/kernel/program.ts", ["tests/device/dropped_test.ts"], [
     ["    closeIfDropped(this, leftOf(device, this.#holders));\n", "", "Programs that are only dropped pile up."],
     [
       "atRest(device).finally(() => holders.close())",
@@ -153,20 +153,20 @@ export const cudaMutations: readonly Mutation[] = [
       "Code is unloaded under a running kernel.",
     ],
   ]),
-  ...inFile("src/cuda/graph.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/graph/graph.ts", ["tests/device/dropped_test.ts"], [
     ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
     ["    this.#left.closed = true;\n", "", "A graph is destroyed twice."],
   ]),
-  ...inFile("src/cuda/graph_exec.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/device/graph/graph_exec.ts", ["tests/device/dropped_test.ts"], [
     ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
   ]),
-  ...inFile("src/memory/memory_pool.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/memory/memory_pool.ts", ["tests/device/dropped_test.ts"], [
     ["    if (isOwned) closeIfDropped(this, leftOf(driver, holders));\n", "", "Pools that are only dropped pile up."],
   ]),
-  ...inFile("src/exchange/python/work_stream.ts", ["tests/cuda/dropped_test.ts"], [
+  ...inFile("src/python/current_work_streams.ts", ["tests/device/dropped_test.ts"], [
     ["  named.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
   ]),
-  ...inFile("src/cuda/event.ts", ["tests/memory/belonging_test.ts"], [
+  ...inFile("src/device/event.ts", ["tests/device/check_device_test.ts"], [
     [
       "  if (device.isGone) return; // the event went with its context\n",
       "",
@@ -174,7 +174,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts", programs], [
+  ...inFile("src/device/device.ts", ["tests/device/device_test.ts", programs], [
     [
       "    this.#checkThere();\n    if (this.#context",
       "    if (this.#context",
@@ -242,7 +242,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A context that nobody uses is taken for one in use.",
     ],
   ]),
-  ...inFile("src/cuda/cuda.ts", ["tests/cuda/device_test.ts"], [
+  ...inFile("src/cuda/cuda.ts", ["tests/device/device_test.ts"], [
     [
       '    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");\n',
       "",
@@ -261,14 +261,14 @@ export const cudaMutations: readonly Mutation[] = [
       "A driver that does not start is taken for one without devices.",
     ],
   ]),
-  ...inFile("src/cuda/driver.ts", ["tests/cuda/device_test.ts"], [
+  ...inFile("src/driver/driver.ts", ["tests/device/device_test.ts"], [
     [
       "if (code !== CUresult.CUDA_SUCCESS) throw cudaError",
       "if (false) throw cudaError",
       "No error of the driver is ever seen.",
     ],
   ]),
-  ...inFile("src/cuda/event.ts", ["tests/cuda/stream_test.ts"], [
+  ...inFile("src/device/event.ts", ["tests/device/stream_test.ts"], [
     ["    if (this.#closed) return;\n", "", "Closing twice destroys an event twice."],
     ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
 
@@ -286,7 +286,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["return code === CUresult.CUDA_SUCCESS;", "return true;", "Work that is not done looks done."],
   ]),
-  ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts", programs, behaviours], [
+  ...inFile("src/device/stream.ts", ["tests/device/stream_test.ts", programs, behaviours], [
     [
       "if (releaseDevice === null) return; // a foreign",
       "// a foreign",
@@ -443,7 +443,11 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["    this.#isShut = true;\n    this.#holders.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
-  ...inFile("src/cuda/program.ts", ["tests/sim/kernels_test.ts", "tests/cuda/kernel_test.ts", behaviours], [
+  ...inFile("src/device/kernel/program.ts", [
+    "tests/sim/kernels_test.ts",
+    "tests/device/kernel/kernel_test.ts",
+    behaviours,
+  ], [
     ["    this.#holders.close();\n", "", "Code piles up."],
 
     ["      release();\n", "", "A device is never given back once it had a program."],
@@ -463,9 +467,9 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["device.within(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
   ]),
-  ...inFile("src/cuda/kernel_arguments.ts", [
-    "tests/cuda/kernel_test.ts",
-    "tests/cuda/kernel_arguments_test.ts",
+  ...inFile("src/device/kernel/kernel_arguments.ts", [
+    "tests/device/kernel/kernel_test.ts",
+    "tests/device/kernel/kernel_arguments_test.ts",
     behaviours,
   ], [
     [
@@ -477,10 +481,10 @@ export const cudaMutations: readonly Mutation[] = [
     ["    checkReachable(arg, device);\n", "", "A kernel reads memory that it cannot reach."],
     ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
   ]),
-  ...inFile("src/cuda/kernel.ts", [
-    "tests/cuda/kernel_test.ts",
-    "tests/cuda/kernel_arguments_test.ts",
-    "tests/cuda/stream_test.ts",
+  ...inFile("src/device/kernel/kernel.ts", [
+    "tests/device/kernel/kernel_test.ts",
+    "tests/device/kernel/kernel_arguments_test.ts",
+    "tests/device/stream_test.ts",
   ], [
     [
       "    if (!isSameDevice(stream.device, device)) {\n",
@@ -520,21 +524,21 @@ export const cudaMutations: readonly Mutation[] = [
       "Many arguments are written beyond the memory that is there for them.",
     ],
   ]),
-  ...inFile("src/cuda/code_cache.ts", ["tests/cuda/compiler_test.ts"], [
+  ...inFile("src/device/kernel/code_cache.ts", ["tests/device/kernel/compiler_test.ts"], [
     [
       'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',
       "",
       "A damaged file is run as code.",
     ],
   ]),
-  ...inFile("src/cuda/stream.ts", ["tests/cuda/stream_test.ts"], [
+  ...inFile("src/device/stream.ts", ["tests/device/stream_test.ts"], [
     [
       "this.#hasFailed() && wakeup.giveUp()",
       "this.#hasFailed() && wakeup.cancel()",
       "A file of the program is closed.",
     ],
   ]),
-  ...inFile("src/ffi/wakeup.ts", ["tests/ffi/wakeup_test.ts"], [
+  ...inFile("src/unix/wakeup.ts", ["tests/unix/wakeup_test.ts"], [
     ["    files.close(listening);\n", "", "Every wait leaves a file open."],
     ["cancel: () => void files.close(closing)", "cancel: () => {}", "What is cancelled never settles."],
     [
@@ -543,7 +547,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A file of the program is closed.",
     ],
   ]),
-  ...inFile("src/cuda/kernel_memory.ts", ["tests/cuda/kernel_arguments_test.ts"], [
+  ...inFile("src/device/kernel/kernel_memory.ts", ["tests/device/kernel/kernel_arguments_test.ts"], [
     ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is said to be out of reach of other devices."],
     [
       "  if (pool.value === 0n) return false;\n",
@@ -552,7 +556,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
   ]),
-  ...inFile("src/cuda/program.ts", ["tests/cuda/compiler_test.ts"], [
+  ...inFile("src/device/kernel/program.ts", ["tests/device/kernel/compiler_test.ts"], [
     [
       'source.replace(splice, "")',
       "source",
@@ -564,21 +568,21 @@ export const cudaMutations: readonly Mutation[] = [
     ["selfContained.test(option) && ", "", "A file that comes by an option is not looked at again."],
     ["  return options.every(", "  return false && options.every(", "Nothing is kept."],
   ]),
-  ...inFile("src/cuda/device.ts", ["tests/cuda/device_test.ts"], [
+  ...inFile("src/device/device.ts", ["tests/device/device_test.ts"], [
     ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
   ]),
-  ...inFile("src/cuda/program.ts", ["tests/cuda/advice_test.ts"], [
+  ...inFile("src/device/kernel/program.ts", ["tests/device/advice_test.ts"], [
     [
       "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
       "",
       "Nobody says why a kernel of C++ is not found.",
     ],
   ]),
-  ...inFile("src/cuda/driver.ts", ["tests/cuda/advice_test.ts"], [
+  ...inFile("src/driver/driver.ts", ["tests/device/advice_test.ts"], [
     ["...words, ...reason, told", "...words, told", "What the simulator knows is in the cause alone."],
     ["known === undefined ?", "known !== undefined ?", "The simulator is advised to those who use it."],
   ]),
-  ...inFile("src/cuda/kernel.ts", ["tests/cuda/bad_input_test.ts"], [
+  ...inFile("src/device/kernel/kernel.ts", ["tests/cuda/bad_input_test.ts"], [
     ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
   ]),
 ];

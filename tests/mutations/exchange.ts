@@ -1,49 +1,49 @@
 /** The protective lines of the room `exchange`. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const host = "tests/exchange/host_consumers_test.ts";
-const refusals = "tests/exchange/refusals_test.ts";
-const programs = "tests/exchange/programs_test.ts";
+const host = "tests/dlpack/host_consumers_test.ts";
+const refusals = "tests/order/refusals_test.ts";
+const programs = "tests/order/programs_test.ts";
 const collection = "tests/memory/collection_test.ts";
 const behaviours = "tests/sim/behaviours_test.ts";
 
 /** What can be broken there. */
 export const exchangeMutations: readonly Mutation[] = [
-  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/dlpack/import.ts", ["tests/order/refusals_test.ts"], [
     [
       '  checkPlace(options, "Cannot import by DLPack");\n',
       "",
       "A number for a device is one that nothing is known of.",
     ],
   ]),
-  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/dlpack/array_interface.ts", ["tests/order/refusals_test.ts"], [
     ['  checkPlace(options, "Cannot import by the CUDA Array Interface");\n', "", "A number for a device is none."],
   ]),
-  ...inFile("src/exchange/arrow_import.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/cdata/import.ts", ["tests/order/refusals_test.ts"], [
     [
       '  checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);\n',
       "",
       "A number for a device is none.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_stream.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/arrow/stream.ts", ["tests/order/refusals_test.ts"], [
     [
       '    checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);\n',
       "",
       "An address is read, whatever the options are.",
     ],
   ]),
-  ...inFile("src/view/strided_memory_view.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/view/strided_memory_view.ts", ["tests/order/refusals_test.ts"], [
     ['    checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
   ]),
-  ...inFile("src/cuda/belonging.ts", ["tests/exchange/refusals_test.ts"], [
+  ...inFile("src/device/check_device.ts", ["tests/order/refusals_test.ts"], [
     ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
   ]),
-  ...inFile("src/exchange/live_exports.ts", [
+  ...inFile("src/order/exports.ts", [
     refusals,
-    "tests/exchange/dlpack_export_test.ts",
-    "tests/exchange/dlpack_programs_test.ts",
-    "tests/exchange/upkeep_test.ts",
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
     collection,
   ], [
     ["  one.place = live.push(one) - 1;\n", "", "What is out is collected under its consumer."],
@@ -77,7 +77,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ["onReclaim(look);\n", "", "Allocating does not give back what consumers have released."],
     ["  if (live.length < enough) return;\n  look();\n", "", "Exports that nobody looks at pile up."],
   ]),
-  ...inFile("src/exchange/dlpack_copy.ts", ["tests/exchange/dlpack_copy_test.ts"], [
+  ...inFile("src/dlpack/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [
     ["  order?.synchronize(); // a consumer", "  // a consumer", "The host reads a copy before it is made."],
     [
       "  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns\n",
@@ -85,12 +85,12 @@ export const exchangeMutations: readonly Mutation[] = [
       "A copy has what the host has written after it was asked for.",
     ],
   ]),
-  ...inFile("src/exchange/dlpack_export.ts", [
+  ...inFile("src/dlpack/export.ts", [
     host,
-    "tests/exchange/dlpack_export_test.ts",
-    "tests/exchange/dlpack_copy_test.ts",
-    "tests/exchange/dlpack_programs_test.ts",
-    "tests/exchange/upkeep_test.ts",
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
     behaviours,
     collection,
   ], [
@@ -145,12 +145,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    copied.buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
     ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
   ]),
-  ...inFile("src/exchange/dlpack_struct.ts", [
-    "tests/exchange/dlpack_export_test.ts",
-    "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/known_layouts_test.ts",
-    "tests/exchange/upkeep_test.ts",
-    "tests/exchange/dlpack_fuzz_test.ts",
+  ...inFile("src/dlpack/struct.ts", [
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/import_test.ts",
+    "tests/dlpack/layout_cache_test.ts",
+    "tests/order/reclaim_test.ts",
+    "tests/dlpack/fuzz_test.ts",
     collection,
   ], [
     ["    this.checkReleases(); // of the consumer before\n", "", "Nobody is told of a late second release."],
@@ -193,9 +193,9 @@ export const exchangeMutations: readonly Mutation[] = [
       "A shape between two addresses is read.",
     ],
   ]),
-  ...inFile("src/exchange/dlpack_import.ts", [
-    "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/dlpack_fuzz_test.ts",
+  ...inFile("src/dlpack/import.ts", [
+    "tests/dlpack/import_test.ts",
+    "tests/dlpack/fuzz_test.ts",
   ], [
     ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
     [
@@ -244,10 +244,10 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory of a device that nobody named is a nameless error.",
     ],
   ]),
-  ...inFile("src/exchange/dlpack.ts", [
-    "tests/exchange/dlpack_export_test.ts",
-    "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/dlpack_programs_test.ts",
+  ...inFile("src/dlpack/tensor.ts", [
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/import_test.ts",
+    "tests/dlpack/programs_test.ts",
     collection,
   ], [
     ["    untaken.watch(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
@@ -260,7 +260,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "A tensor without a deleter crashes.",
     ],
   ]),
-  ...inFile("src/exchange/known_layouts.ts", ["tests/exchange/known_layouts_test.ts"], [
+  ...inFile("src/dlpack/layout_cache.ts", ["tests/dlpack/layout_cache_test.ts"], [
     [
       "found.hasStrides !== (strides !== null)",
       "false",
@@ -272,11 +272,11 @@ export const exchangeMutations: readonly Mutation[] = [
     [" * unit !== strides[axis]", " === null", "An array gets the strides of another one."],
     ["(layout.strides[axis] ?? 0) * unit", "(layout.strides[axis] ?? 0)", "Strides in bytes are taken for elements."],
   ]),
-  ...inFile("src/exchange/arrow_view_export.ts", [
+  ...inFile("src/cdata/export_numbers.ts", [
     refusals,
-    "tests/exchange/arrow_view_export_test.ts",
-    "tests/exchange/arrow_view_test.ts",
-    "tests/exchange/upkeep_test.ts",
+    "tests/cdata/export_numbers_test.ts",
+    "tests/view/arrow_test.ts",
+    "tests/order/reclaim_test.ts",
     "tests/sim/behaviours_test.ts",
   ], [
     ["    piece.restore();\n", "", "A consumer gets what the one before has written into its structs."],
@@ -300,10 +300,10 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);\n", "", "A consumer is not told to wait."],
     ["  if (!layout.isContiguousC || ", "  if (", "Elements out of order go out as if they were in it."],
   ]),
-  ...inFile("src/exchange/extent.ts", [
-    "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/array_interface_test.ts",
-    "tests/exchange/dlpack_fuzz_test.ts",
+  ...inFile("src/dlpack/foreign_range.ts", [
+    "tests/dlpack/import_test.ts",
+    "tests/dlpack/array_interface_test.ts",
+    "tests/dlpack/fuzz_test.ts",
   ], [
     ["  if (data === 0n) {\n", "  if (false) {\n", "Elements at NULL are believed."],
     ["(before !== 0 && ptr <= 0n) || ", "", "Memory before the beginning of memory is believed."],
@@ -319,14 +319,14 @@ export const exchangeMutations: readonly Mutation[] = [
       "The end of very many packed elements is rounded off.",
     ],
   ]),
-  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/default_home_test.ts"], [
+  ...inFile("src/dlpack/array_interface.ts", ["tests/order/default_home_test.ts"], [
     [
       "producer ?? device.defaultStream",
       "producer",
       "Whoever has the array next comes before what was enqueued on it.",
     ],
   ]),
-  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts", host, programs], [
+  ...inFile("src/dlpack/array_interface.ts", ["tests/dlpack/array_interface_test.ts", host, programs], [
     [
       "  if (home !== null && producer !== null) orderStreams(producer, home);\n",
       "",
@@ -359,7 +359,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Foreign memory is collected while a view uses it.",
     ],
   ]),
-  ...inFile("src/view/strided_memory_view.ts", [host, "tests/exchange/array_interface_test.ts", programs], [
+  ...inFile("src/view/strided_memory_view.ts", [host, "tests/dlpack/array_interface_test.ts", programs], [
     [
       "return isAtHome ? source : protocols().fromDlpack(source, options);",
       "return isAtHome ? source : source;",
@@ -376,9 +376,9 @@ export const exchangeMutations: readonly Mutation[] = [
       "What is enqueued while page-locked memory is waited for is read.",
     ],
   ]),
-  ...inFile("src/exchange/lease.ts", [
-    "tests/exchange/lease_test.ts",
-    "tests/cuda/late_streams_test.ts",
+  ...inFile("src/order/lease.ts", [
+    "tests/order/lease_test.ts",
+    "tests/device/late_streams_test.ts",
     refusals,
     programs,
   ], [
@@ -411,15 +411,15 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    unpin();\n", "", "Memory that was lent is never freed."],
     ["    unpin();\n    stream.release();\n", "    unpin();\n", "A borrower's stream is never destroyed."],
   ]),
-  ...inFile("src/exchange/order.ts", ["tests/exchange/default_home_test.ts"], [
+  ...inFile("src/order/order.ts", ["tests/order/default_home_test.ts"], [
     ["  if (device.isGone) return true;\n", "", "After one Cuda was closed no memory is allocated any more."],
   ]),
-  ...inFile("src/exchange/order.ts", [
-    "tests/exchange/order_test.ts",
-    "tests/exchange/dlpack_export_test.ts",
+  ...inFile("src/order/order.ts", [
+    "tests/order/order_test.ts",
+    "tests/dlpack/export_test.ts",
     refusals,
     host,
-    "tests/exchange/lease_test.ts",
+    "tests/order/lease_test.ts",
   ], [
     [
       "  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);\n",
@@ -529,12 +529,12 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["  using joined =", "  const joined =", "Streams pile up."],
   ]),
-  ...inFile("src/memory/can_reach.ts", [
-    "tests/exchange/order_test.ts",
-    "tests/exchange/dlpack_export_test.ts",
+  ...inFile("src/order/can_reach.ts", [
+    "tests/order/order_test.ts",
+    "tests/dlpack/export_test.ts",
     refusals,
     host,
-    "tests/exchange/lease_test.ts",
+    "tests/order/lease_test.ts",
   ], [
     [
       '  if (kind !== "device") return true;\n',
@@ -547,7 +547,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "Memory is freed under a consumer on a peer.",
     ],
   ]),
-  ...inFile("src/exchange/python/exchange_table.ts", ["tests/exchange/python_table_test.ts"], [
+  ...inFile("src/python/dlpack_exchange_api.ts", ["tests/python/dlpack_exchange_api_test.ts"], [
     ["(table.mayBeMore && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],
     [
       "    if (version.major === DLPACK_MAJOR_VERSION) {\n",
@@ -567,7 +567,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
   ]),
-  ...inFile("src/exchange/arrow_export.ts", ["tests/exchange/several_homes_test.ts"], [
+  ...inFile("src/cdata/export.ts", ["tests/arrow/several_homes_test.ts"], [
     ["    held.set(buffer.stream, buffer);\n", "    held.set(null, buffer);\n", "One home is waited for of several."],
     [
       'event = where === "host" ? null : recordReady(held)',
@@ -575,14 +575,14 @@ export const exchangeMutations: readonly Mutation[] = [
       "Only one home's work is marked.",
     ],
   ]),
-  ...inFile("src/exchange/order.ts", ["tests/exchange/several_homes_test.ts"], [
+  ...inFile("src/order/order.ts", ["tests/arrow/several_homes_test.ts"], [
     [
       "[first, ...others]) joined.wait(stream)",
       "others) joined.wait(stream)",
       "The joined event omits the first home.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/several_homes_test.ts"], [
+  ...inFile("src/cdata/location.ts", ["tests/arrow/several_homes_test.ts"], [
     ["      order.synchronize();\n      return", "      return", "A length is read before it has come to the host."],
     [
       "    order.synchronize(); // it waits for the producer",
@@ -595,20 +595,20 @@ export const exchangeMutations: readonly Mutation[] = [
       "Nobody waits for the event.",
     ],
   ]),
-  ...inFile("src/exchange/array_interface.ts", ["tests/exchange/array_interface_test.ts"], [
+  ...inFile("src/dlpack/array_interface.ts", ["tests/dlpack/array_interface_test.ts"], [
     ["  giveBack(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
   ]),
-  ...inFile("src/exchange/order.ts", ["tests/exchange/order_test.ts"], [
+  ...inFile("src/order/order.ts", ["tests/order/order_test.ts"], [
     [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
   ]),
-  ...inFile("src/exchange/lease.ts", ["tests/exchange/lease_test.ts"], [
+  ...inFile("src/order/lease.ts", ["tests/order/lease_test.ts"], [
     [
       "orderBack(stream.held, home)",
       "orderBack(stream, home)",
       "The owner waits for no work of a stream that was closed.",
     ],
   ]),
-  ...inFile("src/exchange/dlpack_import.ts", ["tests/exchange/dlpack_import_test.ts"], [
+  ...inFile("src/dlpack/import.ts", ["tests/dlpack/import_test.ts"], [
     [
       "stream === undefined ? device.defaultStream : stream",
       "stream ?? null",
@@ -620,11 +620,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "A producer on the host is asked for order, and refuses.",
     ],
   ]),
-  ...inFile("src/exchange/extent.ts", [
-    "tests/exchange/dlpack_import_test.ts",
-    "tests/exchange/array_interface_test.ts",
+  ...inFile("src/dlpack/foreign_range.ts", [
+    "tests/dlpack/import_test.ts",
+    "tests/dlpack/array_interface_test.ts",
   ], []),
-  ...inFile("src/exchange/dlpack_copy.ts", ["tests/exchange/dlpack_copy_test.ts"], [
+  ...inFile("src/dlpack/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [
     ["  if (device === null) home.synchronize();", "", "What changes on the host after the export changes the copy."],
     [
       "    using _memory = staged.buffer;",

@@ -1,11 +1,11 @@
 /** The protective lines of the only room that knows the runtime. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const sockets = ["tests/ffi/descriptors_test.ts", "tests/ffi/unix_socket_test.ts"];
+const sockets = ["tests/unix/descriptors_test.ts", "tests/unix/socket_test.ts"];
 
 /** What can be broken there. */
 export const ffiMutations: readonly Mutation[] = [
-  ...inFile("src/ffi/unix_socket.ts", sockets, [
+  ...inFile("src/unix/socket.ts", sockets, [
     [
       "      signal?.throwIfAborted();\n      const descriptor",
       "      const descriptor",
@@ -29,7 +29,7 @@ export const ffiMutations: readonly Mutation[] = [
       "A connection to somebody else stays open.",
     ],
   ]),
-  ...inFile("src/ffi/unix_listener.ts", sockets, [
+  ...inFile("src/unix/listener.ts", sockets, [
     ["        socket.close();\n", "", "Who may not connect stays connected."],
     ["SOCK.NONBLOCK | SOCK.CLOEXEC));", "SOCK.NONBLOCK));", "Programs that are started inherit connections."],
     [
@@ -38,7 +38,7 @@ export const ffiMutations: readonly Mutation[] = [
       "A listener that cannot be leaves a file open.",
     ],
   ]),
-  ...inFile("src/ffi/unix_message.ts", sockets, [
+  ...inFile("src/unix/message.ts", sockets, [
     ["MSG.CMSG_CLOEXEC", "0", "Programs that are started inherit files that came with messages."],
     [
       '    for (const descriptor of descriptors) descriptor.close();\n    return { kind: "cut"',
@@ -47,7 +47,7 @@ export const ffiMutations: readonly Mutation[] = [
     ],
     ["level === SOL.SOCKET && type === SCM.RIGHTS", "level === SOL.SOCKET", "What is no file is closed as one."],
   ]),
-  ...inFile("src/ffi/readiness.ts", sockets, [
+  ...inFile("src/unix/poll.ts", sockets, [
     [
       "    waits.delete(wait);\n    reject(",
       "    reject(",
@@ -55,7 +55,7 @@ export const ffiMutations: readonly Mutation[] = [
     ],
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener at the signal."],
   ]),
-  ...inFile("src/ffi/abort.ts", sockets, [
+  ...inFile("src/unix/abortable.ts", sockets, [
     ['    signal.removeEventListener("abort", stop);\n', "", "Every wait leaves a listener at the signal."],
   ]),
   ...inFile("src/ffi/text_file.ts", sockets, [
@@ -69,10 +69,10 @@ export const ffiMutations: readonly Mutation[] = [
     ],
     ["Number(address % BigInt(alignment))", "0", "An address is not aligned by more than 16."],
   ]),
-  ...inFile("src/ffi/peek.ts", ["tests/ffi/peek_test.ts"], [
+  ...inFile("src/ffi/read_foreign.ts", ["tests/ffi/read_foreign_test.ts"], [
     [" || length > peekBytes", "", "More is copied than there is room for."],
   ]),
-  ...inFile("src/ffi/by_value.ts", ["tests/ffi/by_value_test.ts"], [
+  ...inFile("src/ffi/struct_by_value.ts", ["tests/ffi/struct_by_value_test.ts"], [
     ["bytesOf(value).slice() : value", "bytesOf(value) : value", "The callee may change the caller's struct (arm64)."],
     [
       "floats.length > floatRegisters",
@@ -91,19 +91,19 @@ export const ffiMutations: readonly Mutation[] = [
   ...inFile("src/ffi/struct.ts", ["tests/ffi/struct_test.ts"], [
     ["high > 0x1f_ffff", "high > 0x3f_ffff", "A size that is no exact number is read as one."],
   ]),
-  ...inFile("src/ffi/text.ts", ["tests/ffi/text_test.ts"], [
+  ...inFile("src/ffi/c_string.ts", ["tests/ffi/c_string_test.ts"], [
     [", { ignoreBOM: true }", "", "A text that begins with U+FEFF loses it."],
   ]),
-  ...inFile("src/ffi/native_team.ts", ["tests/ffi/native_team_test.ts"], [
+  ...inFile("src/native/thread_team.ts", ["tests/native/thread_team_test.ts"], [
     ["underWay === rounds || ", "underWay > rounds || ", "A round is begun in the memory of one that is under way."],
   ]),
-  ...inFile("src/ffi/machine_code.ts", ["tests/ffi/release_thunk_test.ts"], [
+  ...inFile("src/native/machine_code.ts", ["tests/native/release_thunk_test.ts"], [
     ["roundUp(code.length, 16)", "code.length", "Functions are not aligned."],
   ]),
-  ...inFile("src/ffi/file_descriptor.ts", ["tests/ffi/file_descriptor_test.ts"], [
+  ...inFile("src/unix/file_descriptor.ts", ["tests/unix/file_descriptor_test.ts"], [
     ["    forgotten.unregister(this);\n", "", "What was given away is closed by the garbage collector."],
   ]),
-  ...inFile("src/ffi/release_thunk.ts", ["tests/ffi/release_thunk_test.ts"], [
+  ...inFile("src/native/release_thunk.ts", ["tests/native/release_thunk_test.ts"], [
     [
       "[0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
       "[0xf0, 0xff, 0x00, 0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]),\n    ...(clear === undefined ? [0xf0, 0xff, 0x00] : []),\n",

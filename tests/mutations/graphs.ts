@@ -3,18 +3,18 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 const behaviours = "tests/sim/behaviours_test.ts";
 const graphs = [
-  "tests/cuda/graph_use_test.ts",
-  "tests/cuda/graph_test.ts",
+  "tests/device/graph/graph_resources_test.ts",
+  "tests/device/graph/graph_test.ts",
   behaviours,
-  "tests/memory/deferred_free_test.ts",
-  "tests/cuda/failures_test.ts",
-  "tests/cuda/captures_test.ts",
-  "tests/cuda/graph_launches_test.ts",
+  "tests/order/deferred_free_test.ts",
+  "tests/device/failures_test.ts",
+  "tests/device/graph/active_captures_test.ts",
+  "tests/device/graph/graph_launches_test.ts",
 ];
 
 /** What can be broken there. */
 export const graphMutations: readonly Mutation[] = [
-  ...inFile("src/cuda/captures.ts", graphs, [
+  ...inFile("src/device/graph/active_captures.ts", graphs, [
     [
       "  for (const capture of active) if (capture.stream.device.driver === driver) return true;\n",
       "",
@@ -41,7 +41,7 @@ export const graphMutations: readonly Mutation[] = [
       "A stream that joins a capture is not known to.",
     ],
   ]),
-  ...inFile("src/cuda/capture.ts", graphs, [
+  ...inFile("src/device/graph/capture.ts", graphs, [
     ["    if (code === undefined) {\n", "    if (false) {\n", "A mode that is none reaches the driver as undefined."],
     [
       '    if (this.#ended) throw new TypeError("Cannot end a capture twice");\n',
@@ -84,7 +84,7 @@ export const graphMutations: readonly Mutation[] = [
     ],
     ["    if (handle !== 0n) driver.graph.cuGraphDestroy(handle);\n", "", "What is thrown away leaks its graph."],
   ]),
-  ...inFile("src/cuda/graph_use.ts", graphs, [
+  ...inFile("src/device/graph/graph_resources.ts", graphs, [
     ["    this.#holders++;\n", "", "What a graph uses is given back with the first of its executables."],
 
     [
@@ -134,7 +134,7 @@ export const graphMutations: readonly Mutation[] = [
       "What closed executables have launched piles up.",
     ],
   ]),
-  ...inFile("src/cuda/graph_exec.ts", graphs, [
+  ...inFile("src/device/graph/graph_exec.ts", graphs, [
     [
       '    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraphExec");\n',
       "",

@@ -4,12 +4,12 @@ import { inFile, type Mutation } from "./mutation.ts";
 const programs = "tests/memory/memory_programs_test.ts";
 const buffers = "tests/memory/memory_buffer_test.ts";
 const collection = "tests/memory/collection_test.ts";
-const kept = "tests/memory/kept_memory_test.ts";
-const pageLocked = "tests/view/page_locked_test.ts";
+const kept = "tests/order/pageable_in_use_test.ts";
+const pageLocked = "tests/copy/page_locked_test.ts";
 
 /** What can be broken there. */
 export const memoryMutations: readonly Mutation[] = [
-  ...inFile("src/ffi/late_registry.ts", [collection], [
+  ...inFile("src/ffi/deferred_finalizer.ts", [collection], [
     ["this.#registry.register(object, held);", "held;", "What is only dropped is never freed."],
     [
       "    if (young === 1) queueMicrotask(this.#tell);\n",
@@ -36,7 +36,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["    libc().loading.free(slab.address);\n", "", "Memory that nobody needs is kept for ever."],
     ["    this.#open.splice(this.#open.indexOf(slab), 1);\n", "", "Memory that is freed is handed out."],
   ]),
-  ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts", programs], [
+  ...inFile("src/order/deferred_free.ts", ["tests/order/deferred_free_test.ts", programs], [
     [" && mayFree(one.passed);", ";", "Memory is freed while work still uses it."],
 
     ["    pending.push(one);\n    if", "    if", "What is not done when somebody looks is never freed."],
@@ -102,11 +102,11 @@ export const memoryMutations: readonly Mutation[] = [
       "A copy goes to the default stream of another device.",
     ],
   ]),
-  ...inFile("src/memory/reclaim.ts", ["tests/memory/deferred_free_test.ts"], [
+  ...inFile("src/order/reclaim.ts", ["tests/order/deferred_free_test.ts"], [
     ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
     ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
   ]),
-  ...inFile("src/memory/deferred_free.ts", ["tests/memory/deferred_free_test.ts"], [
+  ...inFile("src/order/deferred_free.ts", ["tests/order/deferred_free_test.ts"], [
     [
       "  if (device.isGone) return next(); // and its context with it, while another device was waited for\n",
       "",
@@ -123,7 +123,7 @@ export const memoryMutations: readonly Mutation[] = [
       "A pool is destroyed while one device is still at work with it.",
     ],
   ]),
-  ...inFile("src/ffi/release_thunk.ts", ["tests/ffi/release_thunk_test.ts"], [
+  ...inFile("src/native/release_thunk.ts", ["tests/native/release_thunk_test.ts"], [
     [
       "    ...(clear === undefined ? [] : [0x48, 0xc7, 0x47, clear, 0, 0, 0, 0]), // mov qword ptr [rdi + clear], 0\n" +
       "    ...[0xf0, 0xff, 0x00], // lock inc dword ptr [rax]\n",
@@ -135,21 +135,21 @@ export const memoryMutations: readonly Mutation[] = [
     ["...[0xf0, 0xff, 0x00], // lock", "...[0xff, 0x00], // lock", "A release is lost."],
     ["0x8803fc22", "0x88037c22", "On arm64 the count is seen before the struct is cleared."],
   ]),
-  ...inFile("src/memory/deferred_free.ts", [pageLocked], [
+  ...inFile("src/order/deferred_free.ts", [pageLocked], [
     [
       "(stream.isKnownNonBlocking && isOver(stream))",
       "isOver(stream)",
       "Memory is freed that a default stream still uses.",
     ],
   ]),
-  ...inFile("src/cuda/stream.ts", ["tests/exchange/order_test.ts", "tests/exchange/host_consumers_test.ts"], [
+  ...inFile("src/device/stream.ts", ["tests/order/order_test.ts", "tests/dlpack/host_consumers_test.ts"], [
     [
       "      return ask(event);\n    } finally {\n      this.device.giveEvent(event);\n",
       "      return ask(event);\n    } finally {\n",
       "An event is lost with each wait.",
     ],
   ]),
-  ...inFile("src/cuda/stream.ts", [pageLocked], [
+  ...inFile("src/device/stream.ts", [pageLocked], [
     [
       "if (this.isKnownNonBlocking) return this.isDone;",
       "return this.isDone;",
@@ -184,15 +184,15 @@ export const memoryMutations: readonly Mutation[] = [
   ...inFile("src/view/print.ts", [pageLocked], [
     ["    view.stream?.waitUntilReady(); // page-locked", "    // page-locked", "What is printed is not written yet."],
   ]),
-  ...inFile("src/memory/deferred_free.ts", [kept], [
+  ...inFile("src/order/deferred_free.ts", [kept], [
     [" || bytes >= enoughBytes", "", "Copies that nobody waits for keep ever more memory."],
     ["busy.add(one.stream)", "one", "Whoever looks asks after every mark of a stream, not only after its first."],
   ]),
-  ...inFile("src/ffi/new_memory.ts", ["tests/ffi/new_memory_test.ts"], [
+  ...inFile("src/native/huge_pages.ts", ["tests/native/huge_pages_test.ts"], [
     ["libc().paging.madvise(first, length, MADV.HUGEPAGE);", "", "Large new memory is slow to write."],
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
   ]),
-  ...inFile("src/memory/kept_memory.ts", [kept], [
+  ...inFile("src/order/pageable_in_use.ts", [kept], [
     ["  buffer.retain();\n", "", "Memory is freed before a copy is done."],
     ["    open.add(this);\n", "", "What a stream has used is not given back after its Cuda is closed."],
     ["  isWanted = open.size > 0;", "", "Memory that was used and closed is not given back before much else is used."],
@@ -209,7 +209,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["    watch(this.#stream, null);\n", "", "Memory is given back twice."],
     ["quietly(() => buffer.release())", "buffer.release()", "One free that fails keeps others from being done."],
   ]),
-  ...inFile("src/cuda/stream.ts", [kept], [
+  ...inFile("src/device/stream.ts", [kept], [
     ["    this.#watcher?.leaving();\n", "", "The end of a stream is marked after it was destroyed."],
     ["(stream.#isOwned || stream.#isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
     [" && !stream.#holders.isClosed;", ";", "The end of a stream is marked after it was destroyed."],
@@ -452,7 +452,7 @@ export const memoryMutations: readonly Mutation[] = [
       "A free becomes part of a graph, or spoils its capture.",
     ],
   ]),
-  ...inFile("src/memory/spare_pinned.ts", ["tests/memory/spare_pinned_test.ts"], [
+  ...inFile("src/copy/pinned_cache.ts", ["tests/copy/pinned_cache_test.ts"], [
     ["?.pop();", "?.at(-1);", "Two use the same memory at a time."],
     [
       "if (this.#isClosed || this.#bytes",

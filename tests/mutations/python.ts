@@ -1,12 +1,12 @@
 /** The protective lines of the exchange with Python's libraries. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const arrow = ["tests/exchange/python_arrow_test.ts"];
-const arrays = ["tests/exchange/python_arrays_test.ts"];
-const numpy = ["tests/exchange/python_numpy_test.ts"];
-const objects = ["objects", "frame", "leaks"].map((name) => `tests/exchange/python_${name}_test.ts`);
+const arrow = ["tests/python/arrow_capsules_test.ts"];
+const arrays = ["tests/python/export_array_test.ts"];
+const numpy = ["tests/python/numpy_test.ts"];
+const objects = ["object", "frame", "leaks"].map((name) => `tests/python/${name}_test.ts`);
 
-const workers = ["tests/exchange/worker_end_test.ts"];
+const workers = ["tests/order/worker_end_test.ts"];
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
@@ -22,39 +22,39 @@ export const pythonMutations: readonly Mutation[] = [
       "Memory of a resource is copied, if it is seen as a typed array.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_view_export.ts", workers, [
+  ...inFile("src/cdata/export_numbers.ts", workers, [
     [
       "  if (buffer.endsWithWorker) return",
       "  if (false) return",
       "Arrow is lent in place.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_export.ts", workers, [
+  ...inFile("src/cdata/export.ts", workers, [
     ["  if (ending.length > 0) {\n", "  if (false) {\n", "Buffers of Arrow arrays are lent in place."],
   ]),
-  ...inFile("src/exchange/dlpack_export.ts", workers, [
+  ...inFile("src/dlpack/export.ts", workers, [
     ["  if (mustOutlive && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
     ["mustMove || mustOutlive || copy", "mustMove || copy", "Tensors are lent in place."],
   ]),
-  ...inFile("src/exchange/dlpack_copy.ts", workers, [
+  ...inFile("src/dlpack/copy_for_consumer.ts", workers, [
     [
       "shape, dtype, readonly: true }",
       "shape, dtype }",
       "What Python writes to a copy is lost without a word.",
     ],
   ]),
-  ...inFile("src/exchange/python/thread_end.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+  ...inFile("src/python/thread_end.ts", ["tests/python/current_stream_thunk_test.ts"], [
     ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
     ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
   ]),
-  ...inFile("src/exchange/python/start.ts", workers, [
+  ...inFile("src/python/start_interpreter.ts", workers, [
     [
       "    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);\n",
       "",
       "A Worker that is ended in a call keeps the lock for ever (Bun).",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
+  ...inFile("src/python/prelude_arrow.ts", arrow, [
     [
       "        if child.struct.release or counters.is_over(child.counter): end(child.counter)\n",
       "        pass\n",
@@ -114,7 +114,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Numbers go out without their elements.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_marks.ts", [...arrays, ...arrow], [
+  ...inFile("src/python/prelude_counters.ts", [...arrays, ...arrow], [
     ["        self.free.append(number)\n", "", "Each array that is lent takes another counter."],
     [
       "        ctypes.c_int32.from_address(address).value = 0\n",
@@ -122,14 +122,14 @@ export const pythonMutations: readonly Mutation[] = [
       "What is lent next is let go of at once, under its consumer.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude.ts", ["tests/exchange/python_offer_test.ts"], [
+  ...inFile("src/python/prelude.ts", ["tests/python/offered_exchange_api_test.ts"], [
     [
       "    while look_once(): pass",
       "    look_once()",
       "What the library has held that somebody has let go of is kept until somebody looks again.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude.ts", arrays, [
+  ...inFile("src/python/prelude.ts", arrays, [
     [
       "            end(counter)\n",
       "            counters.numbers.pop(counter)\n",
@@ -141,7 +141,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A consumer takes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_copy.ts", ["tests/exchange/python_copy_test.ts"], [
+  ...inFile("src/python/prelude_copy.ts", ["tests/python/copy_test.ts"], [
     [
       "        try: yield\n        finally: driver.exchange_mode(ctypes.byref(mode))\n",
       "        yield\n",
@@ -182,7 +182,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A consumer takes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_table.ts", ["tests/exchange/python_offer_test.ts"], [
+  ...inFile("src/python/prelude_table.ts", ["tests/python/offered_exchange_api_test.ts"], [
     [
       "        if own: deleter(own)(self.tensor)\n",
       "        pass\n",
@@ -200,7 +200,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["    if min(extents, default=0) < 0: raise", "    if False: raise", "Arrays of negative size are allocated."],
   ]),
-  ...inFile("src/exchange/python/prelude_table.ts", ["tests/exchange/python_work_stream_test.ts"], [
+  ...inFile("src/python/prelude_table.ts", ["tests/python/current_work_streams_test.ts"], [
     [
       "        array.order(ordered)\n",
       "        array.order(1)\n",
@@ -212,7 +212,7 @@ export const pythonMutations: readonly Mutation[] = [
       "What a consumer has made is read before it is.",
     ],
   ]),
-  ...inFile("src/exchange/python/work_stream.ts", ["tests/exchange/python_work_stream_test.ts"], [
+  ...inFile("src/python/current_work_streams.ts", ["tests/python/current_work_streams_test.ts"], [
     [
       "  orderBack(consumerStream(device, before), following);\n",
       "",
@@ -232,10 +232,10 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["  if (isReal(stream.device)) change", "  change", "A stream is named that the driver has never heard of."],
   ]),
-  ...inFile("src/exchange/python/exchange_table.ts", arrays, [
+  ...inFile("src/python/dlpack_exchange_api.ts", arrays, [
     ["  if (maskedAs.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
   ]),
-  ...inFile("src/exchange/python/interpreter.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+  ...inFile("src/python/interpreter.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       "        this.#depth--;\n        PyGILState_Release(state);\n",
       "        this.#depth--;\n",
@@ -252,7 +252,7 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python's consumers have released is kept.",
     ],
   ]),
-  ...inFile("src/exchange/python/interpreter.ts", objects, [
+  ...inFile("src/python/interpreter.ts", objects, [
     ["    if (keywords !== 0n) PyList_Append(given, keywords);\n", "", "Arguments by name are those of another call."],
     [
       "    if (this.api.errors.PyErr_Occurred() === 0n) {\n",
@@ -289,7 +289,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments are never freed.",
     ],
   ]),
-  ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
       "",
@@ -311,7 +311,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A reference that was closed is given up again.",
     ],
   ]),
-  ...inFile("src/exchange/python/object.ts", objects, [
+  ...inFile("src/python/object.ts", objects, [
     ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
     ["    if (owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
     [
@@ -376,7 +376,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments by name are lost.",
     ],
   ]),
-  ...inFile("src/exchange/python/values.ts", ["tests/exchange/python_values_test.ts", ...arrays], [
+  ...inFile("src/python/values.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       "      made.forEach((object) => this.#python.drop(object));\n",
       "",
@@ -395,7 +395,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A result that is more than an array is an error.",
     ],
   ]),
-  ...inFile("src/exchange/python/values.ts", objects, [
+  ...inFile("src/python/values.ts", objects, [
     ["    if (stream.taken) stream.take(); // which throws\n", "", "A stream is given away with one that was."],
     [
       "    if (streams.has(stream)) {",
@@ -419,7 +419,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A dict that is refused is never freed.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude.ts", ["tests/exchange/python_values_test.ts"], [
+  ...inFile("src/python/prelude.ts", ["tests/python/values_test.ts"], [
     ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
     [
       "        except Exception: text =",
@@ -427,14 +427,14 @@ export const pythonMutations: readonly Mutation[] = [
       "An exception that cannot say what it is is lost.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_frame.ts", objects, [
+  ...inFile("src/python/prelude_frame.ts", objects, [
     [
       "    optimized_or_newlocals = 3\n",
       "    optimized_or_newlocals = 0\n",
       "What locals() gives is not what __main__ has.",
     ],
   ]),
-  ...inFile("src/exchange/python/interpreter.ts", objects, [
+  ...inFile("src/python/interpreter.ts", objects, [
     ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],
     ["      this.drop(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
     ["    this.drop(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
@@ -443,15 +443,15 @@ export const pythonMutations: readonly Mutation[] = [
     ["    this.drop(args);\n", "", "Exceptions are never freed."],
     ["    this.drop(description);\n", "", "Descriptions of exceptions are never freed."],
   ]),
-  ...inFile("src/exchange/python/object.ts", ["tests/exchange/python_values_test.ts", ...objects], [
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...objects], [
     ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
     ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
     [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
     ["return members.$item(BigInt(key));", "return members.$item(Number(key));", "A large key is another one."],
   ]),
-  ...inFile("src/exchange/python/values.ts", [
-    "tests/exchange/python_values_test.ts",
-    "tests/exchange/python_leaks_test.ts",
+  ...inFile("src/python/values.ts", [
+    "tests/python/values_test.ts",
+    "tests/python/leaks_test.ts",
   ], [
     [
       "isScalar(python, item) ? undefined : simpleValue(python, item)",
@@ -465,7 +465,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["    python.drop(item);\n", "", "Values of scalars are never freed."],
   ]),
-  ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts", ...objects], [
+  ...inFile("src/python/start_interpreter.ts", ["tests/python/open_test.ts", ...objects], [
     [
       "  if (!isSaid) unsetenv(",
       "  if (false) unsetenv(",
@@ -485,7 +485,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Ctrl-C ends nothing any more.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude.ts", [...arrays, "tests/exchange/python_offer_test.ts"], [
+  ...inFile("src/python/prelude.ts", [...arrays, "tests/python/offered_exchange_api_test.ts"], [
     [
       "        if stream == 0: raise BufferError",
       "        if False: raise BufferError",
@@ -509,7 +509,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
   ]),
-  ...inFile("src/exchange/python/call_thunk.ts", ["tests/exchange/python_call_thunk_test.ts"], [
+  ...inFile("src/python/current_stream_thunk.ts", ["tests/python/current_stream_thunk_test.ts"], [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
     ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
     [
@@ -527,7 +527,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
     ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
   ]),
-  ...inFile("src/exchange/python/start.ts", ["tests/exchange/python_open_test.ts"], [
+  ...inFile("src/python/start_interpreter.ts", ["tests/python/open_test.ts"], [
     ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
     [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
@@ -535,7 +535,7 @@ export const pythonMutations: readonly Mutation[] = [
       "A library is started with packages of another version.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_numpy.ts", [...numpy, ...arrow], [
+  ...inFile("src/python/prelude_numpy.ts", [...numpy, ...arrow], [
     ["            if array is self: return array\n", "", "What is written into an array of ours is another array."],
     ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
     [
@@ -566,7 +566,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Elements between others are read at the wrong places.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_members.ts", numpy, [
+  ...inFile("src/python/prelude_members.ts", numpy, [
     ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
     ["    if layout.width % 8: raise", "    if False: raise", "Elements that share bytes are read at wrong places."],
     [
@@ -599,7 +599,7 @@ export const pythonMutations: readonly Mutation[] = [
       "An array of many elements is as true as the first of them.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude.ts", [...numpy, ...arrays], [
+  ...inFile("src/python/prelude.ts", [...numpy, ...arrays], [
     [
       "address or NOWHERE if device[0] == 1 else address",
       "address",
@@ -612,8 +612,8 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile(
-    "src/exchange/python/prelude.ts",
-    ["tests/exchange/python_malformed_test.ts", "tests/peers/torch_test.ts"],
+    "src/python/prelude.ts",
+    ["tests/python/malformed_test.ts", "tests/peers/torch_test.ts"],
     [
       ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
       [
@@ -628,42 +628,42 @@ export const pythonMutations: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
+  ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
     [
       '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
       "",
       "An array that is described comes with the wrong sign.",
     ],
   ]),
-  ...inFile("src/exchange/python/interpreter.ts", arrow, [
+  ...inFile("src/python/interpreter.ts", arrow, [
     [
       "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
       "return this.typeHas(object, name);",
       "What one object of a type cannot is an error, and not said to be missing.",
     ],
   ]),
-  ...inFile("src/exchange/python/prelude_arrow.ts", arrow, [
+  ...inFile("src/python/prelude_arrow.ts", arrow, [
     [
       '        return offer(self.schema(), b"arrow_schema")\n',
       "        return self.give(None)\n",
       "A stream is given away by who asks for its schema.",
     ],
   ]),
-  ...inFile("src/exchange/python/arrow_lend.ts", arrow, [
+  ...inFile("src/python/export_arrow.ts", arrow, [
     [
       '  if (array.type.kind === "dictionary") return null;\n',
       "",
       "NumPy counts with the indices of a dictionary.",
     ],
   ]),
-  ...inFile("src/exchange/python/arrays.ts", arrow, [
+  ...inFile("src/python/export_array.ts", arrow, [
     [
       "text(layout.isContiguousC ? dtype.arrowFormat : null)",
       "text(dtype.arrowFormat)",
       "Elements with gaps between them go out as if they had none.",
     ],
   ]),
-  ...inFile("src/exchange/python/arrays.ts", arrays, [
+  ...inFile("src/python/export_array.ts", arrays, [
     [
       '  if (device === null) orderHostView(view, "giving to Python"); // whoever reads it there has no stream\n',
       "",
@@ -675,53 +675,53 @@ export const pythonMutations: readonly Mutation[] = [
       "Page-locked memory cannot be handed to Arrow.",
     ],
   ]),
-  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_order_test.ts"], [
+  ...inFile("src/python/export_array.ts", ["tests/python/order_test.ts"], [
     ["  take(); // which begins it\n", "", "What Python orders first is not told to the checker."],
     ["      checks.get(context)?.ordered(context, home, consumer);\n", "", "A checker is not told what Python orders."],
   ]),
-  ...inFile("src/exchange/python/arrays.ts", ["tests/exchange/python_malformed_test.ts"], [
+  ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
     [
       "  if (nameAt === 0n) errors.PyErr_Clear();",
       "",
       "What is no capsule leaves an exception behind, and the next call ends the process.",
     ],
   ]),
-  ...inFile("src/exchange/python/arrow.ts", arrow, [
+  ...inFile("src/python/arrow_capsules.ts", arrow, [
     [
       "    if (schema !== null) releaseSchema(schema.address);",
       "",
       "A schema that was asked for is never released.",
     ],
   ]),
-  ...inFile("src/exchange/live_exports.ts", arrays, [
+  ...inFile("src/order/exports.ts", arrays, [
     [
       "  for (const lookElsewhere of others) lookElsewhere();\n",
       "",
       "What a thread of Python has let go of stays until JavaScript calls Python.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_import.ts", arrow, [
+  ...inFile("src/cdata/import.ts", arrow, [
     [
       '  if (requestedSchema !== null) throw tooLate("array");\n',
       "",
       "A request that nobody can honour is left aside.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_stream.ts", arrow, [
+  ...inFile("src/arrow/stream.ts", arrow, [
     [
       '    if (opened === null && requestedSchema !== null) throw tooLate("stream");\n',
       "",
       "A request that nobody can honour is left aside.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_reader.ts", ["tests/exchange/arrow_view_test.ts"], [
+  ...inFile("src/arrow/element_reader.ts", ["tests/view/arrow_test.ts"], [
     [
       "    if (start >= 0 && length >= 0) return [start, start + length];\n",
       "    return [start, start + length];\n",
       "A view of a list before the child's first element is read.",
     ],
   ]),
-  ...inFile("src/exchange/arrow_location.ts", ["tests/exchange/arrow_fuzz_test.ts"], [
+  ...inFile("src/cdata/location.ts", ["tests/cdata/fuzz_test.ts"], [
     [
       '  walk.pointer(address, "event");\n',
       "",

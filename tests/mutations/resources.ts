@@ -14,12 +14,12 @@ export const resourceMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/device_memory_resource.ts", [
     "tests/memory/device_memory_resource_test.ts",
-    "tests/memory/deferred_free_test.ts",
+    "tests/order/deferred_free_test.ts",
     "tests/memory/memory_pool_test.ts",
     "tests/memory/cuda_core_peer_access_test.ts",
     programs,
     "tests/sim/behaviours_test.ts",
-    "tests/cuda/stream_test.ts",
+    "tests/device/stream_test.ts",
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
@@ -90,7 +90,7 @@ export const resourceMutations: readonly Mutation[] = [
   ...inFile("src/memory/driver_memory_resource.ts", [
     "tests/memory/driver_memory_resource_test.ts",
     "tests/memory/device_memory_resource_test.ts",
-    "tests/memory/deferred_free_test.ts",
+    "tests/order/deferred_free_test.ts",
     "tests/memory/cuda_core_memory_resource_test.ts",
     programs,
   ], [
@@ -175,7 +175,7 @@ export const resourceMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/host_memory_resource.ts", [
     "tests/memory/host_memory_resource_test.ts",
-    "tests/memory/deferred_free_test.ts",
+    "tests/order/deferred_free_test.ts",
   ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the C allocator as an enormous one."],
     [

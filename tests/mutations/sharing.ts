@@ -3,10 +3,10 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const sharingMutations: readonly Mutation[] = [
-  ...inFile("src/memory/shared_buffer.ts", [
+  ...inFile("src/memory/import_buffer.ts", [
     "tests/memory/imported_memory_test.ts",
-    "tests/memory/sharing_test.ts",
-    "tests/memory/memory_channel_test.ts",
+    "tests/memory/sharing/sharing_test.ts",
+    "tests/memory/sharing/memory_channel_test.ts",
   ], [
     [
       "  if (isSize(from.size) && isSize(from.offset)) return bytes;\n",
@@ -72,7 +72,7 @@ export const sharingMutations: readonly Mutation[] = [
     ],
     ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
   ]),
-  ...inFile("src/memory/memory_pool.ts", ["tests/memory/sharing_test.ts"], [
+  ...inFile("src/memory/memory_pool.ts", ["tests/memory/sharing/sharing_test.ts"], [
     ["  if (imports.open > 0) return;\n", "", "A pool that was imported twice is never given back."],
     [
       "[CUresult.CUDA_ERROR_INVALID_VALUE]",
@@ -83,14 +83,14 @@ export const sharingMutations: readonly Mutation[] = [
     ["new Array(imports.over)", "new Array(1)", "A pool that was imported twice is never given back."],
     ["all.get(handle) ?? {", "{", "A pool that was imported twice cannot be closed once."],
   ]),
-  ...inFile("src/memory/process_wide.ts", ["tests/memory/sharing_test.ts"], [
+  ...inFile("src/memory/process_wide.ts", ["tests/memory/sharing/sharing_test.ts"], [
     [
       "checkOf(driver)?.inner ?? driver",
       "driver",
       "What a checked and an unchecked Cuda have imported is unmapped with the first.",
     ],
   ]),
-  ...inFile("src/memory/stream_marks.ts", ["tests/memory/memory_channel_test.ts"], [
+  ...inFile("src/memory/sharing/interprocess_events.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     ["      stream.record(event);\n", "", "The other process does not wait for our work."],
     ["      stream.wait(event);\n", "", "We do not wait for the work of the other process."],
     ["      waitOnHost(event);\n", "", "Where the driver refuses to order, memory is freed under the other process."],
@@ -117,7 +117,7 @@ export const sharingMutations: readonly Mutation[] = [
     ],
     ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
   ]),
-  ...inFile("src/memory/channel_exports.ts", ["tests/memory/memory_channel_test.ts"], [
+  ...inFile("src/memory/sharing/channel_exports.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     ["    const unpin = buffer.pin();\n", "    const unpin = () => {};\n", "Memory is freed under another process."],
     ["        unpin();\n", "", "Memory that was sent is never freed."],
     [
@@ -132,7 +132,7 @@ export const sharingMutations: readonly Mutation[] = [
     ],
     ["    for (const one of undo) one();\n", "", "What could not be sent is kept for ever."],
   ]),
-  ...inFile("src/memory/channel_imports.ts", ["tests/memory/memory_channel_test.ts"], [
+  ...inFile("src/memory/sharing/channel_imports.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     [
       "    if (part.mark !== null) this.#marks.wait(home, part.mark); //",
       "    //",

@@ -12,11 +12,11 @@ const unkind = ["tests/sim/unkind_test.ts"];
 
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
-  ...inFile("src/sim/ptx/launch.ts", kernels, [
+  ...inFile("src/ptx/launch.ts", kernels, [
     ["      if (left <= 0) this.#exhausted(thread, this.#m.limit);\n", "", "A kernel that spins hangs the program."],
     ["Math.min(length, left)", "length", "A launch does more than it may, and ends as if it had not."],
   ]),
-  ...inFile("src/sim/machine.ts", frees, [
+  ...inFile("src/sim/simulator_state.ts", frees, [
     ["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."],
   ]),
   ...inFile("src/sim/address_space.ts", frees, [
@@ -81,7 +81,7 @@ export const simMutations: readonly Mutation[] = [
     ],
     ["other.trim(0n)", "other", "Memory that other pools hold and nobody uses is not there."],
   ]),
-  ...inFile("src/sim/machine.ts", contexts, [
+  ...inFile("src/sim/simulator_state.ts", contexts, [
     [
       "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
       "",
@@ -121,13 +121,13 @@ export const simMutations: readonly Mutation[] = [
     ],
     ["this.write(to + BigInt(at), part)", "this.write(to, part)", "Of a large copy only the last piece is seen."],
   ]),
-  ...inFile("src/sim/ranges.ts", memory, [
+  ...inFile("src/sim/interval_map.ts", memory, [
     [" || (next !== undefined && next.start < start + BigInt(bytes))", "", "Memory is registered twice."],
   ]),
   ...inFile("src/sim/scheduler.ts", memory, [
     ["    while (this.#queued > capacity && this.#stepOldest());\n", "", "A queue holds more than any real one."],
   ]),
-  ...inFile("src/sim/ptx/launch.ts", ["tests/sim/ptx/kernels_test.ts", "tests/sim/ptx/threads_test.ts", ...kernels], [
+  ...inFile("src/ptx/launch.ts", ["tests/ptx/kernels_test.ts", "tests/ptx/threads_test.ts", ...kernels], [
     ["  while (greatestCommonDivisor(step, count) !== 1) step--;\n", "", "Some blocks run twice, others never."],
   ]),
   ...inFile("src/sim/calls/sharing.ts", ["tests/sim/sharing_test.ts"], [
@@ -137,7 +137,7 @@ export const simMutations: readonly Mutation[] = [
       "Memory that was opened twice is gone when it is closed once.",
     ],
   ]),
-  ...inFile("src/sim/kernels.ts", kernels, [
+  ...inFile("src/sim/kernel_faults.ts", kernels, [
     [
       "      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;\n",
       "      return null;\n",

@@ -1,11 +1,11 @@
 /** The protective lines of what simulated kernels say. */
 import { inFile, type Mutation } from "./mutation.ts";
 
-const output = ["tests/sim/output_test.ts", "tests/sim/ptx/faults_test.ts"];
+const output = ["tests/sim/output_test.ts", "tests/ptx/faults_test.ts"];
 
 /** What can be broken there. */
 export const simOutputMutations: readonly Mutation[] = [
-  ...inFile("src/sim/ptx/format.ts", ["tests/sim/ptx/format_test.ts"], [
+  ...inFile("src/ptx/format.ts", ["tests/ptx/format_test.ts"], [
     [
       "      if (taken + needed > mostArguments) return whole;\n",
       "",
@@ -16,12 +16,12 @@ export const simOutputMutations: readonly Mutation[] = [
     ["const conversion = /%%|%", "const conversion = /%%?", "What follows two percent signs takes an argument."],
     ['address === 0n ? "(null)".slice(0, most) : ', "", "A string that is NULL is an illegal address."],
   ]),
-  ...inFile("src/sim/ptx/system_calls.ts", output, [
+  ...inFile("src/ptx/system_calls.ts", output, [
     ["    if (format === 0n) return -1;\n", "", "A text that is NULL is an illegal address."],
     ["      at = (at + size - 1n) / size * size;\n", "", "Arguments are read beside their places."],
     ["    block.exit(m.thread);\n", "", "A thread whose assertion has failed is waited for."],
   ]),
-  ...inFile("src/sim/ptx/machine.ts", output, [
+  ...inFile("src/ptx/execution_state.ts", output, [
     [
       "    throw this.failure ?? this.#fault(",
       "    throw this.#fault(",
@@ -33,7 +33,7 @@ export const simOutputMutations: readonly Mutation[] = [
       "Who spins for a thread whose assertion has failed hangs the simulator.",
     ],
   ]),
-  ...inFile("src/sim/ptx/launch.ts", output, [
+  ...inFile("src/ptx/launch.ts", output, [
     [
       "        if (this.#m.failure !== null) throw this.#m.failure;\n",
       "",
@@ -41,7 +41,7 @@ export const simOutputMutations: readonly Mutation[] = [
     ],
     ["    machine.failure = null;\n", "", "A launch fails for an assertion of the one before it."],
   ]),
-  ...inFile("src/sim/machine.ts", output, [
+  ...inFile("src/sim/simulator_state.ts", output, [
     [
       "    this.flush(context);\n    this.refuseFault(context);\n",
       "    this.refuseFault(context);\n",

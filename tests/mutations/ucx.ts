@@ -3,7 +3,7 @@ import { inFile, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const ucxMutations: readonly Mutation[] = [
-  ...inFile("src/ucx/process.ts", ["tests/ucx/process_test.ts"], [
+  ...inFile("src/ucx/process_identity.ts", ["tests/ucx/process_identity_test.ts"], [
     [
       "if (!isSame(0, 16) || isSame(16, identityBytes)) return null;",
       "",
@@ -25,7 +25,7 @@ export const ucxMutations: readonly Mutation[] = [
     [' || "ZXx".includes(stat.state)', "", "A process that nobody asks for its exit code is alive for ever."],
     ["\\(.*\\)", "\\(.*?\\)", "A program's name is read as the state of its process."],
   ]),
-  ...inFile("src/ucx/peer_watch.ts", ["tests/ucx/peer_watch_test.ts"], [
+  ...inFile("src/ucx/peer_liveness.ts", ["tests/ucx/peer_liveness_test.ts"], [
     [
       "    if (process === null) return;\n",
       "    if (process === null) throw 0;\n",
@@ -74,7 +74,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["    if (at < 0) return;", "    if (at < 0) at;", "What has begun is ended a second time by its signal."],
   ]),
-  ...inFile("src/ucx/memory.ts", ["tests/ucx/order_test.ts"], [
+  ...inFile("src/ucx/message_memory.ts", ["tests/ucx/order_test.ts"], [
     ["ready: hostReady(buffer)", "ready: null", "UCX has memory before it is there."],
     [
       "release: buffer.pin() }",

@@ -20,7 +20,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
-import { pattern, positionsOf } from "../view/arrays.ts";
+import { pattern, positionsOf } from "../support/arrays.ts";
 import type { Convention, Library, Place } from "./libraries.ts";
 
 /**

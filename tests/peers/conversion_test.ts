@@ -3,12 +3,12 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, type Scalar, StridedLayout } from "../../src/layout/mod.ts";
-import { bytesOf, conversionOf, isInteger, type NumberType } from "../../src/view/conversion.ts";
-import { convertHost } from "../../src/view/host_conversion.ts";
+import { bytesOf, conversionOf, isInteger, type NumberType } from "../../src/copy/conversion.ts";
+import { convertHost } from "../../src/copy/host_conversion.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython, TestPython } from "../support/python.ts";
-import { elements, pairsOfTypes, shown } from "../view/numbers.ts";
+import { elements, pairsOfTypes, shown } from "../support/numbers.ts";
 
 const found = findPython("numpy", "ml_dtypes");
 const missing = typeof found === "string" ? found : null;

@@ -8,14 +8,14 @@ import { ExchangeError, liveExports } from "../../src/exchange/mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
-import { copyHost } from "../../src/view/host_copy.ts";
+import { copyHost } from "../../src/copy/host_copy.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { shapes } from "../layout/oracle.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython, TestPython } from "../support/python.ts";
-import { apart, meeting, pattern, type Placed } from "../view/arrays.ts";
-import { laidOut } from "../view/laid_out.ts";
+import { apart, meeting, pattern, type Placed } from "../support/arrays.ts";
+import { laidOut } from "../support/laid_out.ts";
 
 const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;

@@ -6,7 +6,7 @@ import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";
 import { argumentBehaviours } from "../gpu/argument_behaviours.ts";
 import { graphBehaviours } from "../gpu/graph_behaviours.ts";
-import { simulatedRoot, simulatedRoots } from "./roots.ts";
+import { simulatedRoot, simulatedRoots } from "../support/simulated_roots.ts";
 
 function seeds(count: number): number[] {
   return Array.from({ length: count }, (_, seed) => seed);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 test("with a context ends all that refers to it: access from its peers, and its events, also when it comes again", () => {
   const { driver: { context, event }, driver } = simulateDriver({ devices: 2 });

@@ -6,7 +6,7 @@ import type { FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUmemPoolProps, CUresult } from "../../bindings/cuda_types.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const table: readonly (readonly [group: string, name: string, description: FunctionDescription])[] = Object.entries<
   SymbolTable[string]

@@ -13,7 +13,7 @@ import { Cuda, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mo
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const seeds = Array.from({ length: 32 }, (_, seed) => seed);
 

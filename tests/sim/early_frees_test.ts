@@ -6,10 +6,10 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { type SimulatedDriver, simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const bytes = 32 * 1024; // too much to be read during the call
 const size = BigInt(bytes);

@@ -2,9 +2,9 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { captureQuestions } from "./capture_questions.ts";
-import { examples, expected } from "./error_codes.ts";
-import { Raw } from "./raw.ts";
+import { captureQuestions } from "../support/capture_questions.ts";
+import { examples, expected } from "../support/error_codes.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 for (const { name, devices, ask } of [...examples, captureQuestions]) {
   test(`the simulator answers as the driver does: ${name}`, () => {

@@ -8,10 +8,10 @@ import {
   CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { checkDriver, type SimulatedDriver, simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const { MEM_ALLOC, MEM_FREE, MEMSET, KERNEL, MEMCPY } = CU_GRAPH_NODE_TYPE;
 const { CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_OUT_OF_MEMORY } = CUresult;

@@ -5,7 +5,7 @@ import { CU_JIT } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, PtxError, SimulatedDriver, simulateDriver } from "../../mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 /** Loads a text with options, and says what came of it. */
 function load(raw: Raw, text: string, options: readonly (readonly [option: number, value: bigint])[]) {

@@ -18,9 +18,9 @@ import {
   type PtxKernel,
   SimulatedDriver,
 } from "../../mod.ts";
-import { PtxError, PtxFault } from "../../src/sim/ptx/mod.ts";
-import { cString } from "../../src/ffi/text.ts";
-import { Raw } from "./raw.ts";
+import { PtxError, PtxFault } from "../../src/ptx/mod.ts";
+import { cString } from "../../src/ffi/c_string.ts";
+import { Raw } from "../support/raw_driver.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");

@@ -2,11 +2,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_POINTER_ATTRIBUTE, CUDA_MEMCPY2D_v2, CUresult } from "../../bindings/cuda_types.ts";
-import { cString } from "../../src/ffi/text.ts";
+import { cString } from "../../src/ffi/c_string.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { Ranges } from "../../src/sim/ranges.ts";
+import { Ranges } from "../../src/sim/interval_map.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 test("a kernel reaches every byte of its memory and none behind it, however wide the access", () => {
   const widths = [1, 2, 4, 8] as const;

@@ -14,7 +14,7 @@ import {
 import { ffiPort } from "../../src/ffi/port.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";
-import { committedPtx } from "./ptx/nvrtc.ts";
+import { committedPtx } from "../ptx/nvrtc.ts";
 
 const printing = committedPtx("printing", "sm_90");
 const schedules = ["latest", "random", "round-robin"] as const;

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { CUDA_MEMCPY2D_v2 } from "../../bindings/cuda_types.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const size = 240; // so that every byte can have a value of its own
 

@@ -12,7 +12,7 @@ import {
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { blockBytes, Heap, segmentBytes, Segments } from "../../src/sim/allocator.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 test("a pool hands memory out again on another stream only in the ways that its settings allow", () => {
   const setting = fc.boolean();

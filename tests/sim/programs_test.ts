@@ -3,8 +3,8 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { type Schedule, simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc, scaled } from "../support/property.ts";
-import { orders, type Program, programs, reference } from "./programs.ts";
-import { run, type RunOptions } from "./run_raw.ts";
+import { orders, type Program, programs, reference } from "../support/driver_programs.ts";
+import { run, type RunOptions } from "../support/run_raw_driver.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 

@@ -4,10 +4,10 @@ import { test } from "node:test";
 import { cuda } from "../../bindings/cuda.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { fc } from "../support/property.ts";
-import { byteCalls, runByteCalls } from "./byte_calls.ts";
-import { examples } from "./error_codes.ts";
-import { questions } from "./questions.ts";
-import { Raw } from "./raw.ts";
+import { byteCalls, runByteCalls } from "../support/byte_calls.ts";
+import { examples } from "../support/error_codes.ts";
+import { questions } from "../support/questions.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 for (const { name, devices, ask } of questions) {
   test(`every schedule answers alike: ${name}`, () => {

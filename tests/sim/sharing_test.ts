@@ -2,10 +2,10 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUmemPoolProps } from "../../bindings/cuda_types.ts";
-import { resultName } from "../../src/cuda/driver.ts";
+import { resultName } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const fileDescriptor = 1;
 const fabric = 8;

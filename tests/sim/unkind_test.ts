@@ -11,11 +11,11 @@ import {
   CUDA_MEMCPY3D_v2,
   CUmemPoolProps,
 } from "../../bindings/cuda_types.ts";
-import { resultName } from "../../src/cuda/driver.ts";
+import { resultName } from "../../src/driver/driver.ts";
 import { type Schedule, simulateDriver, type SimulateOptions } from "../../mod.ts";
 import { poison } from "../../src/sim/device_memory.ts";
 import { check, fc } from "../support/property.ts";
-import { Raw } from "./raw.ts";
+import { Raw } from "../support/raw_driver.ts";
 
 const schedules = fc.constantFrom<Schedule>("latest", "random", "round-robin");
 const mebibyte = 2 ** 20;

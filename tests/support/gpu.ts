@@ -4,7 +4,7 @@
  * @module
  */
 import { Cuda } from "../../mod.ts";
-import { libcudart } from "../../src/cuda/libraries.ts";
+import { libcudart } from "../../src/driver/libraries.ts";
 import { LibraryNotFoundError } from "../../src/ffi/errors.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 

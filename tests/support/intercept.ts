@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../src/cuda/driver.ts";
+import type { CudaDriver } from "../../src/driver/driver.ts";
 
 /**
  * Puts functions in the place of a driver's own, which they may call.

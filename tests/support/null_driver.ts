@@ -6,7 +6,7 @@
  */
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
-import type { CudaDriver } from "../../src/cuda/driver.ts";
+import type { CudaDriver } from "../../src/driver/driver.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 
 /** What a test can say to it. */

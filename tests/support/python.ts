@@ -11,12 +11,12 @@ import { existsSync } from "node:fs";
 import process from "node:process";
 import type { cpython } from "../../bindings/cpython.ts";
 import { Py_input } from "../../bindings/cpython.ts";
-import { DlpackTensor } from "../../src/exchange/dlpack.ts";
+import { DlpackTensor } from "../../src/dlpack/tensor.ts";
 import { Python } from "../../src/exchange/mod.ts";
-import { pythonLibrary } from "../../src/exchange/python/library.ts";
+import { pythonLibrary } from "../../src/python/find_library.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
-import { cString, readCString, readString } from "../../src/ffi/text.ts";
+import { cString, readCString, readString } from "../../src/ffi/c_string.ts";
 import type { Functions } from "../../src/ffi/types.ts";
 
 /** An interpreter with its library and its packages. */

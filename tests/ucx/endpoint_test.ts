@@ -8,7 +8,7 @@ import { setImmediate } from "node:timers/promises";
 import { ucp_request_param_t } from "../../bindings/ucp_types.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { withTrailer } from "../../src/ucx/address.ts";
-import { ownIdentity } from "../../src/ucx/process.ts";
+import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Progress } from "../../src/ucx/progress.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { readFileSync } from "node:fs";
-import { ownIdentity } from "../../src/ucx/process.ts";
+import { ownIdentity } from "../../src/ucx/process_identity.ts";
 
 /** The identity that another process of this machine would give itself. */
 export function identityOf(pid: number): Uint8Array {

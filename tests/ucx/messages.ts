@@ -10,7 +10,7 @@ import { setImmediate } from "node:timers";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
-import type { Sendable } from "../../src/ucx/memory.ts";
+import type { Sendable } from "../../src/ucx/message_memory.ts";
 import type { UcxWorker } from "../../src/ucx/worker.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 

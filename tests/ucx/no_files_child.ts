@@ -4,7 +4,7 @@ import process from "node:process";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { littleEndian } from "../../src/ffi/struct.ts";
-import { PeerProcess } from "../../src/ucx/process.ts";
+import { PeerProcess } from "../../src/ucx/process_identity.ts";
 import { identityOf } from "./identity.ts";
 
 /** Allows no further file. By this process itself: a runtime needs files while it waits for a program that would do it. */

@@ -15,7 +15,7 @@ import {
   type UcxEndpoint,
   UcxError,
 } from "../../mod.ts";
-import { laneKinds, Order } from "../sim/lanes.ts";
+import { laneKinds, Order } from "../support/stream_lanes.ts";
 import { check, fc } from "../support/property.ts";
 
 type Step =

@@ -10,7 +10,7 @@ import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { slice } from "../../src/layout/mod.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
-import { recordingDevice } from "../exchange/recording_driver.ts";
+import { recordingDevice } from "../support/recording_driver.ts";
 import { check, fc } from "../support/property.ts";
 import { assertContent, contentOf } from "./messages.ts";
 import { transports } from "./transports.ts";

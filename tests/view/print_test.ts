@@ -16,12 +16,12 @@ import {
   StridedMemoryView,
   type TypedArray,
 } from "../../mod.ts";
-import { watcherOf } from "../../src/cuda/stream.ts";
+import { watcherOf } from "../../src/device/stream.ts";
 import { patiently } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
-import { apart, pattern } from "./arrays.ts";
+import { apart, pattern } from "../support/arrays.ts";
 
 const found = findPython("numpy", "ml_dtypes");
 /** NumPy 2.3 was the first to write float16 from 1e3 and float32 from 1e6 on with an exponent. */

@@ -10,8 +10,8 @@ import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts, permutations, shapes, sliceItems } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
-import { apart, copiedByHand, meeting, pattern, type Placed, positionsOf } from "./arrays.ts";
-import { laidOut } from "./laid_out.ts";
+import { apart, copiedByHand, meeting, pattern, type Placed, positionsOf } from "../support/arrays.ts";
+import { laidOut } from "../support/laid_out.ts";
 
 const resource = new HostMemoryResource();
 

@@ -13,15 +13,15 @@ import {
   CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { builtin } from "../../ffi/builtin.ts";
-import { readField } from "../../ffi/text.ts";
-import type { Behaviour } from "../behaviour.ts";
+import { builtin } from "../../ffi/node_builtin.ts";
+import { readField } from "../../ffi/c_string.ts";
+import type { Behaviour } from "../call_table.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import { forgetUnused, hasMemory, prepareLaunch, provide } from "../graph_memory.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 import type { Task } from "../scheduler.ts";
 
 /** An H200's driver takes one mode of threads more than the header names. */

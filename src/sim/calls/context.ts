@@ -4,11 +4,11 @@
  * @module
  */
 import { CU_CTX, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
-import { writeInt, writeUint, writeWord } from "../native.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Context } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../call_error.ts";
 import { recordTask, taskOf } from "./event.ts";
 
 const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);

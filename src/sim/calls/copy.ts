@@ -13,12 +13,12 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
-import type { Behaviour } from "../behaviour.ts";
+import type { Behaviour } from "../call_table.ts";
 import { poison } from "../device_memory.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView } from "../native.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 
 /** One run of bytes. */
 interface Run {

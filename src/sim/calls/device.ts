@@ -4,12 +4,12 @@
  * @module
  */
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import { readField } from "../../ffi/text.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, writeInt, writeString, writeWord } from "../native.ts";
+import { readField } from "../../ffi/c_string.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";
 import type { Device } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../call_error.ts";
 
 /** Attributes that are not 0 and the same for every simulated device. */
 export const deviceAttributes: ReadonlyMap<number, number> = new Map(

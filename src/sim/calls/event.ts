@@ -4,11 +4,11 @@
  * @module
  */
 import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, writeFloat, writeWord } from "../native.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, writeFloat, writeWord } from "../out_parameters.ts";
 import type { Event, EventRecord } from "../objects.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 import type { Task } from "../scheduler.ts";
 
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;

@@ -6,10 +6,10 @@
 import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { littleEndian } from "../../ffi/struct.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
 import type { Stream } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../call_error.ts";
 import { count } from "./copy.ts";
 
 /** The calls for runs of elements. */

@@ -12,12 +12,12 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { roundUp } from "../../ffi/struct.ts";
-import type { Behaviour } from "../behaviour.ts";
+import type { Behaviour } from "../call_table.ts";
 import { freeOfGraph } from "../graph_memory.ts";
-import type { Machine } from "../machine.ts";
-import { writeUint, writeWord } from "../native.ts";
+import type { Machine } from "../simulator_state.ts";
+import { writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../call_error.ts";
 import { freeFromPool } from "./pool.ts";
 
 /** The calls for device memory. */

@@ -13,16 +13,16 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
 import { roundUp, struct } from "../../ffi/struct.ts";
-import { readCString, readField } from "../../ffi/text.ts";
-import type { Behaviour } from "../behaviour.ts";
-import { faultCode, watchedMemory } from "../kernels.ts";
-import { type JitOptions, readJitOptions, refusalOf } from "../jit.ts";
-import type { Machine } from "../machine.ts";
+import { readCString, readField } from "../../ffi/c_string.ts";
+import type { Behaviour } from "../call_table.ts";
+import { faultCode, watchedMemory } from "../kernel_faults.ts";
+import { type JitOptions, readJitOptions, refusalOf } from "../jit_options.ts";
+import type { Machine } from "../simulator_state.ts";
 import { deviceAttributes } from "./device.ts";
-import { nativeView, readWord, writeInt, writeWord } from "../native.ts";
+import { nativeView, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import { PtxError, PtxFault, type PtxKernel, type PtxModule } from "../ptx/mod.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { PtxError, PtxFault, type PtxKernel, type PtxModule } from "../../ptx/mod.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 
 /** Threads of a block, at most. */
 const maxThreads = 1024;

@@ -4,12 +4,12 @@
  * @module
  */
 import { CU_DEVICE_INVALID, CU_MEMORYTYPE, CU_POINTER_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../behaviour.ts";
+import type { Behaviour } from "../call_table.ts";
 import { deviceOfAddress } from "../device_memory.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, readInt, readWord, writeInt, writeUint, writeWord } from "../native.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, readInt, readWord, writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../call_error.ts";
 
 /** The calls of the group. */
 export function pointerCalls(machine: Machine): Behaviour<"pointer"> {

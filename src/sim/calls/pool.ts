@@ -17,13 +17,13 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
 import { blockBytes } from "../allocator.ts";
-import type { Behaviour } from "../behaviour.ts";
+import type { Behaviour } from "../call_table.ts";
 import { captureAllocation, captureFree, freeOfGraph } from "../graph_memory.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, readInt, readWord, writeInt, writeWord } from "../native.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 
 /** The calls of the group. */
 export function poolCalls(machine: Machine): Behaviour<"pool"> {

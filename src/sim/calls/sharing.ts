@@ -5,13 +5,13 @@
  */
 import { CU_EVENT, CU_IPC_MEM, CU_MEM_HANDLE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
-import { nativeView, writeInt, writeWord } from "../native.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { nativeView, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import type { Pool } from "../pool.ts";
-import { refuse, unsimulated } from "../refusal.ts";
-import { find, fromFile, fromHandle, handleBytes, share, toFile, toHandle } from "../shared_objects.ts";
+import { refuse, unsimulated } from "../call_error.ts";
+import { find, fromFile, fromHandle, handleBytes, share, toFile, toHandle } from "../ipc_objects.ts";
 import { newEvent } from "./event.ts";
 
 function writeHandle(out: bigint, name: string): void {

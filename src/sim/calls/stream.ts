@@ -5,11 +5,11 @@
  */
 import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
-import type { Behaviour } from "../behaviour.ts";
-import type { Machine } from "../machine.ts";
-import { writeInt, writeUint, writeWord } from "../native.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Event, Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../refusal.ts";
+import { refuse, unsimulated } from "../call_error.ts";
 import { greatestPriority } from "./context.ts";
 import { taskOf } from "./event.ts";
 

@@ -9,7 +9,7 @@ import process from "node:process";
 import type { Argument, CScalar, FunctionDescription } from "../../../bindings/abi.ts";
 import { libc } from "../../../src/ffi/libc.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";
-import { cString } from "../../../src/ffi/text.ts";
+import { cString } from "../../../src/ffi/c_string.ts";
 
 const [library = "", type = ""] = process.argv.slice(2);
 const scalar = (type === "handle" ? "ptr" : type) as CScalar;

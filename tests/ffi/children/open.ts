@@ -7,7 +7,7 @@ import process from "node:process";
 import { LibraryNotFoundError } from "../../../src/ffi/errors.ts";
 import { libc } from "../../../src/ffi/libc.ts";
 import { type LibraryDescription, type NativeLibrary, openLibrary } from "../../../src/ffi/library.ts";
-import { cString } from "../../../src/ffi/text.ts";
+import { cString } from "../../../src/ffi/c_string.ts";
 import type { OpenOutcome, OpenStep } from "../open.ts";
 
 const cos = { args: ["f64"], returns: "f64", optional: true } as const;

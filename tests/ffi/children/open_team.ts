@@ -1,6 +1,6 @@
 /** Starts native threads, which wait for work, and ends without closing them: by itself, or by exit() if asked to. */
 import process from "node:process";
-import { NativeTeam } from "../../../src/ffi/native_team.ts";
+import { NativeTeam } from "../../../src/native/thread_team.ts";
 
 const team = NativeTeam.start({ threads: 4, rounds: 1, calls: 1 });
 team.begin([]);

@@ -2,7 +2,7 @@
 import { libc } from "../../../src/ffi/libc.ts";
 import { openLibrary } from "../../../src/ffi/library.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";
-import { releaseThunks } from "../../../src/ffi/release_thunk.ts";
+import { releaseThunks } from "../../../src/native/release_thunk.ts";
 
 const port = ffiPort();
 const libm = { name: "libm", override: "CAUSEWAY_LIBM", remedy: "Install glibc.", symbols: {}, sonames: ["libm.so.6"] };

@@ -10,7 +10,7 @@ import { ArrowArray } from "../../../bindings/arrow.ts";
 import { DLManagedTensor } from "../../../bindings/dlpack.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";
-import { releaseThunks } from "../../../src/ffi/release_thunk.ts";
+import { releaseThunks } from "../../../src/native/release_thunk.ts";
 
 const port = ffiPort();
 using arena = new NativeArena();

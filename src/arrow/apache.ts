@@ -1,0 +1,211 @@
+/**
+ * Vectors of the npm package `apache-arrow`, to and from arrays that any library can take over: the same memory, in both
+ * directions.
+ *
+ * The package slices values, offsets and children when it slices an array, but validity bitmaps and truth values, which
+ * are bits, it leaves whole and keeps an offset for them; Arrow's C structs have one offset for all buffers.
+ *
+ * @module
+ */
+import type { TypedArray } from "../layout/mod.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { type ApacheArrow, type ApacheType, make, typeFromApache, typeToApache } from "./apache_types.ts";
+import { ArrowArray } from "./array.ts";
+import { bitsOf, hasOffsets, hasViews } from "../cdata/buffers.ts";
+import { bitOf, hostBytes } from "./element_reader.ts";
+import { type ArrowField, childrenOf } from "../cdata/type.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/** A chunk of the package: an array. */
+export interface ApacheData {
+  /** What it is. */
+  readonly type: ApacheType;
+  /** Elements. */
+  readonly length: number;
+  /** Bits that come before the first in the bitmap. */
+  readonly offset: number;
+  /** How many are null. */
+  readonly nullCount: number;
+  /** Which elements are not null; empty if all are not. */
+  readonly nullBitmap?: TypedArray | null;
+  /** The elements, or the data of text. */
+  readonly values?: unknown;
+  /** Where elements of variable length begin. */
+  readonly valueOffsets?: TypedArray | null;
+  /** Data of views. */
+  readonly variadicBuffers?: readonly TypedArray[];
+  /** Chunks of nested types. */
+  readonly children: readonly ApacheData[];
+  /** What the indices of a dictionary stand for. */
+  readonly dictionary?: ApacheVector | null;
+}
+
+/** A vector, table or record batch of the package: one chunk or several. */
+export interface ApacheVector {
+  /** The chunks. */
+  readonly data: ApacheData | readonly ApacheData[];
+}
+
+/**
+ * Sees the chunks of a vector, table or record batch of `apache-arrow` as arrays, without copying them, except validity
+ * bitmaps of slices that begin inside a byte: one bit per element.
+ *
+ * The JavaScript memory stays where it is, and is kept alive as long as an array or an export of it is.
+ *
+ * @returns an array per chunk
+ * @throws {ExchangeError} for types that are not supported: unions
+ * @throws {TypeError} for what is no vector, and for vectors over shared or resizable memory, which has no address that
+ *   stays. Copy them first
+ */
+export function fromApacheArrow(vector: ApacheVector): ArrowArray[] {
+  return chunksOf(vector).map((data) =>
+    fromData(data, { name: "", type: typeFromApache(data.type), nullable: true, metadata: new Map() })
+  );
+}
+
+function chunksOf(vector: ApacheVector): readonly ApacheData[] {
+  const data = (vector as Partial<ApacheVector> | null)?.data; // whatever the types say
+  if (typeof data !== "object" || data === null) {
+    throw new TypeError(
+      `Cannot take ${vector} from apache-arrow: expected one of its vectors, tables or record batches`,
+    );
+  }
+  return "type" in data ? [data] : data;
+}
+
+function fromData(data: ApacheData, field: ArrowField): ArrowArray {
+  const { type } = field;
+  const { length } = data;
+  if (type.kind === "null") return new ArrowArray({ field, length, buffers: [] });
+  const { nullBitmap = null } = data;
+  const nullCount = nullBitmap === null || nullBitmap.length === 0 ? 0 : data.nullCount;
+  const isBits = type.kind === "bool"; // the only values that are not sliced
+  const validity = nullCount === 0 || nullBitmap === null
+    ? null
+    : isBits
+    ? bytes(nullBitmap)
+    : bitmapOf(data, nullBitmap);
+  const dictionary = type.kind === "dictionary" ? dictionaryOf(data, type.values) : null;
+  return new ArrowArray({
+    field,
+    length,
+    offset: isBits ? data.offset : 0,
+    nullCount,
+    buffers: [validity, ...contents(data, field)],
+    children: childrenOf(type).map((child, i) => fromData(partOf(data, i), child)),
+    dictionary,
+  });
+}
+
+/** The buffers after the bitmap. */
+function contents(data: ApacheData, { type }: ArrowField): StridedMemoryView[] {
+  if (hasViews(type)) {
+    const parts = (data.variadicBuffers ?? []).map(bytes);
+    const sizes = BigInt64Array.from(parts, ({ nbytes }) => BigInt(nbytes));
+    return [bytes(data.values), ...parts, bytes(sizes)];
+  }
+  if (!hasOffsets(type)) return bitsOf(type) === null ? [] : [bytes(data.values)];
+  return childrenOf(type).length > 0 ? [bytes(data.valueOffsets)] : [bytes(data.valueOffsets), bytes(data.values)];
+}
+
+function partOf({ children, type }: ApacheData, index: number): ApacheData {
+  const child = children[index];
+  if (child !== undefined) return child;
+  throw new ExchangeError(`Cannot take a vector of ${String(type)} from apache-arrow: child ${index} is missing`);
+}
+
+function dictionaryOf({ dictionary }: ApacheData, values: ArrowField): ArrowArray {
+  const chunks = dictionary === null || dictionary === undefined ? [] : chunksOf(dictionary);
+  const [only] = chunks;
+  if (only !== undefined && chunks.length === 1) return fromData(only, values);
+  throw new ExchangeError(
+    `Cannot take a vector with a dictionary of ${chunks.length} chunks from apache-arrow: expected one. Concatenate them.`,
+  );
+}
+
+/** A bitmap whose first bit is the first element's. */
+function bitmapOf({ offset, length }: ApacheData, bitmap: TypedArray): StridedMemoryView {
+  const whole = bytes(bitmap);
+  if (offset % 8 === 0) return bytes(bitmap.subarray(offset / 8));
+  const source = hostBytes(whole);
+  const moved = new Uint8Array(new ArrayBuffer(Math.ceil(length / 8)));
+  for (let i = 0; i < length; i++) {
+    if (bitOf(source, offset + i)) moved[i >>> 3] = (moved[i >>> 3] ?? 0) | 1 << i % 8;
+  }
+  return bytes(moved);
+}
+
+function bytes(array: unknown): StridedMemoryView {
+  if (!ArrayBuffer.isView(array)) return StridedMemoryView.fromTypedArray(new Uint8Array(0));
+  const { buffer, byteOffset, byteLength } = array;
+  return StridedMemoryView.fromTypedArray(new Uint8Array(buffer, byteOffset, byteLength));
+}
+
+/**
+ * Sees an array in host memory as a vector of `apache-arrow`, without copying it.
+ *
+ * The vector's memory is the array's: it keeps it from being collected, and is empty once the array is closed. Copied are
+ * only buffers whose first element does not lie at a multiple of its size, which typed arrays cannot see.
+ *
+ * @param arrow the package: `import * as arrow from "apache-arrow"`
+ * @throws {TypeError} for device memory
+ * @throws {ExchangeError} for types that this version of the package does not have
+ */
+export function toApacheArrow<Vector>(array: ArrowArray, arrow: ApacheArrow<Vector>): Vector {
+  return make(arrow, "Vector", [toData(array, arrow)]) as Vector; // made by the package's own class
+}
+
+function toData(array: ArrowArray, arrow: ApacheArrow<unknown>): unknown {
+  const { type, length, offset, buffers, children, dictionary } = array;
+  const [bitmap = null] = buffers;
+  const props: Record<string, unknown> = {
+    type: typeToApache(arrow, type),
+    offset,
+    length,
+    nullCount: array.nullCount,
+  };
+  if (bitmap !== null && array.nullCount > 0) props["nullBitmap"] = part(bitmap, 0, bitmap.nbytes, 1);
+  const bits = bitsOf(type);
+  if (type.kind === "bool") props["data"] = all(buffers[1]);
+  else if (bits !== null) {
+    props["data"] = part(buffers[1], offset * bits / 8, (offset + length) * bits / 8, alignmentOf(bits));
+  } else if (hasViews(type)) {
+    props["views"] = part(buffers[1], offset * 16, (offset + length) * 16, 1);
+    props["variadicBuffers"] = buffers.slice(2, -1).map(all);
+  } else if (hasOffsets(type)) {
+    const width = "offsets" in type && type.offsets === 64 ? 8 : 4;
+    // There is always one offset, even where the array has no memory for it.
+    props["valueOffsets"] = length === 0
+      ? new Uint8Array(width)
+      : part(buffers[1], offset * width, (offset + length + 1) * width, width);
+    if (children.length === 0) props["data"] = all(buffers[2]);
+  }
+  // The package keeps children of lists whole, and slices those of structs and lists of fixed size.
+  const step = type.kind === "fixed_size_list" ? type.size : 1;
+  const inner = hasOffsets(type)
+    ? children
+    : children.map((child) => child.sliced(offset * step, (offset + length) * step));
+  const parts = inner.map((child) => toData(child, arrow));
+  if (type.kind === "struct") props["children"] = parts;
+  else if (parts.length > 0) props["child"] = parts[0];
+  if (dictionary !== null) props["dictionary"] = toApacheArrow(dictionary, arrow);
+  return arrow.makeData(props as never); // its argument's type is the package's own, of which nothing is known here
+}
+
+/** The size of the typed array's elements that values of so many bits are read by, at most. */
+function alignmentOf(bits: number): number {
+  const bytes = bits / 8;
+  return Math.min(8, bytes & -bytes);
+}
+
+function all(view: StridedMemoryView | null | undefined): Uint8Array {
+  return part(view, 0, view?.nbytes ?? 0, 1);
+}
+
+/** Bytes of a buffer, copied only where typed arrays of so large elements cannot begin. */
+function part(view: StridedMemoryView | null | undefined, start: number, end: number, alignment: number): Uint8Array {
+  if (view === null || view === undefined || end <= start) return new Uint8Array(0);
+  const whole = hostBytes(view);
+  const bytes = new Uint8Array(whole.buffer, whole.byteOffset + start, end - start);
+  return bytes.byteOffset % alignment === 0 ? bytes : bytes.slice();
+}

@@ -1,0 +1,305 @@
+/**
+ * An Arrow array: a type, and buffers, children and a dictionary that hold the elements.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../device/device.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
+import { exportArrow } from "../cdata/export.ts";
+import { importArrow } from "../cdata/import.ts";
+import { checkParts } from "../cdata/validate.ts";
+import { type ArrowValue, bitOf, hostBytes, makeReader, type Reader } from "./element_reader.ts";
+import { orderHost } from "../order/order.ts";
+import { type ArrowField, type ArrowType, childrenOf } from "../cdata/type.ts";
+import { hasValidity } from "../cdata/buffers.ts";
+import { validityView, valuesView } from "../cdata/numbers.ts";
+
+/** What an array consists of. */
+export interface ArrowArrayParts {
+  /** What it is. */
+  readonly field: ArrowField;
+  /** Elements. */
+  readonly length: number;
+  /** Elements that come before the first in every buffer. Default 0. */
+  readonly offset?: number;
+  /** How many elements are null; -1 if nobody has counted. Default: -1 with a validity bitmap, 0 without. */
+  readonly nullCount?: number;
+  /**
+   * The buffers that the columnar format gives the type, as views of bytes: validity (1 bit per element, null if no
+   * element is null), then values, or offsets and data. The last buffer of an array of views, with the sizes of its data
+   * buffers, is in host memory even if the others are a device's.
+   */
+  readonly buffers: readonly (StridedMemoryView | null)[];
+  /** The arrays inside a nested type. Default: none. */
+  readonly children?: readonly ArrowArray[];
+  /** What the indices of a dictionary-encoded array stand for. Default: none. */
+  readonly dictionary?: ArrowArray | null;
+  /** Called by `close`: gives an import back. */
+  readonly onClose?: () => void;
+}
+
+/**
+ * An Arrow array of any type. It copies nothing: its buffers are whoever's they were. An array that was imported owns
+ * the import: closing it gives the memory back to its producer, and ends its children and slices with it.
+ *
+ * Arrow data is shared between libraries and is never written to.
+ *
+ * @example
+ * ```ts
+ * import { ArrowArray, arrowField, StridedMemoryView } from "@causeway/causeway";
+ *
+ * const bytes = (array: Uint8Array | Int32Array) =>
+ *   StridedMemoryView.fromTypedArray(new Uint8Array(array.buffer as ArrayBuffer, array.byteOffset, array.byteLength));
+ * const words = new ArrowArray({
+ *   field: arrowField("u"),
+ *   length: 3,
+ *   buffers: [bytes(Uint8Array.of(0b101)), bytes(Int32Array.of(0, 3, 3, 8)), bytes(new TextEncoder().encode("oneright"))],
+ * });
+ * console.log(words.toArray()); // [ "one", null, "right" ]
+ * console.log(words.nullCount); // 1
+ * ```
+ */
+export class ArrowArray implements Iterable<ArrowValue> {
+  /** Name, type, nullability and metadata. */
+  readonly field: ArrowField;
+  /** Elements. */
+  readonly length: number;
+  /** Elements that come before the first in every buffer. */
+  readonly offset: number;
+  /** The buffers that the columnar format gives the type, as read-only views of bytes; null where there is none. */
+  readonly buffers: readonly (StridedMemoryView | null)[];
+  /** The arrays inside a nested type. They do not know of this array's offset. */
+  readonly children: readonly ArrowArray[];
+  /** What the indices of a dictionary-encoded array stand for, or null. */
+  readonly dictionary: ArrowArray | null;
+  readonly #onClose: (() => void) | undefined;
+  #nullCount: number;
+  #reader: Reader | undefined;
+
+  /**
+   * An array over buffers.
+   *
+   * @throws {ExchangeError} if the parts are not those of the type: too few or too small buffers, other children
+   */
+  constructor(parts: ArrowArrayParts) {
+    const { field, length, offset = 0, buffers, children = [], dictionary = null, onClose } = parts;
+    this.field = field;
+    this.length = length;
+    this.offset = offset;
+    this.buffers = buffers;
+    this.children = children;
+    this.dictionary = dictionary;
+    this.#onClose = onClose;
+    this.#nullCount = field.type.kind === "null" ? length : parts.nullCount ?? ((buffers[0] ?? null) === null ? 0 : -1);
+    checkParts(this, this.#nullCount);
+  }
+
+  /**
+   * Takes an array over from another library.
+   *
+   * @param source an export of ours, an object with `__arrow_c_device_array__` or `__arrow_c_array__`, or the addresses
+   *   of the structs
+   * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
+   */
+  static from(source: unknown, options: FromArrowOptions = {}): ArrowArray {
+    return importArrow(source, options);
+  }
+
+  /** What the elements are. */
+  get type(): ArrowType {
+    return this.field.type;
+  }
+
+  /** The device whose memory the buffers are, or null for host memory. */
+  get device(): CudaDevice | null {
+    const own = this.buffers.find((buffer) => buffer !== null && buffer.device !== null)?.device;
+    if (own !== undefined) return own;
+    for (const child of this.children) if (child.device !== null) return child.device;
+    return this.dictionary?.device ?? null;
+  }
+
+  /**
+   * How many elements are null; counted at first need if the producer did not say.
+   *
+   * @throws {TypeError} if it would have to be counted in device memory, or the array is closed
+   */
+  get nullCount(): number {
+    if (this.#nullCount < 0) this.#nullCount = this.#countNulls();
+    return this.#nullCount;
+  }
+
+  /** `nullCount` as far as it is known without counting; -1 if it is not. */
+  get knownNullCount(): number {
+    return this.#nullCount;
+  }
+
+  /**
+   * The slots of the elements as a view, without a copy: of numbers, of times as the integers that they are stored as, of
+   * truth values as bits (`bool1_packed`), of a dictionary-encoded array its indices, and of fixed-size lists of any of
+   * these with an axis for each. The slot of a null holds anything: see {@linkcode ArrowArray.validity}.
+   *
+   * @throws {ExchangeError} for elements that are no numbers, for lists with nulls inside, and for bits that begin inside a
+   *   byte
+   */
+  get values(): StridedMemoryView {
+    return valuesView(this);
+  }
+
+  /**
+   * Which elements are not null, as a view of bits (`bool1_packed`); null if there is no bitmap, because none is null.
+   *
+   * @throws {ExchangeError} if the array's offset lies inside a byte of the bitmap, where no view can begin
+   */
+  get validity(): StridedMemoryView | null {
+    return validityView(this);
+  }
+
+  /** Whether an element is null. */
+  isNull(index: number): boolean {
+    this.#check(index);
+    if (!hasValidity(this.type)) return true;
+    const bitmap = this.buffers[0];
+    return bitmap !== null && bitmap !== undefined && this.#nullCount !== 0 &&
+      !bitOf(hostBytes(bitmap), this.offset + index);
+  }
+
+  /**
+   * The value of an element; `null` if it is null.
+   *
+   * | type | value |
+   * |---|---|
+   * | bool, utf8, binary | boolean, string, Uint8Array (a copy) |
+   * | integers up to 32 bits, floats | number |
+   * | 64-bit integers | bigint |
+   * | decimal | string, exact: `"-12.50"` |
+   * | date, time, timestamp, duration | number for 32 bits, bigint for 64: the count of the type's unit |
+   * | interval | number of months, or an object with the parts |
+   * | list, list view, fixed-size list | array of values |
+   * | struct | object by field name; if names are not unique, array of `[name, value]` |
+   * | map | array of `[key, value]` |
+   * | dictionary | the value that the index stands for |
+   *
+   * @throws {RangeError} if there is no such element
+   * @throws {TypeError} for device memory, which the host cannot read, and after `close`
+   * @throws {ExchangeError} if the element's offsets, view or index lead outside the array's buffers
+   */
+  get(index: number): ArrowValue {
+    if (this.isNull(index)) return null;
+    if (this.#reader === undefined) this.#reader = makeReader(this);
+    else this.#prepare();
+    return this.#reader(this.offset + index);
+  }
+
+  /** All values. See {@linkcode ArrowArray.get}. */
+  toArray(): ArrowValue[] {
+    return Array.from({ length: this.length }, (_, index) => this.get(index));
+  }
+
+  /** The values one after the other. */
+  *[Symbol.iterator](): Iterator<ArrowValue> {
+    for (let index = 0; index < this.length; index++) yield this.get(index);
+  }
+
+  /**
+   * The elements from `start` to before `end`, without a copy. Closing this array ends the slice too.
+   *
+   * @throws {RangeError} unless 0 <= start <= end <= length
+   */
+  sliced(start: number, end: number = this.length): ArrowArray {
+    if (!(Number.isInteger(start) && Number.isInteger(end) && 0 <= start && start <= end && end <= this.length)) {
+      throw new RangeError(`Cannot slice ${this.length} elements from ${start} to ${end}`);
+    }
+    const { field, buffers, children, dictionary } = this;
+    const nullCount = this.#nullCount === 0 ? 0 : -1;
+    return new ArrowArray({
+      field,
+      length: end - start,
+      offset: this.offset + start,
+      nullCount,
+      buffers,
+      children,
+      dictionary,
+    });
+  }
+
+  /** The child of a struct by its field's name, or of any nested array by number; not sliced by this array's offset. */
+  child(name: string | number): ArrowArray {
+    const at = typeof name === "number" ? name : childrenOf(this.type).findIndex((field) => field.name === name);
+    const child = this.children[at];
+    if (child === undefined) throw new RangeError(`Cannot find child ${name} of an Arrow ${this.type.kind}`);
+    return child;
+  }
+
+  /**
+   * Hands the array over by the Arrow C device interface, without a copy. The memory stays allocated until the consumer
+   * releases it, and every stream that it is ordered on is waited for by the consumer through the struct's event.
+   *
+   * @throws {ExchangeError} if a requested schema is of another kind than this array's
+   * @throws {TypeError} if the array is closed
+   */
+  toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return exportArrow(this, options);
+  }
+
+  /** The Arrow C device protocol, as other libraries call it. */
+  __arrow_c_device_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return this.toArrowDevice(options);
+  }
+
+  /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
+  __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
+    return exportArrow(this, options, "host");
+  }
+
+  /** The values, as they would be written in a program, the middle of long arrays left out. */
+  toString(): string {
+    const edge = 10;
+    const every = this.length <= 2 * edge;
+    const shown = every ? this.toArray() : [...this.sliced(0, edge), ...this.sliced(this.length - edge)];
+    const texts = shown.map(textOf);
+    if (!every) texts.splice(edge, 0, `... ${this.length - 2 * edge} more ...`);
+    return `[${texts.join(", ")}]`;
+  }
+
+  /** Gives an import back to its producer. For any other array it does nothing. Closing twice is harmless. */
+  close(): void {
+    this.#onClose?.();
+  }
+
+  /** Gives an import back. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #check(index: number): void {
+    if (Number.isInteger(index) && index >= 0 && index < this.length) return;
+    throw new RangeError(`Cannot read element ${index} of ${this.length}`);
+  }
+
+  /** What a reader that is made already does not look at again: whether the buffers are there, and all written. */
+  #prepare(): void {
+    for (const view of this.buffers) {
+      if (view === null) continue;
+      void view.buffer.ptr; // says so if it is closed
+      if (view.buffer.kind !== "host") orderHost(view.buffer);
+    }
+  }
+
+  #countNulls(): number {
+    const bitmap = this.buffers[0];
+    if (bitmap === null || bitmap === undefined || this.length === 0) return 0;
+    const bytes = hostBytes(bitmap);
+    let valid = 0;
+    for (let at = this.offset; at < this.offset + this.length; at++) if (bitOf(bytes, at)) valid++;
+    return this.length - valid;
+  }
+}
+
+/** A value as a program would write it. JSON has no word for what is no number. */
+function textOf(value: ArrowValue): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : String(value);
+  if (Array.isArray(value) || value instanceof Uint8Array) return `[${Array.from(value, textOf).join(",")}]`;
+  return `{${Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}:${textOf(part)}`).join(",")}}`;
+}

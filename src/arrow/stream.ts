@@ -1,0 +1,225 @@
+/**
+ * Arrow streams, inwards: arrays of one schema, one after the other.
+ *
+ * @module
+ */
+import {
+  ArrowArrayStream,
+  ArrowDeviceArray as ArrowDeviceStruct,
+  ArrowDeviceArrayStream,
+  ArrowSchema,
+} from "../../bindings/arrow.ts";
+import { checkPlace } from "../device/check_device.ts";
+import { allocate, NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
+import { readCString } from "../ffi/c_string.ts";
+import type { ArrowArray } from "./array.ts";
+import {
+  fromArrowOptionNames,
+  type FromArrowOptions,
+  isArrowSource,
+  releaseArray,
+  releaseSchema,
+} from "../cdata/device_array.ts";
+import { openForeign, takeArray, tooLate } from "../cdata/import.ts";
+import { readSchema } from "../cdata/schema_import.ts";
+import type { ArrowField } from "../cdata/type.ts";
+import { Walk } from "../cdata/walk.ts";
+import { callRelease } from "../native/call_pointer.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/** The address of a stream that is the caller's to give away. */
+export type ArrowStreamPointer =
+  | {
+    /** `ArrowArrayStream *`. */
+    readonly stream: bigint;
+  }
+  | {
+    /** `ArrowDeviceArrayStream *`. */
+    readonly deviceStream: bigint;
+  };
+
+/** What the two structs have in common. */
+interface Source {
+  readonly address: bigint;
+  readonly description: typeof ArrowArrayStream | typeof ArrowDeviceArrayStream;
+}
+
+/**
+ * A stream of arrays of one schema that another library produces. Each array is its own: it outlives the stream, and is
+ * closed by itself. The producer works while {@linkcode ArrowStream.next} is called, on this thread.
+ *
+ * @example
+ * ```ts ignore
+ * using stream = ArrowStream.from({ stream: address });
+ * for (const batch of stream) {
+ *   console.log(`${batch}`);
+ *   batch.close();
+ * }
+ * ```
+ */
+export class ArrowStream implements Iterable<ArrowArray> {
+  /** What all of the arrays are. */
+  readonly field: ArrowField;
+  readonly #source: Source;
+  readonly #options: FromArrowOptions;
+  #closed = false;
+
+  private constructor(source: Source, field: ArrowField, options: FromArrowOptions) {
+    this.#source = source;
+    this.field = field;
+    this.#options = options;
+    unclosed.register(this, source, this);
+  }
+
+  /**
+   * Takes a stream over: its struct is moved.
+   *
+   * @param source the address of a stream, or an object of Python that speaks Arrow: a table, a reader
+   * @param options where the arrays will be used, as for `ArrowArray.from`
+   * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
+   */
+  static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
+    checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
+    const { requestedSchema = null, ...where } = options;
+    const opened = openForeign(source, (kind, object) => kind.openStream(object, requestedSchema));
+    if (opened === null && requestedSchema !== null) throw tooLate("stream");
+    if (opened === null) return ArrowStream.#take(pointerOf(source), options);
+    try {
+      return ArrowStream.#take(opened.pointers, where);
+    } finally {
+      opened.close();
+    }
+  }
+
+  static #take(source: ArrowStreamPointer, options: FromArrowOptions): ArrowStream {
+    const foreign: Source = "stream" in source
+      ? { address: source.stream, description: ArrowArrayStream }
+      : { address: source.deviceStream, description: ArrowDeviceArrayStream };
+    check(foreign);
+    const field = schemaOf(foreign);
+    const { size } = layoutOf(foreign.description);
+    const moved = { ...foreign, address: allocate(size) };
+    libc().memory.memcpy(moved.address, foreign.address, BigInt(size));
+    structOf(foreign).release = 0n;
+    return new ArrowStream(moved, field, options);
+  }
+
+  /**
+   * The next array, which the caller closes; null at the end.
+   *
+   * @throws {ExchangeError} if the producer fails, with its words, or the array cannot be taken
+   * @throws {TypeError} after `close`
+   */
+  next(): ArrowArray | null {
+    if (this.#closed) throw new TypeError("Cannot read a closed ArrowStream");
+    using arena = new NativeArena();
+    const out = arena.struct(ArrowDeviceStruct); // an ArrowArray is its beginning
+    call(this.#source, "get_next", out.$address);
+    if (out.array.release === 0n) return null;
+    try {
+      return takeArray(out.$address, this.field, isDevice(this.#source), this.#options, () => {}, wasReleased);
+    } catch (error) {
+      releaseArray(out.$address); // it was made for this call alone
+      throw error;
+    }
+  }
+
+  /** The remaining arrays, each of which the caller closes. */
+  *[Symbol.iterator](): Iterator<ArrowArray> {
+    for (let array = this.next(); array !== null; array = this.next()) yield array;
+  }
+
+  /** Releases the stream. Arrays that it has given out stay. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    unclosed.unregister(this);
+    release(this.#source);
+  }
+
+  /** Releases the stream. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+const wasReleased = "It was released, and next() goes on with the one after it";
+
+function pointerOf(source: unknown): ArrowStreamPointer {
+  if (typeof source === "object" && source !== null) {
+    if ("stream" in source && typeof source.stream === "bigint") return { stream: source.stream };
+    if ("deviceStream" in source && typeof source.deviceStream === "bigint") {
+      return { deviceStream: source.deviceStream };
+    }
+  }
+  throw new ExchangeError(
+    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python" +
+      (isArrowSource(source) ? ". One array is taken by ArrowArray.from()" : ""),
+  );
+}
+
+/** Streams that were dropped without being closed are released all the same. */
+const unclosed = new FinalizationRegistry<Source>(release);
+
+function release(source: Source): void {
+  callRelease(structOf(source).release, source.address);
+  libc().loading.free(source.address);
+}
+
+function structOf({ address, description }: Source) {
+  return description === ArrowArrayStream
+    ? struct(ArrowArrayStream).at(address)
+    : struct(ArrowDeviceArrayStream).at(address);
+}
+
+function isDevice({ description }: Source): boolean {
+  return description === ArrowDeviceArrayStream;
+}
+
+function check(source: Source): void {
+  const walk = new Walk(isDevice(source) ? "ArrowDeviceArrayStream" : "ArrowArrayStream");
+  walk.enter(source.address, 0);
+  const stream = structOf(source);
+  if (stream.release === 0n) throw walk.refusal("is released or was moved: its release callback is NULL");
+  for (const name of ["get_schema", "get_next", "get_last_error"] as const) {
+    if (stream[name] === 0n) throw walk.refusal(`has no function ${name}`);
+  }
+}
+
+function schemaOf(source: Source): ArrowField {
+  using arena = new NativeArena();
+  const schema = arena.struct(ArrowSchema);
+  call(source, "get_schema", schema.$address);
+  try {
+    return readSchema(schema.$address);
+  } finally {
+    releaseSchema(schema.$address);
+  }
+}
+
+/** Calls one of a stream's functions, which return an errno. */
+function call(source: Source, name: "get_schema" | "get_next", out: bigint): void {
+  const stream = structOf(source);
+  const code = functionAt(stream[name])(source.address, out);
+  if (code === 0) return;
+  const words = ffiPort().functionAt(stream.get_last_error, { args: ["ptr"], returns: "ptr" })(source.address);
+  throw new ExchangeError(
+    `Cannot read an Arrow stream: ${name} returned the error number ${code}` +
+      (words === 0n ? "" : `, ${readCString(words)}`),
+  );
+}
+
+/** Functions by address, as those of `call_release.ts`. */
+const functions = new Map<bigint, (stream: bigint, out: bigint) => number>();
+
+function functionAt(address: bigint): (stream: bigint, out: bigint) => number {
+  let known = functions.get(address);
+  if (known === undefined) {
+    known = ffiPort().functionAt(address, { args: ["ptr", "ptr"], returns: "i32" });
+    functions.set(address, known);
+  }
+  return known;
+}

@@ -1,0 +1,239 @@
+/**
+ * Arrow streams, outwards: arrays of one schema for a consumer that asks for them one by one, from any thread.
+ *
+ * The arrays are exported before the stream is: asking for the next is machine code that moves a struct, because no
+ * JavaScript can run on the consumer's thread.
+ *
+ * @module
+ */
+import {
+  ArrowArray as ArrowArrayStruct,
+  ArrowArrayStream,
+  ArrowDeviceArray as ArrowDeviceStruct,
+  ArrowDeviceArrayStream,
+  ArrowSchema,
+} from "../../bindings/arrow.ts";
+import { libc } from "../ffi/libc.ts";
+import { releaseThunks } from "../native/release_thunk.ts";
+import { StreamState, streamThunks } from "../native/arrow_stream_thunk.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
+import { cString } from "../ffi/c_string.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
+import type { ArrowArray } from "./array.ts";
+import { type ArrowDeviceArray, releaseArray, releaseSchema } from "../cdata/device_array.ts";
+import { exportArrow } from "../cdata/export.ts";
+import { exportSchema } from "../cdata/schema_export.ts";
+import { Block } from "../cdata/exported_tree.ts";
+import { type ArrowField, differenceOf, equalTypes } from "../cdata/type.ts";
+import { callRelease } from "../native/call_pointer.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { addExport, type Listed, lookAt } from "../order/exports.ts";
+
+/** Options of {@linkcode exportArrowStream}. */
+export interface ExportStreamOptions {
+  /** What the arrays are. Default: the first one's field. */
+  readonly field?: ArrowField;
+  /** Whether the consumer takes an ArrowDeviceArrayStream. Default false: an ArrowArrayStream, for host memory. */
+  readonly device?: boolean;
+}
+
+const exportStreamOptionNames: OptionNames<ExportStreamOptions> = { field: true, device: true };
+
+/** How often a consumer may ask for the schema: each time it gets a copy of its own, which must be there before. */
+const schemaCopies = 8;
+
+/**
+ * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, on its way to a consumer. Exactly one may
+ * take it over, and must then release it once. Arrays that it has not asked for are released with the stream.
+ */
+export class ArrowStreamExport {
+  readonly #stream: LiveStream;
+  #taken = false;
+
+  /** Use {@linkcode exportArrowStream}. */
+  constructor(stream: LiveStream) {
+    this.#stream = stream;
+    untaken.register(this, stream, this);
+  }
+
+  /** Whether it is an ArrowDeviceArrayStream. */
+  get isDevice(): boolean {
+    return this.#stream.isDevice;
+  }
+
+  /** Whether the stream was given to a consumer, or closed. */
+  get taken(): boolean {
+    return this.#taken;
+  }
+
+  /** Whether the consumer has released the stream. Arrays that it took from it may still be out. */
+  get released(): boolean {
+    return this.#stream.isReleased();
+  }
+
+  /**
+   * Gives the stream to a consumer, which must release it once.
+   *
+   * @returns address of the struct
+   * @throws {ExchangeError} if it was given away before
+   */
+  take(): bigint {
+    if (this.#taken) throw new ExchangeError("Cannot use this Arrow stream: a consumer has already taken it over");
+    this.#taken = true;
+    untaken.unregister(this);
+    return this.#stream.address;
+  }
+
+  /** Releases the stream if no consumer has taken it over. Closing twice is harmless. */
+  close(): void {
+    if (this.#taken) return;
+    this.take();
+    this.#stream.release();
+  }
+
+  /** Releases the stream if no consumer has taken it over. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Streams that were dropped before anybody took them over are released all the same. */
+const untaken = new FinalizationRegistry<LiveStream>((stream) => stream.release());
+
+/** A stream that is out: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
+class LiveStream implements Listed {
+  place = -1;
+  readonly address: bigint;
+  readonly isDevice: boolean;
+  readonly #block: Block;
+  readonly #state: number;
+  readonly #callback: bigint;
+  readonly #itemBytes: number;
+
+  constructor(block: Block, stream: number, state: number, isDevice: boolean) {
+    this.address = block.address(stream);
+    this.isDevice = isDevice;
+    this.#block = block;
+    this.#state = state;
+    this.#callback = releaseThunks().address[isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream"];
+    this.#itemBytes = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct).size;
+    addExport(this);
+  }
+
+  /** Calls the release callback, as a consumer would. */
+  release(): void {
+    callRelease(this.#callback, this.address);
+  }
+
+  isReleased(): boolean {
+    return lookAt(this);
+  }
+
+  isLetGo(): boolean {
+    return Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) !== 0;
+  }
+
+  /** Its arrays see to their own order. */
+  order(): boolean {
+    return true;
+  }
+
+  /** Releases what the consumer has not taken from the stream. */
+  finish(): void {
+    const { next_array, end_of_arrays, next_schema, end_of_schemas } = this.#block.at(StreamState, this.#state);
+    for (let at = next_array; at < end_of_arrays; at += BigInt(this.#itemBytes)) releaseArray(at);
+    for (let at = next_schema; at < end_of_schemas; at += BigInt(schemaBytes)) releaseSchema(at);
+    this.#block.free();
+  }
+}
+
+const schemaBytes = layoutOf(ArrowSchema).size;
+
+/**
+ * Exports arrays as a stream.
+ *
+ * @param arrays of equal types
+ * @throws {ExchangeError} if a type differs, there is neither an array nor a field, or device memory is to go out by a
+ *   stream of host arrays, or arrays of several devices by one stream
+ * @throws {TypeError} if an array is closed
+ *
+ * @example
+ * ```ts
+ * import { ArrowArray, ArrowStream, exportArrowStream, StridedMemoryView } from "@causeway/causeway";
+ *
+ * const batches = [[1, 2], [3]].map((values) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.from(values))));
+ * using exported = exportArrowStream(batches);
+ * using stream = ArrowStream.from({ stream: exported.take() }); // or any library in C
+ * for (const array of stream) {
+ *   console.log(`${array}`); // [1, 2] [3]
+ * }
+ * ```
+ */
+export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportStreamOptions = {}): ArrowStreamExport {
+  checkOptions(options, exportStreamOptionNames);
+  const chunks = [...arrays];
+  const { field = chunks[0]?.field, device = false } = options;
+  if (field === undefined) throw new ExchangeError("Cannot export an Arrow stream without arrays: pass { field }");
+  const other = chunks.find(({ type }) => !equalTypes(type, field.type));
+  if (other !== undefined) {
+    throw new ExchangeError(
+      `Cannot export an Arrow stream of ${field.type.kind} with an array of ${other.type.kind}: expected equal types, got ` +
+        differenceOf(field.type, other.type),
+    );
+  }
+  const made: ArrowDeviceArray[] = [];
+  try {
+    for (const chunk of chunks) made.push(exportArrow(chunk, {}, device ? "device" : "host"));
+    const types = new Set(made.map(({ ptr }) => struct(ArrowDeviceStruct).at(ptr).device_type));
+    if (types.size > 1) {
+      throw new ExchangeError(
+        `Cannot export an Arrow stream of arrays on devices of types ${[...types].join(" and ")}: expected one type`,
+      );
+    }
+    const [type = cpu] = types;
+    return new ArrowStreamExport(writeStream(made, field, device, type));
+  } catch (error) {
+    for (const one of made) one.close();
+    throw error;
+  }
+}
+
+const cpu = 1; // ARROW_DEVICE.CPU, and what a stream without arrays says
+
+function writeStream(
+  chunks: readonly ArrowDeviceArray[],
+  field: ArrowField,
+  isDevice: boolean,
+  type: number,
+): LiveStream {
+  const kind = isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream";
+  const { size } = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct);
+  const block = new Block();
+  const stream = block.struct(isDevice ? ArrowDeviceArrayStream : ArrowArrayStream);
+  const state = block.struct(StreamState);
+  const items = block.reserve(size * chunks.length);
+  const schemas = block.reserve(schemaBytes * schemaCopies);
+  // A consumer asks for this also when an array is not what it wants, for which the stream has no words.
+  const error = block.bytes(cString(`no error of this stream but this one: it gives its schema ${schemaCopies} times`));
+  block.allocate();
+  const callback = releaseThunks().address[kind];
+  const out = isDevice ? block.at(ArrowDeviceArrayStream, stream) : block.at(ArrowArrayStream, stream);
+  Object.assign(out, streamThunks(kind), { release: callback, private_data: block.address(state) });
+  if (isDevice) block.at(ArrowDeviceArrayStream, stream).device_type = type;
+  const written = block.at(StreamState, state);
+  written.next_array = block.address(items);
+  written.end_of_arrays = block.address(items + size * chunks.length);
+  written.next_schema = block.address(schemas);
+  written.end_of_schemas = block.address(schemas + schemaBytes * schemaCopies);
+  written.error = block.address(error);
+  chunks.forEach((chunk, i) => {
+    const { schema, array } = chunk.take();
+    releaseSchema(schema); // the stream has its own
+    libc().memory.memcpy(block.address(items + i * size), array, BigInt(size));
+  });
+  for (let i = 0; i < schemaCopies; i++) {
+    const { address } = exportSchema(field);
+    libc().memory.memcpy(block.address(schemas + i * schemaBytes), address, BigInt(schemaBytes));
+  }
+  return new LiveStream(block, stream, state, isDevice);
+}

@@ -1,0 +1,157 @@
+/**
+ * Which buffers an array of a type has, and how many bytes each must have at least. Pure: whatever depends on the
+ * contents of a buffer is asked of a {@linkcode Probe}.
+ *
+ * @module
+ */
+import { type ArrowType, storageOf } from "./type.ts";
+
+/** What must be read from an array's buffers to know how large the others are. */
+export interface Probe {
+  /** Entry `index` of the buffer of offsets, which are of so many bits. */
+  offset(index: number, bits: 32 | 64): bigint;
+  /** Bytes of the data buffers of an array of views. */
+  dataSizes(): readonly bigint[];
+}
+
+/** An array without its contents. */
+export interface Extent {
+  readonly length: number;
+  readonly offset: number;
+}
+
+/** What an array needs. */
+export interface Needs {
+  /** Bytes of each buffer, in order. */
+  readonly bytes: readonly number[];
+  /** Elements that each child must have at least. */
+  readonly childLength: number;
+}
+
+/** The buffer of offsets of text, binary and lists; the values of all others. */
+export const secondBuffer = 1;
+
+/** Bits of an element, for types whose elements all have the same. */
+export function bitsOf(type: ArrowType): number | null {
+  switch (type.kind) {
+    case "bool":
+      return 1;
+    case "int":
+    case "uint":
+    case "float":
+    case "decimal":
+      return type.bits;
+    case "fixed_size_binary":
+      return 8 * type.width;
+    case "date":
+      return type.unit === "day" ? 32 : 64;
+    case "time":
+      return type.unit === "second" || type.unit === "millisecond" ? 32 : 64;
+    case "timestamp":
+    case "duration":
+      return 64;
+    case "interval":
+      return { months: 32, days_milliseconds: 64, months_days_nanoseconds: 128 }[type.unit];
+    case "dictionary":
+      return type.index.bits;
+    default:
+      return null;
+  }
+}
+
+/** How many buffers an array has, or for views, which have one for each piece of data, at least has. */
+export function bufferCount(type: ArrowType): number {
+  const stored = storageOf(type);
+  switch (stored.kind) {
+    case "null":
+      return 0;
+    case "struct":
+    case "fixed_size_list":
+      return 1;
+    case "utf8":
+    case "binary":
+    case "list_view":
+      return 3; // validity, offsets, data or sizes; or validity, views, sizes of the data buffers between them
+    default:
+      return 2;
+  }
+}
+
+/** Whether an array has a data buffer for each piece of data. */
+export function hasViews(type: ArrowType): boolean {
+  return (type.kind === "utf8" || type.kind === "binary") && type.offsets === "view";
+}
+
+/** Whether an array has a buffer of offsets. */
+export function hasOffsets(type: ArrowType): boolean {
+  return type.kind === "list" || type.kind === "map" ||
+    ((type.kind === "utf8" || type.kind === "binary") && type.offsets !== "view");
+}
+
+/** Whether an array has a bitmap that says which elements are null: all but arrays of nothing else. */
+export function hasValidity(type: ArrowType): boolean {
+  return type.kind !== "null";
+}
+
+/**
+ * What an array of a type needs. An array without elements needs nothing, unless it is one of views: consumers read the
+ * sizes of its data buffers whether or not there are elements.
+ *
+ * @param buffers how many buffers it has
+ * @throws {RangeError} if it needs more bytes or elements than 2^53 - 1, or its offsets are negative or decrease
+ */
+export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe: Probe): Needs {
+  if (extent.length === 0 && !hasViews(type)) {
+    return { bytes: Array.from({ length: buffers }, () => 0), childLength: 0 };
+  }
+  const { kind } = type;
+  if (kind === "null") return { bytes: [], childLength: 0 };
+  const end = safe(extent.offset + extent.length, "elements");
+  const validity = Math.ceil(end / 8);
+  const bits = bitsOf(type);
+  if (bits !== null) return { bytes: [validity, Math.ceil(safe(end * bits, "bits") / 8)], childLength: 0 };
+  switch (type.kind) {
+    case "struct":
+      return { bytes: [validity], childLength: end };
+    case "fixed_size_list":
+      return { bytes: [validity], childLength: safe(end * type.size, "elements") };
+    case "list":
+      return {
+        bytes: [validity, offsetBytes(end, type.offsets)],
+        childLength: lastOffset(extent, type.offsets, probe),
+      };
+    case "list_view": {
+      // Where each list lies is its own affair, in any order: checked when it is read.
+      const each = safe(end * (type.offsets / 8), "bytes of offsets");
+      return { bytes: [validity, each, each], childLength: 0 };
+    }
+    case "map":
+      return { bytes: [validity, offsetBytes(end, 32)], childLength: lastOffset(extent, 32, probe) };
+    default:
+      return { bytes: [validity, ...textNeeds(type, extent, end, probe)], childLength: 0 };
+  }
+}
+
+function textNeeds(type: ArrowType, extent: Extent, end: number, probe: Probe): number[] {
+  if (type.kind !== "utf8" && type.kind !== "binary") throw new RangeError(`${type.kind} is no text`);
+  if (type.offsets !== "view") return [offsetBytes(end, type.offsets), lastOffset(extent, type.offsets, probe)];
+  const sizes = probe.dataSizes().map((size) => safe(Number(size), "bytes of data"));
+  return [safe(end * 16, "bytes"), ...sizes, sizes.length * 8];
+}
+
+function offsetBytes(end: number, bits: 32 | 64): number {
+  return safe((end + 1) * (bits / 8), "bytes of offsets");
+}
+
+function lastOffset({ length, offset }: Extent, bits: 32 | 64, probe: Probe): number {
+  const [first, last] = [probe.offset(offset, bits), probe.offset(offset + length, bits)];
+  if (first < 0n || last < first) {
+    throw new RangeError(`its offsets go from ${first} to ${last}: expected them to be at least 0 and not to decrease`);
+  }
+  return safe(Number(last), "elements");
+}
+
+function safe(value: number, what: string): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new RangeError(`it has ${value} ${what}: expected 0 to 2^53 - 1`);
+}

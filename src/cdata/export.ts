@@ -1,0 +1,254 @@
+/**
+ * ArrowArray and ArrowDeviceArray, outwards: an array as structs that any library can take over.
+ *
+ * @module
+ */
+import {
+  ARROW_DEVICE,
+  ArrowArray as ArrowArrayStruct,
+  ArrowDeviceArray as ArrowDeviceStruct,
+} from "../../bindings/arrow.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { releaseThunks } from "../native/release_thunk.ts";
+import { unknownOption } from "../layout/options.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ArrowArray } from "../arrow/array.ts";
+import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
+import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
+import { namedAs } from "./requested_schema.ts";
+import { exportSchema } from "./schema_export.ts";
+import { Block, ExportedTree, type TreeNode } from "./exported_tree.ts";
+import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { lookIfMany } from "../order/exports.ts";
+import { orderHost, recordReady, type ReleaseOrder } from "../order/order.ts";
+
+/**
+ * Exports an array.
+ *
+ * @param where `host`: the structs' pointers must be those of host memory, and the data be ready
+ * @throws {ExchangeError} if the buffers are in the memory of several devices, or of one where the host's is wanted, or the
+ *   requested schema is another kind of array
+ */
+export function exportArrow(
+  array: ArrowArray,
+  options: ToArrowOptions,
+  where: "host" | "device" = "device",
+): ArrowDeviceArray {
+  const field = namedAs(array.field, checkOptions(options).requestedSchema ?? null);
+  lookIfMany();
+  const buffers = buffersOf(array);
+  const ending = [...buffers.keys()].filter(({ buffer }) => buffer.endsWithWorker);
+  if (ending.length > 0) {
+    return withLastingCopies(ending, (lasting) => exportArrow(over(array, lasting), options, where));
+  }
+  const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
+  const block = new Block();
+  const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
+  const eventSlot = block.reserve(8);
+  const root = planRoot(array, block, head, where);
+  const schema = exportSchema(field);
+  const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
+  const undo: (() => void)[] = [() => releaseSchema(schema.address)];
+  try {
+    const unpins = [...held].map((buffer) => buffer.pin());
+    undo.push(...unpins);
+    const event = where === "host" ? null : recordReady(held);
+    if (event !== null) undo.push(() => event.close());
+    if (event !== null) checkOf(event.device.driver)?.letGo(event.handle); // its consumer decides when it goes
+    const releaseDevice = event?.device.hold();
+    if (releaseDevice !== undefined) undo.push(releaseDevice);
+    block.allocate();
+    root.write();
+    const out = block.at(ArrowDeviceStruct, head);
+    out.device_type = place.type;
+    out.device_id = BigInt(place.id);
+    out.sync_event = event === null ? 0n : block.address(eventSlot);
+    block.pointers(eventSlot, [event?.handle ?? 0n]);
+    const finish = () => {
+      event?.close();
+      for (const unpin of unpins) unpin();
+      releaseDevice?.();
+    };
+    const order = (order: ReleaseOrder) => [...held].every((buffer) => order.add(buffer));
+    const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });
+    return new ArrowDeviceArray({ field, array: tree, schema });
+  } catch (error) {
+    for (const one of undo) one();
+    throw error;
+  }
+}
+
+/** The same array over what stands for its buffers. */
+function over(array: ArrowArray, lasting: (view: StridedMemoryView) => StridedMemoryView): ArrowArray {
+  const { field, length, offset, knownNullCount: nullCount, dictionary } = array;
+  return new ArrowArray({
+    field,
+    length,
+    offset,
+    nullCount,
+    buffers: array.buffers.map((buffer) => buffer === null ? null : lasting(buffer)),
+    children: array.children.map((child) => over(child, lasting)),
+    dictionary: dictionary === null ? null : over(dictionary, lasting),
+  });
+}
+
+/** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */
+export function checkOptions(options: ToArrowOptions): ToArrowOptions {
+  for (const name of Object.keys(options)) {
+    const value: unknown = Reflect.get(options, name);
+    if (name !== "requestedSchema" && value !== null && value !== undefined) {
+      throw unknownOption(name, toArrowOptionNames);
+    }
+  }
+  return options;
+}
+
+interface Planned {
+  readonly node: TreeNode;
+  readonly write: () => void;
+}
+
+/** Which of an array's elements go out. */
+interface Part {
+  readonly length: number;
+  readonly offset: number;
+  readonly nullCount: number;
+}
+
+function wholeOf({ length, offset, knownNullCount }: ArrowArray): Part {
+  return { length, offset, nullCount: knownNullCount };
+}
+
+/** So many elements from one on. Where there are none, none come before them: buffers may be as short as that. */
+function partOf(array: ArrowArray, start: number, length: number): Part {
+  const { type, offset, knownNullCount } = array;
+  const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
+  return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
+}
+
+/**
+ * Plans the outermost array. Who reads a struct as a batch (PyArrow) takes no offset, and takes children for columns as long
+ * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
+ * offset: its children have. Nothing of the elements is looked at for that, unless it is on the host and has been waited for.
+ */
+function planRoot(array: ArrowArray, block: Block, head: number, where: "host" | "device"): Planned {
+  const { type, length, offset, buffers: [validity = null] } = array;
+  if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
+  const isAtStart = offset === 0 || length === 0; // what has no elements may have no buffers, and skips none
+  const isCounted = where === "host" && !isAtStart && validity !== null;
+  const nullCount = isCounted ? array.nullCount : array.knownNullCount;
+  if (!isAtStart && validity !== null && nullCount !== 0) return plan(array, block, wholeOf(array), head);
+  const root = { length, offset: 0, nullCount };
+  const hides = isAtStart ? 0 : 1; // the bitmap begins with elements that do not go out, and says nothing
+  return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hides);
+}
+
+/**
+ * Reserves the memory of an array's struct, which may be reserved already, and of its children's.
+ *
+ * @param hidden how many of the first buffers are left out
+ */
+function plan(
+  array: ArrowArray,
+  block: Block,
+  part: Part,
+  reserved?: number,
+  partOfChild: (child: ArrowArray) => Part = wholeOf,
+  hidden = 0,
+): Planned {
+  const at = reserved ?? block.struct(ArrowArrayStruct);
+  const counter = block.reserve(8);
+  const addresses = array.buffers.map((buffer) => buffer?.ptr ?? 0n); // before anything is allocated: a closed one has none
+  addresses.fill(0n, 0, hidden);
+  const buffers = block.reserve(8 * addresses.length);
+  // Even an array without elements has one offset, which is 0; the block is zeroed.
+  const offset = hasOffsets(array.type) && addresses[secondBuffer] === 0n ? block.reserve(8) : null;
+  const children = array.children.map((child) => plan(child, block, partOfChild(child)));
+  const dictionary = array.dictionary === null ? null : plan(array.dictionary, block, wholeOf(array.dictionary));
+  const pointers = block.reserve(8 * children.length);
+  const inner = dictionary === null ? children : [...children, dictionary];
+  const node: TreeNode = { struct: at, counter, kind: "ArrowArray", inner: inner.map((one) => one.node) };
+  return {
+    node,
+    write() {
+      for (const one of inner) one.write();
+      if (offset !== null) addresses[secondBuffer] = block.address(offset);
+      block.pointers(buffers, addresses);
+      block.pointers(pointers, children.map((child) => block.address(child.node.struct)));
+      const out = block.at(ArrowArrayStruct, at);
+      out.length = BigInt(part.length);
+      out.null_count = BigInt(part.nullCount);
+      out.offset = BigInt(part.offset);
+      out.n_buffers = BigInt(addresses.length);
+      out.n_children = BigInt(children.length);
+      out.buffers = addresses.length === 0 ? 0n : block.address(buffers);
+      out.children = children.length === 0 ? 0n : block.address(pointers);
+      out.dictionary = dictionary === null ? 0n : block.address(dictionary.node.struct);
+      out.release = releaseThunks().address.ArrowArray;
+      out.private_data = block.address(counter);
+    },
+  };
+}
+
+/** The buffers of an array and of all that is in it, and whether each must be where the array is: the sizes of data need not. */
+function buffersOf(array: ArrowArray): Map<StridedMemoryView, boolean> {
+  const found = new Map<StridedMemoryView, boolean>();
+  const visit = ({ type, buffers, children, dictionary }: ArrowArray): void => {
+    buffers.forEach((buffer, i) => {
+      if (buffer !== null) found.set(buffer, !(hasViews(type) && i === buffers.length - 1));
+    });
+    children.forEach(visit);
+    if (dictionary !== null) visit(dictionary);
+  };
+  visit(array);
+  return found;
+}
+
+/** Where memory is, in Arrow's terms. */
+export interface Place {
+  readonly type: number;
+  readonly id: number;
+}
+
+const cpu: Place = { type: ARROW_DEVICE.CPU, id: -1 };
+
+export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
+  if (kind === "pinned" && stream !== null) return { type: ARROW_DEVICE.CUDA_HOST, id: stream.device.ordinal };
+  if (device === null) return cpu;
+  return { type: kind === "managed" ? ARROW_DEVICE.CUDA_MANAGED : ARROW_DEVICE.CUDA, id: device.ordinal };
+}
+
+/** The one place where all of an array's elements are. */
+function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
+  let place: Place | null = null;
+  for (const [{ buffer, nbytes }, matters] of buffers) {
+    if (nbytes === 0 || !matters) continue;
+    const one = placeOfBuffer(buffer);
+    place ??= one;
+    if (place.type === one.type && place.id === one.id) continue;
+    throw new ExchangeError(
+      `Cannot export an Arrow array whose buffers are on devices ${place.type}:${place.id} and ${one.type}:${one.id}: ` +
+        "expected one place. Copy them there first.",
+    );
+  }
+  return place ?? cpu;
+}
+
+/** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
+export function onHost(buffers: Iterable<StridedMemoryView>): Place {
+  const held = new Map<CudaStream | null, MemoryBuffer>(); // one for each home
+  for (const { buffer } of buffers) {
+    held.set(buffer.stream, buffer);
+    if (!buffer.isHostAccessible) {
+      throw new ExchangeError(
+        "Cannot export device memory by the Arrow C data interface, which is for host memory. Use " +
+          "__arrow_c_device_array__, or copy to host memory first.",
+      );
+    }
+  }
+  for (const buffer of held.values()) orderHost(buffer);
+  return cpu;
+}

@@ -1,0 +1,185 @@
+/**
+ * A tree of exported structs in one block of C memory, and whether its consumers still need it.
+ *
+ * The release callback of every struct is machine code that any thread may call: it sets the struct's `release` to NULL
+ * and increments the struct's own counter. It does not walk the children, as a callback in C would: JavaScript does that
+ * when it looks. A child whose own `release` is NULL while its counter is 0 was moved out by the consumer and lives on
+ * after its parent; any other child ended with its parent.
+ *
+ * @module
+ */
+import type { StructDescription } from "../../bindings/abi.ts";
+import { ArrowArray, ArrowSchema } from "../../bindings/arrow.ts";
+import { allocate } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { layoutOf, littleEndian, roundUp, struct, type StructView } from "../ffi/struct.ts";
+import { releaseThunks } from "../native/release_thunk.ts";
+import { callRelease } from "../native/call_pointer.ts";
+import { addExport, type Listed, lookAt } from "../order/exports.ts";
+import type { ReleaseOrder } from "../order/order.ts";
+
+/** One block of C memory: reserved piece by piece, then allocated, then written. */
+export class Block {
+  #size = 0;
+  #address = 0n;
+  #memory: ArrayBuffer | undefined;
+  readonly #contents: (readonly [at: number, bytes: Uint8Array])[] = [];
+
+  /** Reserves bytes. @returns where in the block they begin, a multiple of 8 */
+  reserve(bytes: number): number {
+    const at = this.#size;
+    this.#size = roundUp(at + bytes, 8);
+    return at;
+  }
+
+  /** Reserves a struct. */
+  struct(description: StructDescription): number {
+    return this.reserve(struct(description).size);
+  }
+
+  /** Reserves bytes and says what will be in them. */
+  bytes(contents: Uint8Array): number {
+    const at = this.reserve(contents.length);
+    this.#contents.push([at, contents]);
+    return at;
+  }
+
+  /** Bytes that are reserved. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Allocates all that was reserved, zeroed. */
+  allocate(): void {
+    const address = allocate(this.#size);
+    this.place(address, ffiPort().memory(address, this.#size));
+  }
+
+  /** Writes to zeroed memory of the caller's what is to be at an address. */
+  place(address: bigint, memory: ArrayBuffer): void {
+    this.#address = address;
+    this.#memory = memory;
+    for (const [at, bytes] of this.#contents) new Uint8Array(memory).set(bytes, at);
+  }
+
+  /** Address of a place in the allocated block. */
+  address(at: number): bigint {
+    return this.#address + BigInt(at);
+  }
+
+  /** A struct in the allocated block. */
+  at<const D extends StructDescription>(description: D, at: number): StructView<D> {
+    return struct(description).over(this.memory, this.#address, at);
+  }
+
+  /** Writes pointers one after the other. */
+  pointers(at: number, values: readonly bigint[]): void {
+    const view = new DataView(this.memory);
+    values.forEach((value, i) => view.setBigUint64(at + i * 8, value, littleEndian));
+  }
+
+  /** The allocated block. */
+  get memory(): ArrayBuffer {
+    if (this.#memory === undefined) throw new TypeError("Cannot write to a block that is not allocated");
+    return this.#memory;
+  }
+
+  /** The allocated block as the memory of a tree. */
+  get tree(): TreeMemory {
+    return { words: new Int32Array(this.memory), free: () => this.free() };
+  }
+
+  /** Frees the block. */
+  free(): void {
+    libc().loading.free(this.#address);
+    this.#memory = undefined;
+  }
+}
+
+/** A struct of a tree: where in the block it and its counter are, and the structs inside, the dictionary's too. */
+export interface TreeNode {
+  readonly struct: number;
+  readonly counter: number;
+  readonly kind: "ArrowSchema" | "ArrowArray";
+  readonly inner: readonly TreeNode[];
+}
+
+const releaseAt = {
+  ArrowSchema: layoutOf(ArrowSchema).offsets.release,
+  ArrowArray: layoutOf(ArrowArray).offsets.release,
+} as const;
+
+/** The memory of a tree. */
+export interface TreeMemory {
+  /** All of it. */
+  readonly words: Int32Array<ArrayBuffer>;
+  /** Gives it back. */
+  free(): void;
+}
+
+/** Whom an exported tree is of. */
+export interface TreeOwner {
+  /** Orders what comes after the consumers, when they have let go, or says that it cannot be done now. */
+  order(order: ReleaseOrder): boolean;
+  /** Called once, when no consumer has any part of the tree any more and its memory was given back. */
+  finish(): void;
+}
+
+/** Whom a tree is of that nobody needs to be told about. */
+export const nobody: TreeOwner = { order: () => true, finish: () => {} };
+
+/** A tree that is out. */
+export class ExportedTree implements Listed {
+  place = -1;
+  /** Address of the base struct. */
+  readonly address: bigint;
+  readonly #memory: TreeMemory;
+  readonly #root: TreeNode;
+  readonly #owner: TreeOwner;
+
+  /** Writes nothing: the tree lies in its memory already, with the base struct at this address. */
+  constructor(address: bigint, memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
+    this.address = address;
+    this.#memory = memory;
+    this.#root = root;
+    this.#owner = owner;
+    addExport(this);
+  }
+
+  /** Calls the base struct's release callback, unless the struct is released or moved. */
+  release(): void {
+    if (this.place < 0 || !hasRelease(this.#memory.words, this.#root)) return;
+    callRelease(releaseThunks().address[this.#root.kind], this.address);
+  }
+
+  isReleased(): boolean {
+    return lookAt(this);
+  }
+
+  isLetGo(): boolean {
+    return !isAlive(this.#memory.words, this.#root, true);
+  }
+
+  order(order: ReleaseOrder): boolean {
+    return this.#owner.order(order);
+  }
+
+  finish(): void {
+    this.#memory.free();
+    this.#owner.finish();
+  }
+}
+
+function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, isHeld: boolean): boolean {
+  // Atomic: what the releasing thread has done to the tree before, `release` too, is seen once its count is.
+  if (Atomics.load(words, node.counter / 4) === 0 && (isHeld || !hasRelease(words, node))) return true;
+  for (const child of node.inner) if (isAlive(words, child, false)) return true;
+  return false;
+}
+
+/** Whether a struct's `release` is not NULL: it is neither released nor moved. */
+function hasRelease(words: Int32Array<ArrayBuffer>, { struct, kind }: TreeNode): boolean {
+  const at = (struct + releaseAt[kind]) / 4;
+  return words[at] !== 0 || words[at + 1] !== 0;
+}

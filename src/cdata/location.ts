@@ -1,0 +1,108 @@
+/**
+ * Where an Arrow device array's buffers are, and when they may be used.
+ *
+ * @module
+ */
+import { ARROW_DEVICE, type ArrowDeviceArray } from "../../bindings/arrow.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { CudaEvent } from "../device/event.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { littleEndian, type StructView } from "../ffi/struct.ts";
+import type { MemoryKind } from "../memory/memory_buffer.ts";
+import type { ReadInteger } from "./array_import.ts";
+import type { FromArrowOptions } from "./device_array.ts";
+import type { Walk } from "./walk.ts";
+
+/** Where buffers are. */
+export interface Location {
+  /** `device_type`. */
+  readonly type: number;
+  readonly kind: MemoryKind;
+  /** The device whose memory it is, or that can use it; null for ordinary host memory. */
+  readonly device: CudaDevice | null;
+  /** The stream on which the array will be used. */
+  readonly stream: CudaStream | null;
+  /** Handle of the event after which the data is there; 0n: it is there. */
+  readonly event: bigint;
+}
+
+const kinds: ReadonlyMap<number, MemoryKind> = new Map([
+  [ARROW_DEVICE.CPU, "host"],
+  [ARROW_DEVICE.CUDA, "device"],
+  [ARROW_DEVICE.CUDA_HOST, "pinned"],
+  [ARROW_DEVICE.CUDA_MANAGED, "managed"],
+]);
+
+/**
+ * Reads where an array's buffers are.
+ *
+ * @throws {ExchangeError} if nobody has said which device of ours that is, or the struct is not what it may be
+ */
+export function readLocation(
+  raw: StructView<typeof ArrowDeviceArray>,
+  options: FromArrowOptions,
+  walk: Walk,
+): Location {
+  const { device_type: type, device_id: id } = raw;
+  const kind = kinds.get(type);
+  if (kind === undefined) {
+    throw walk.refusal(`is on a device of type ${type}: expected the CPU (1) or CUDA (2, 3 or 13)`);
+  }
+  // The reserved bytes must be zero, but PyArrow 26 leaves in them what was there, and nothing says yet what they mean.
+  // The specification gives no meaning to an event of the CPU.
+  if (kind === "host") return { type, kind, device: null, stream: null, event: 0n };
+  const device = options.stream?.device ?? options.device ?? null;
+  if (device === null) {
+    if (kind === "pinned" && raw.sync_event === 0n) return { type, kind: "host", device, stream: null, event: 0n };
+    throw walk.refusal(
+      `is on CUDA device ${id}: pass { stream } to say where it will be used, or { device } to wait for it here`,
+    );
+  }
+  // Pinned and managed memory is every device's; only memory of one device must be that one's.
+  if (kind === "device" && BigInt(device.ordinal) !== id) {
+    throw walk.refusal(`is on CUDA device ${id}: expected device ${device.ordinal}`);
+  }
+  const stream = options.stream === undefined ? device.defaultStream : options.stream;
+  return { type, kind, device, stream, event: readEvent(raw.sync_event, walk) };
+}
+
+function readEvent(address: bigint, walk: Walk): bigint {
+  if (address === 0n) return 0n;
+  walk.pointer(address, "event");
+  const event = new DataView(ffiPort().memory(address, 8)).getBigUint64(0, littleEndian);
+  if (event === 0n) throw walk.refusal("has a pointer to an event that is NULL");
+  return event;
+}
+
+/** Orders what comes after the producer's event: on the consumer's stream, or on the host where there is none. */
+export function waitFor({ device, event }: Location, { stream }: FromArrowOptions): void {
+  if (device === null || event === 0n || stream === null) return;
+  const ready = new CudaEvent(device, event); // the producer's: not ours to close
+  if (stream === undefined) ready.synchronize();
+  else stream.wait(ready);
+}
+
+/** Reads single integers of an array, wherever it is. The stream is waited for where it must be. */
+export function integerReader({ kind, device, stream }: Location): ReadInteger {
+  return (address, bits, where) => {
+    const bytes = bits / 8;
+    if (where === "host" || kind === "host" || device === null) return integer(ffiPort().memory(address, bytes), bits);
+    using arena = new NativeArena();
+    const target = arena.bytes(bytes);
+    const order = stream ?? device.defaultStream;
+    if (kind === "device") {
+      device.copy(target.address, address, bytes, "DtoH", order);
+      order.synchronize();
+      return integer(target.bytes.buffer, bits, target.bytes.byteOffset);
+    }
+    order.synchronize(); // it waits for the producer, and the host can read what is there then
+    return integer(ffiPort().memory(address, bytes), bits);
+  };
+}
+
+function integer(memory: ArrayBuffer, bits: 32 | 64, at = 0): bigint {
+  const view = new DataView(memory, at);
+  return bits === 32 ? BigInt(view.getInt32(0, littleEndian)) : view.getBigInt64(0, littleEndian);
+}

@@ -1,0 +1,106 @@
+/**
+ * What a producer makes of a requested schema. Nothing is converted: the request is honoured where it is a matter of
+ * names, left aside where the consumer can convert by itself, and refused where nobody could.
+ *
+ * @module
+ */
+import { type ArrowField, type ArrowType, childrenOf, equalTypes } from "./type.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/**
+ * The field under which an array goes out.
+ *
+ * @param wanted what the consumer has asked for, or null
+ * @throws {ExchangeError} if the array's type could not be converted to the wanted one
+ */
+export function namedAs(field: ArrowField, wanted: ArrowField | null): ArrowField {
+  if (wanted === null) return field;
+  if (equalTypes(field.type, wanted.type, false)) return renamed(field, wanted);
+  const [ours, theirs] = clash(field.type, wanted.type) ?? [];
+  if (ours === undefined || theirs === undefined) return field;
+  throw new ExchangeError(
+    `Cannot export an Arrow ${ours.kind} as the requested ${theirs.kind}: values of the one are none of the other. ` +
+      "Ask for the schema that the array has, or for none.",
+  );
+}
+
+/**
+ * The wanted names and metadata; whether there are nulls is for us to say. The names of a struct's fields stay, because they
+ * say which values are meant: what is wanted of a field is what is wanted of that name.
+ */
+function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
+  const { name, metadata } = wanted;
+  const nullable = field.nullable;
+  const theirs = childrenOf(wanted.type);
+  const child = (one: ArrowField, i: number) => renamed(one, theirs[i] ?? one);
+  const { type } = field;
+  switch (type.kind) {
+    case "list":
+    case "list_view":
+    case "fixed_size_list":
+    case "map":
+      return { name, metadata, nullable, type: { ...type, child: child(type.child, 0) } };
+    case "struct":
+      return {
+        name,
+        metadata,
+        nullable,
+        type: { ...type, children: type.children.map((one) => asNamed(one, theirs)) },
+      };
+    case "dictionary": {
+      const values = wanted.type.kind === "dictionary" ? renamed(type.values, wanted.type.values) : type.values;
+      return { name, metadata, nullable, type: { ...type, values } };
+    }
+    default:
+      return { name, metadata, nullable, type };
+  }
+}
+
+/** A field of a struct with what is wanted of its name, if anything is that it can be. */
+function asNamed(field: ArrowField, wanted: readonly ArrowField[]): ArrowField {
+  const found = wanted.filter(({ name }) => name === field.name);
+  const [only] = found;
+  return found.length === 1 && only !== undefined && equalTypes(field.type, only.type, false)
+    ? renamed(field, only)
+    : field;
+}
+
+/** Types whose values can be said in each other's terms. */
+const families: Readonly<Record<ArrowType["kind"], string>> = {
+  null: "null",
+  bool: "number",
+  int: "number",
+  uint: "number",
+  float: "number",
+  decimal: "number",
+  utf8: "bytes",
+  binary: "bytes",
+  fixed_size_binary: "bytes",
+  date: "time",
+  time: "time of day",
+  timestamp: "time",
+  duration: "duration",
+  interval: "interval",
+  list: "list",
+  list_view: "list",
+  fixed_size_list: "list",
+  map: "list",
+  struct: "struct",
+  dictionary: "dictionary",
+};
+
+/** The first pair of types that could not be converted; undefined if there is none. */
+function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowType] | undefined {
+  if (ours.kind === "dictionary") return clash(ours.values.type, theirs);
+  if (theirs.kind === "dictionary") return clash(ours, theirs.values.type);
+  if (ours.kind === "null") return undefined; // nulls are values of every type
+  const [mine, wanted] = [childrenOf(ours), childrenOf(theirs)];
+  if (families[ours.kind] !== families[theirs.kind] || mine.length !== wanted.length) return [ours, theirs];
+  const areNamed = ours.kind === "struct" && mine.every(({ name }) => wanted.some((one) => one.name === name));
+  for (const [i, child] of mine.entries()) {
+    const other = areNamed ? wanted.find(({ name }) => name === child.name) : wanted[i];
+    const found = other === undefined ? undefined : clash(child.type, other.type);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,91 @@
+/**
+ * Whether the parts of an array are those of its type.
+ *
+ * @module
+ */
+import type { ArrowArray } from "../arrow/array.ts";
+import { bufferCount, hasViews, needsOf, type Probe, secondBuffer } from "./buffers.ts";
+import { hostBytes } from "../arrow/element_reader.ts";
+import { childrenOf, equalTypes } from "./type.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/**
+ * Checks an array's parts. Offsets in device memory, which the host cannot read, are not looked at.
+ *
+ * @throws {ExchangeError} if they are not those of its type
+ */
+export function checkParts(array: ArrowArray, nullCount: number): void {
+  const { field: { type }, length, offset, buffers, children, dictionary } = array;
+  const refuse = (why: string): never => {
+    throw new ExchangeError(`Cannot make an Arrow array of ${type.kind}: ${why}`);
+  };
+  for (const [name, value] of Object.entries({ length, offset, end: length + offset })) {
+    if (!Number.isSafeInteger(value) || value < 0) refuse(`its ${name} is ${value}. Expected 0 to 2^53 - 1`);
+  }
+  if (!Number.isInteger(nullCount) || nullCount < -1 || nullCount > length) {
+    refuse(`its null count is ${nullCount}. Expected -1 to ${length}`);
+  }
+  const count = bufferCount(type);
+  if (hasViews(type) ? buffers.length < count : buffers.length !== count) {
+    refuse(`it has ${buffers.length} buffers. Expected ${hasViews(type) ? "at least " : ""}${count}`);
+  }
+  if (nullCount > 0 && count > 0 && (buffers[0] ?? null) === null) {
+    refuse(`${nullCount} of its elements are null and it has no validity bitmap`);
+  }
+  const fields = childrenOf(type);
+  if (children.length !== fields.length || fields.some((child, i) => !sameType(child.type, children[i]))) {
+    refuse("its children are not those of its type");
+  }
+  if ((type.kind === "dictionary") !== (dictionary !== null)) {
+    refuse(dictionary === null ? "it has no dictionary" : "it has a dictionary and no indices");
+  }
+  if (type.kind === "dictionary" && !sameType(type.values.type, dictionary)) refuse("its dictionary has another type");
+  checkSizes(array, refuse);
+}
+
+function sameType(type: ArrowArray["type"], array: ArrowArray | null | undefined): boolean {
+  return array !== null && array !== undefined && equalTypes(type, array.type);
+}
+
+function checkSizes(array: ArrowArray, refuse: (why: string) => never): void {
+  const { field: { type }, buffers, children } = array;
+  let needs: ReturnType<typeof needsOf>;
+  try {
+    needs = needsOf(type, array, buffers.length, probeOf(array));
+  } catch (error) {
+    if (error instanceof RangeError) return refuse(error.message);
+    throw error;
+  }
+  needs.bytes.forEach((bytes, i) => {
+    const buffer = buffers[i] ?? null;
+    const size = buffer?.nbytes ?? 0;
+    if (size < bytes && !(i === 0 && buffer === null)) {
+      refuse(`buffer ${i} has ${size} bytes. Expected at least ${bytes}`);
+    }
+    if (buffer !== null && (buffer.dtype.name !== "uint8" || !buffer.layout.isContiguousC)) {
+      refuse(`buffer ${i} is a view of ${buffer.dtype.name}. Expected bytes without gaps: uint8`);
+    }
+  });
+  for (const child of children) {
+    if (child.length < needs.childLength) {
+      refuse(`a child has ${child.length} elements. Expected at least ${needs.childLength}`);
+    }
+  }
+}
+
+function probeOf({ buffers }: ArrowArray): Probe {
+  return {
+    offset(index, bits) {
+      const buffer = buffers[secondBuffer] ?? null;
+      if (buffer === null) throw new RangeError("it has no offsets");
+      if (buffer.device !== null) return 0n; // checked where it was imported, or nobody's to check
+      const bytes = hostBytes(buffer);
+      const at = index * (bits / 8);
+      if (at + bits / 8 > bytes.byteLength) {
+        throw new RangeError(`its offsets have ${bytes.byteLength} bytes. Expected at least ${at + bits / 8}`);
+      }
+      return bits === 32 ? BigInt(bytes.getInt32(at, true)) : bytes.getBigInt64(at, true);
+    },
+    dataSizes: () => buffers.slice(2, -1).map((buffer) => BigInt(buffer?.nbytes ?? 0)),
+  };
+}

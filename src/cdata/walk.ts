@@ -1,0 +1,75 @@
+/**
+ * Walking trees of foreign structs: every pointer is checked before it is followed, and no tree is too deep, too large,
+ * or leads back into itself.
+ *
+ * @module
+ */
+import { isAddress } from "../ffi/address.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { littleEndian } from "../ffi/struct.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/** How deep the types of an array may be nested. */
+export const maxDepth = 64;
+
+/** How many structs an array may consist of. Real tables have thousands of columns; a corrupt count has more digits. */
+const maxStructs = 2 ** 20;
+
+/** One walk: what has been visited so far. */
+export class Walk {
+  /** What is walked over, for messages: `ArrowSchema`. */
+  readonly what: string;
+  readonly #ifRefused: string;
+  readonly #seen = new Set<bigint>();
+
+  /**
+   * @param what the name of the structs, for messages
+   * @param ifRefused where they are after an error, for messages
+   */
+  constructor(what: string, ifRefused = "Nothing was taken: its producer has it still") {
+    this.what = what;
+    this.#ifRefused = ifRefused;
+  }
+
+  /**
+   * Enters a struct.
+   *
+   * @throws {ExchangeError} if there cannot be one at this address, at this depth, or it was entered before
+   */
+  enter(address: bigint, depth: number): void {
+    this.pointer(address, "address");
+    if (depth > maxDepth) throw this.refusal(`is nested deeper than ${maxDepth} levels`);
+    if (this.#seen.has(address)) throw this.refusal(`leads twice to the struct at address ${address}`);
+    this.#seen.add(address);
+    if (this.#seen.size > maxStructs) throw this.refusal(`consists of more than ${maxStructs} structs`);
+  }
+
+  /** Fails unless an address can be that of a struct or an array of pointers. */
+  pointer(address: bigint, name: string): void {
+    if (address === 0n) throw this.refusal(`has NULL as its ${name}`);
+    if (!isAddress(address)) {
+      throw this.refusal(`has ${address} as its ${name}: expected an address of 64 bits`);
+    }
+    if (address % 8n !== 0n) throw this.refusal(`has ${address} as its ${name}: expected a multiple of 8`);
+  }
+
+  /** A count in a struct, checked not to be negative. Beyond 2^53 it is not exact. */
+  count(value: bigint, name: string): number {
+    if (value >= 0n) return Number(value);
+    throw this.refusal(`has ${value} as its ${name}: expected 0 or more`);
+  }
+
+  /** The pointers of an array of pointers; none of them is looked at. */
+  pointers(address: bigint, count: number, name: string): bigint[] {
+    if (count === 0) return [];
+    if (count > maxStructs) throw this.refusal(`has ${count} ${name}: expected at most ${maxStructs}`);
+    this.pointer(address, name);
+    const view = new DataView(ffiPort().memory(address, count * 8));
+    return Array.from({ length: count }, (_, i) => view.getBigUint64(i * 8, littleEndian));
+  }
+
+  /** The error of a struct that cannot be taken. */
+  refusal(reason: string): ExchangeError {
+    return new ExchangeError(`Cannot import an ${this.what}: it ${reason}. ${this.#ifRefused}`);
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Where in the program a call was made: the frames of the stack outside this package, put into words when somebody asks.
+ *
+ * @module
+ */
+import { ffiPort } from "../ffi/port.ts";
+
+/** A place in the program. */
+export interface Site {
+  readonly stack?: string;
+  /** Whether it is the place of an earlier call like the one that it stands for. */
+  readonly isEarlier?: boolean;
+}
+
+/** Frames to look at: those of this package come first, and there are up to eight of them. */
+const frames = 16;
+
+/** The present place. The engine notes the frames at once, which costs 0.3 us in Bun and up to 2.5 us in Deno. */
+export function here(): Site {
+  const { stackTraceLimit } = Error;
+  if (stackTraceLimit >= frames) return new Error();
+  Error.stackTraceLimit = frames;
+  const site = new Error();
+  Error.stackTraceLimit = stackTraceLimit;
+  return site;
+}
+
+/** Where this package's own code is, as the two runtimes write it: a URL or a path. */
+const own: readonly string[] = ["src/", "mod.ts"].flatMap((name) => {
+  const { href, pathname } = new URL(`../../${name}`, import.meta.url);
+  return [href, pathname];
+});
+
+/** Calls alike of which each is noted, and of those that follow, one in how many is. */
+const [alwaysNoted, notedOneIn] = [64, 32];
+/** More calls that differ are not told apart: then it begins anew. */
+const mostKinds = 4096;
+
+interface Seen {
+  readonly bytes: number;
+  count: number;
+  earlier: Site;
+}
+
+/**
+ * The places of calls that repeat. Deno notes a stack so slowly that a hot loop would spend most of its time with that:
+ * there, a call that was seen often, on the same stream with the same bytes, mostly takes the place of an earlier one.
+ */
+export class Sites {
+  readonly #seen = new Map<string, Map<number, Seen>>();
+  readonly #isSlow = ffiPort().runtime.name === "deno";
+  #count = 0;
+
+  /** The present place, or that of an earlier call of the same function with the same bytes. */
+  of(call: string, start: number, bytes: number): Site {
+    if (!this.#isSlow) return here();
+    let starts = this.#seen.get(call);
+    if (starts === undefined) this.#seen.set(call, starts = new Map());
+    const seen = starts.get(start);
+    if (seen === undefined || seen.bytes !== bytes) {
+      const site = here();
+      starts.set(start, { bytes, count: 1, earlier: site });
+      if (++this.#count > mostKinds) {
+        this.#seen.clear();
+        this.#count = 0;
+      }
+      return site;
+    }
+    seen.count++;
+    if (seen.count > alwaysNoted && seen.count % notedOneIn !== 0) return seen.earlier;
+    const site = here();
+    seen.earlier = {
+      isEarlier: true,
+      get stack() {
+        return site.stack ?? "";
+      },
+    };
+    return site;
+  }
+}
+
+/** The frames of a site outside this package, the innermost first: `work (file:///app.ts:12:3)`. */
+export function framesOf(site: Site): readonly string[] {
+  const lines = (site.stack ?? "").split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at "));
+  return lines.map((line) => line.slice(3)).filter((line) => !own.some((place) => line.includes(place)));
+}
+
+/** A frame without the folders of its file: `app.ts:12:3`. */
+export function shortFrame(frame: string): string {
+  const place = /\(?([^()\s]+)\)?$/.exec(frame)?.[1] ?? frame;
+  return place.slice(place.lastIndexOf("/") + 1);
+}

@@ -1,0 +1,79 @@
+/**
+ * Copies of runs of bytes, and when the host has waited for them as documented.
+ *
+ * @module
+ */
+import type { CudaDriver } from "../../driver/driver.ts";
+import type { Watch } from "../checker_state.ts";
+import type { Watched } from "./calls.ts";
+import { type Ends, finish, peerWork } from "./host_synchronization.ts";
+
+/** The calls of the group. */
+export function copyCalls(watch: Watch, inner: CudaDriver["copy"]): Watched<"copy"> {
+  /** Copies in the legacy default stream. What is said of `to` and `from` is what the function's name says. */
+  const now = (
+    call: string,
+    to: bigint,
+    from: bigint,
+    size: bigint,
+    perform: () => number,
+    ends: Ends = {},
+  ): number => {
+    const lane = watch.legacy();
+    const work = watch.work(call, lane).reads(from, size).writes(to, size);
+    const code = perform();
+    if (code === 0) finish(watch, work, ends, true);
+    return code;
+  };
+  const later = (
+    call: string,
+    to: bigint,
+    from: bigint,
+    size: bigint,
+    stream: bigint,
+    perform: () => number,
+    ends: Ends = {},
+  ): number => {
+    const work = watch.work(call, watch.lane(stream, call)).reads(from, size).writes(to, size);
+    const code = perform();
+    if (code === 0) finish(watch, work, ends, false);
+    return code;
+  };
+  return {
+    cuMemcpy: (to, from, size) => now("cuMemcpy", to, from, size, () => inner.cuMemcpy(to, from, size)),
+    cuMemcpyHtoD_v2: (to, from, size) =>
+      now("cuMemcpyHtoD_v2", to, from, size, () => inner.cuMemcpyHtoD_v2(to, from, size), upload),
+    cuMemcpyDtoH_v2: (to, from, size) =>
+      now("cuMemcpyDtoH_v2", to, from, size, () => inner.cuMemcpyDtoH_v2(to, from, size), download),
+    cuMemcpyDtoD_v2: (to, from, size) =>
+      now("cuMemcpyDtoD_v2", to, from, size, () => inner.cuMemcpyDtoD_v2(to, from, size), between),
+    cuMemcpyPeer(to, toContext, from, fromContext, size) {
+      const work = watch.work("cuMemcpyPeer", watch.legacy()).reads(from, size).writes(to, size);
+      const code = inner.cuMemcpyPeer(to, toContext, from, fromContext, size);
+      if (code === 0) peerWork(watch, work, [toContext, fromContext]);
+      return code;
+    },
+    cuMemcpyAsync: (to, from, size, stream) =>
+      later("cuMemcpyAsync", to, from, size, stream, () => inner.cuMemcpyAsync(to, from, size, stream)),
+    cuMemcpyHtoDAsync_v2: (to, from, size, stream) => {
+      const perform = () => inner.cuMemcpyHtoDAsync_v2(to, from, size, stream);
+      return later("cuMemcpyHtoDAsync_v2", to, from, size, stream, perform, upload);
+    },
+    cuMemcpyDtoHAsync_v2: (to, from, size, stream) => {
+      const perform = () => inner.cuMemcpyDtoHAsync_v2(to, from, size, stream);
+      return later("cuMemcpyDtoHAsync_v2", to, from, size, stream, perform, download);
+    },
+    cuMemcpyDtoDAsync_v2: (to, from, size, stream) => {
+      const perform = () => inner.cuMemcpyDtoDAsync_v2(to, from, size, stream);
+      return later("cuMemcpyDtoDAsync_v2", to, from, size, stream, perform, between);
+    },
+    cuMemcpyPeerAsync: (to, toContext, from, fromContext, size, stream) => {
+      const perform = () => inner.cuMemcpyPeerAsync(to, toContext, from, fromContext, size, stream);
+      return later("cuMemcpyPeerAsync", to, from, size, stream, perform, between);
+    },
+  };
+}
+
+const upload: Ends = { to: "device", from: "host" };
+const download: Ends = { to: "host", from: "device" };
+const between: Ends = { to: "device", from: "device" };

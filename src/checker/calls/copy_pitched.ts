@@ -1,0 +1,123 @@
+/**
+ * Copies of rectangles and boxes, row by row, so that columns that interleave do not count as the same bytes.
+ *
+ * @module
+ */
+import { CU_MEMORYTYPE, CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2 } from "../../../bindings/cuda_types.ts";
+import type { CudaDriver } from "../../driver/driver.ts";
+import type { Lane } from "../vector_clocks.ts";
+import type { Watch } from "../checker_state.ts";
+import type { Rows, Work } from "../pending_call.ts";
+import type { Watched } from "./calls.ts";
+import { type Ends, finish, peerWork } from "./host_synchronization.ts";
+
+/** What of a copy both structs say. */
+interface Box {
+  readonly to: Rows;
+  readonly from: Rows;
+  readonly ends: Ends;
+}
+
+/** The calls of the group. */
+export function copyPitchedCalls(watch: Watch, inner: CudaDriver["copyPitched"]): Watched<"copyPitched"> {
+  const work = (call: string, lane: Lane | null, box: Box | null): Work => {
+    const made = watch.work(call, lane);
+    return box === null ? made : made.rows(box.from, false).rows(box.to, true);
+  };
+  const copy = (call: string, lane: Lane | null, box: Box | null, perform: () => number, synchronous: boolean) => {
+    const made = work(call, lane, box);
+    const code = perform();
+    if (code === 0) finish(watch, made, box?.ends ?? {}, synchronous);
+    return code;
+  };
+  const flat = (address: bigint) => rectangle(watch, address);
+  return {
+    cuMemcpy2D_v2: (at) => copy("cuMemcpy2D_v2", watch.legacy(), flat(at), () => inner.cuMemcpy2D_v2(at), true),
+    cuMemcpy2DUnaligned_v2: (at) =>
+      copy("cuMemcpy2DUnaligned_v2", watch.legacy(), flat(at), () => inner.cuMemcpy2DUnaligned_v2(at), true),
+    cuMemcpy2DAsync_v2(at, stream) {
+      const call = "cuMemcpy2DAsync_v2";
+      return copy(call, watch.lane(stream, call), flat(at), () => inner.cuMemcpy2DAsync_v2(at, stream), false);
+    },
+    cuMemcpy3D_v2: (at) => copy("cuMemcpy3D_v2", watch.legacy(), box(watch, at), () => inner.cuMemcpy3D_v2(at), true),
+    cuMemcpy3DAsync_v2(at, stream) {
+      const call = "cuMemcpy3DAsync_v2";
+      return copy(call, watch.lane(stream, call), box(watch, at), () => inner.cuMemcpy3DAsync_v2(at, stream), false);
+    },
+    cuMemcpy3DPeer(at) {
+      const made = work("cuMemcpy3DPeer", watch.legacy(), box(watch, at));
+      const code = inner.cuMemcpy3DPeer(at);
+      if (code !== 0) return code;
+      const { srcContext, dstContext } = watch.peek.struct(CUDA_MEMCPY3D_PEER, at);
+      peerWork(watch, made, [srcContext, dstContext]);
+      return code;
+    },
+    cuMemcpy3DPeerAsync(at, stream) {
+      const call = "cuMemcpy3DPeerAsync";
+      return copy(call, watch.lane(stream, call), box(watch, at), () => inner.cuMemcpy3DPeerAsync(at, stream), false);
+    },
+  };
+}
+
+/** The ends of a copy, or null if one is no memory with an address. */
+function ends(
+  to: { readonly type: number; readonly host: bigint; readonly device: bigint },
+  from: { readonly type: number; readonly host: bigint; readonly device: bigint },
+): { readonly to: bigint; readonly from: bigint; readonly ends: Ends } | null {
+  const linear: readonly number[] = [CU_MEMORYTYPE.HOST, CU_MEMORYTYPE.DEVICE, CU_MEMORYTYPE.UNIFIED];
+  if (!linear.includes(to.type) || !linear.includes(from.type)) return null;
+  const address = (one: typeof to) => one.type === CU_MEMORYTYPE.HOST ? one.host : one.device;
+  const place = (type: number): Ends["to"] =>
+    type === CU_MEMORYTYPE.HOST ? "host" : type === CU_MEMORYTYPE.DEVICE ? "device" : undefined;
+  const [toPlace, fromPlace] = [place(to.type), place(from.type)];
+  return {
+    to: address(to),
+    from: address(from),
+    ends: {
+      ...toPlace === undefined ? {} : { to: toPlace },
+      ...fromPlace === undefined ? {} : { from: fromPlace },
+    },
+  };
+}
+
+function rectangle(watch: Watch, at: bigint): Box | null {
+  if (at === 0n) return null;
+  const c = watch.peek.struct(CUDA_MEMCPY2D_v2, at);
+  const found = ends(
+    { type: c.dstMemoryType, host: c.dstHost, device: c.dstDevice },
+    { type: c.srcMemoryType, host: c.srcHost, device: c.srcDevice },
+  );
+  if (found === null) return null;
+  const { WidthInBytes: width, Height: height } = c;
+  const rows = (address: bigint, x: number, y: number, pitch: number): Rows => {
+    const step = pitch === 0 ? x + width : pitch;
+    return { address: address + BigInt(y * step + x), width, pitch: step, height, slicePitch: step * height, depth: 1 };
+  };
+  return {
+    to: rows(found.to, c.dstXInBytes, c.dstY, c.dstPitch),
+    from: rows(found.from, c.srcXInBytes, c.srcY, c.srcPitch),
+    ends: found.ends,
+  };
+}
+
+/** A box. The struct of peer copies is the same but for fields that do not matter here. */
+function box(watch: Watch, at: bigint): Box | null {
+  if (at === 0n) return null;
+  const c = watch.peek.struct(CUDA_MEMCPY3D_v2, at);
+  const found = ends(
+    { type: c.dstMemoryType, host: c.dstHost, device: c.dstDevice },
+    { type: c.srcMemoryType, host: c.srcHost, device: c.srcDevice },
+  );
+  if (found === null) return null;
+  const { WidthInBytes: width, Height: height, Depth: depth } = c;
+  const rows = (address: bigint, x: number, y: number, z: number, pitch: number, sliceHeight: number): Rows => {
+    const step = pitch === 0 ? x + width : pitch;
+    const slicePitch = step * (sliceHeight === 0 ? y + height : sliceHeight);
+    return { address: address + BigInt(z * slicePitch + y * step + x), width, pitch: step, height, slicePitch, depth };
+  };
+  return {
+    to: rows(found.to, c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight),
+    from: rows(found.from, c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight),
+    ends: found.ends,
+  };
+}

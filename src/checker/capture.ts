@@ -1,0 +1,105 @@
+/**
+ * Captured work: it touches memory when its graph is launched, in the order of the graph.
+ *
+ * @module
+ */
+import type { AccessKind } from "./access_history.ts";
+import type { Clock } from "./vector_clocks.ts";
+import type { Site } from "./call_site.ts";
+
+/** Bytes that a piece of work touches. */
+export interface Touch {
+  readonly start: number;
+  /** The first address behind them. */
+  readonly end: number;
+  readonly kind: AccessKind;
+  /** Whether it changes them; null: a kernel of which that is not known. */
+  readonly writes: boolean | null;
+}
+
+/** A captured piece of work. */
+export interface Node {
+  readonly call: string;
+  readonly site: Site;
+  readonly touches: readonly Touch[];
+  readonly after: readonly Node[];
+}
+
+/** A capture that has not ended. */
+export interface Capture {
+  readonly nodes: Node[];
+  /** Whether the program has changed dependencies in a way that is not followed. */
+  opaque: boolean;
+}
+
+/** What is captured next on a stream comes after these nodes. */
+export interface CapturedPoint {
+  readonly of: Capture;
+  readonly after: readonly Node[];
+}
+
+/** A graph, or one that can be launched. */
+export interface WatchedGraph {
+  readonly nodes: readonly Node[];
+  /** Whether its edges are not all known. */
+  readonly opaque: boolean;
+  /** Whether it has no nodes at all, not even such as are not followed: launching it is no work, and orders nothing. */
+  readonly isEmpty: boolean;
+  /** What the last launch has come after, and it: the next launch waits for it. */
+  last: Clock;
+  /** Whether it was looked for work in it that is unordered with other work in it. */
+  examined: boolean;
+}
+
+/** More nodes than this are not compared with each other. */
+const mostNodes = 2048;
+
+/**
+ * Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
+ *
+ * @param whole whether a kernel touches all memory that it is given; else its bytes are not known, and it is left out
+ */
+export function unorderedNodes(
+  { nodes, opaque }: WatchedGraph,
+  whole: boolean,
+): { readonly first: Node; readonly second: Node; readonly one: Touch; readonly other: Touch } | null {
+  if (opaque || nodes.length > mostNodes) return null;
+  const ancestors = new Map<Node, Set<Node>>();
+  const earlier: Node[] = [];
+  for (const second of nodes) {
+    const before = new Set(second.after.flatMap((node) => [node, ...ancestors.get(node) ?? []]));
+    ancestors.set(second, before);
+    for (const first of earlier) {
+      if (before.has(first)) continue;
+      for (const one of first.touches) {
+        for (const other of second.touches) {
+          if ((whole || (one.kind !== "kernel" && other.kind !== "kernel")) && doCollide(one, other)) {
+            return { first, second, one, other };
+          }
+        }
+      }
+    }
+    earlier.push(second);
+  }
+  return null;
+}
+
+/** What a copy reads and writes in common, unless each row is copied to where it is. */
+export function overlap(touches: readonly Touch[]): { readonly read: Touch; readonly write: Touch } | null {
+  const side = (writes: boolean) => touches.filter((one) => one.writes === writes);
+  const [reads, writes] = [side(false), side(true)];
+  if (reads.every(({ start, end }, i) => start === writes[i]?.start && end === writes[i].end)) return null;
+  const byStart = (a: Touch, b: Touch) => a.start - b.start;
+  writes.sort(byStart);
+  let at = 0;
+  for (const read of reads.sort(byStart)) {
+    for (let one = writes[at]; one !== undefined && one.end <= read.start; one = writes[at]) at++;
+    const write = writes[at];
+    if (write !== undefined && write.start < read.end) return { read, write };
+  }
+  return null;
+}
+
+function doCollide(one: Touch, other: Touch): boolean {
+  return one.start < other.end && other.start < one.end && (one.writes !== false || other.writes !== false);
+}

@@ -1,0 +1,83 @@
+/**
+ * The checked driver: the functions that the checker looks at, and the driver's own for all others.
+ *
+ * @module
+ */
+import type { SymbolTable } from "../../bindings/abi.ts";
+import { cuda } from "../../bindings/cuda.ts";
+import { type CudaDriver, isStickyCode } from "../driver/driver.ts";
+import { contextCalls } from "./calls/context.ts";
+import { copyCalls } from "./calls/copy.ts";
+import { copyPitchedCalls } from "./calls/copy_pitched.ts";
+import { eventCalls } from "./calls/event.ts";
+import { fillCalls, fillPitchedCalls } from "./calls/fill.ts";
+import { captureCalls, graphCalls } from "./calls/graph.ts";
+import { kernelCalls, moduleCalls } from "./calls/kernel.ts";
+import { hostMemoryCalls, managedMemoryCalls, memoryCalls, pointerCalls } from "./calls/memory.ts";
+import { ipcCalls, poolCalls, poolSharingCalls } from "./calls/pool.ts";
+import { streamCalls } from "./calls/stream.ts";
+import type { Watch } from "./checker_state.ts";
+
+/** How a group is watched, by its name. Groups that are not here are the driver's own. */
+const watched: {
+  readonly [Group in keyof CudaDriver]?: (watch: Watch, inner: CudaDriver[Group]) => Partial<CudaDriver[Group]>;
+} = {
+  context: contextCalls,
+  stream: streamCalls,
+  event: eventCalls,
+  memory: memoryCalls,
+  hostMemory: hostMemoryCalls,
+  managedMemory: managedMemoryCalls,
+  pointer: pointerCalls,
+  copy: copyCalls,
+  copyPitched: copyPitchedCalls,
+  fill: fillCalls,
+  fillPitched: fillPitchedCalls,
+  pool: poolCalls,
+  poolSharing: poolSharingCalls,
+  ipc: ipcCalls,
+  capture: captureCalls,
+  graph: graphCalls,
+  module: moduleCalls,
+  kernel: kernelCalls,
+};
+
+/** Makes the checked driver. A group is made, and the driver's own group bound, when it is first used. */
+export function makeCheckedDriver(watch: Watch): CudaDriver {
+  const driver = {};
+  for (const group of Object.keys(cuda) as (keyof CudaDriver)[]) { // the names of the table
+    Object.defineProperty(driver, group, {
+      enumerable: true,
+      configurable: true,
+      get() {
+        const value = makeGroup(watch, group);
+        Object.defineProperty(driver, group, { value, enumerable: true });
+        return value;
+      },
+    });
+  }
+  return driver as CudaDriver; // one property per group of the table
+}
+
+function makeGroup<Group extends keyof CudaDriver>(watch: Watch, group: Group): CudaDriver[Group] {
+  const inner = watch.inner[group];
+  const make = watched[group];
+  if (make === undefined) return inner;
+  const calls: Readonly<Record<string, unknown>> = make(watch, inner);
+  const own: Readonly<Record<string, unknown>> = inner;
+  const table: SymbolTable[string] = cuda[group];
+  // A function that this driver does not have stays null.
+  const look = (call: unknown) => typeof call === "function" ? lookingFor(watch, call) : call;
+  const all = Object.keys(table).map((name) => [name, own[name] === null ? null : look(calls[name]) ?? own[name]]);
+  return Object.fromEntries(all) as CudaDriver[Group]; // one property per function of the group
+}
+
+/** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */
+function lookingFor(watch: Watch, call: CallableFunction): (...args: readonly unknown[]) => unknown {
+  return (...args) => {
+    const code: unknown = call(...args);
+    if (code !== 0 && typeof code === "number" && isStickyCode(code)) watch.isLost = true;
+    watch.settle();
+    return code;
+  };
+}

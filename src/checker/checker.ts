@@ -1,0 +1,128 @@
+/**
+ * The causality checker: a driver that does what another one does, and sees whether the order of the calls makes sense.
+ *
+ * @module
+ */
+import { checkOf, registerCheck } from "../driver/observer.ts";
+import type { CudaDriver } from "../driver/driver.ts";
+import { checkOptions } from "../layout/options.ts";
+import { makeCheckedDriver } from "./checked_driver.ts";
+import { checkOptionNames, type CheckOptions } from "./options.ts";
+import type { CausalityReport } from "./report.ts";
+import { Watch } from "./checker_state.ts";
+
+/** A checked driver, and what was found out about whoever uses it. Made by {@linkcode checkDriver}. */
+export class CausalityChecker {
+  /** The driver to use: a value with the functions of libcuda. */
+  readonly driver: CudaDriver;
+  /** The driver that does the work. */
+  readonly inner: CudaDriver;
+  readonly #watch: Watch;
+  #closed = false;
+
+  /** Use {@linkcode checkDriver}. */
+  constructor(inner: CudaDriver, options: CheckOptions) {
+    checkOptions(options, checkOptionNames);
+    this.inner = inner;
+    this.#watch = new Watch(inner, options);
+    this.driver = makeCheckedDriver(this.#watch);
+    registerCheck(this);
+  }
+
+  /** The checker of a driver, or null if it has none. */
+  static of(driver: CudaDriver): CausalityChecker | null {
+    const check = checkOf(driver);
+    return check instanceof CausalityChecker ? check : null;
+  }
+
+  /** What was reported so far, thrown or not. */
+  get reports(): readonly CausalityReport[] {
+    return this.#watch.reporter.reports;
+  }
+
+  /**
+   * Notes where a stream is now, for a wait that the driver does not see: the host function that ends it is enqueued.
+   *
+   * @returns what to call when the wait is over
+   */
+  mark(stream: bigint): () => void {
+    const watch = this.#watch;
+    const lane = watch.lane(stream, "cuLaunchHostFunc");
+    if (lane === null) return () => {};
+    const [clock, seq] = [[...lane.clock], lane.last];
+    return () => watch.hostWaits(clock, "completed()", [seq]);
+  }
+
+  /** Notes that a stream was made by somebody else, whose handle may be that of a stream that is gone. */
+  adopted(stream: bigint): void {
+    this.#watch.revive(stream);
+  }
+
+  /**
+   * Notes that somebody has made a stream wait for another one by a driver that is not this one: Python does, when a consumer
+   * comes. It is noted as if it had been now.
+   *
+   * @param context the one that default streams are of
+   */
+  ordered(context: bigint, first: bigint, then: bigint): void {
+    const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.inner.context;
+    const watch = this.#watch;
+    if (cuCtxPushCurrent_v2(context) !== 0) return; // it is gone, and all its streams with it
+    try {
+      const [from, to] = [watch.lane(first, "cuEventRecord"), watch.lane(then, "cuStreamWaitEvent")];
+      if (from === null || to === null) return;
+      const seq = watch.mark(from, "record", "cuEventRecord");
+      watch.mark(to, "wait", "cuStreamWaitEvent", seq);
+      watch.order.wait(to, [...from.clock]);
+    } finally {
+      cuCtxPopCurrent_v2(watch.peek.address);
+    }
+  }
+
+  /** Notes that the host reads or writes memory by itself. */
+  touchedByHost(address: bigint, bytes: number, writes: boolean, call: string): void {
+    const watch = this.#watch;
+    const start = Number(address);
+    if (this.#closed || watch.isLost || !Number.isSafeInteger(start + bytes)) return;
+    watch.touchByHost(call, start, start + bytes, writes);
+  }
+
+  /** Notes that something was closed by its user, though somebody else still needs it: it is no leak. */
+  letGo(handle: bigint): void {
+    this.#watch.things.letGo(handle);
+  }
+
+  /**
+   * Reports what was made and is still there: memory, streams, events, pools and graphs. Closing twice is harmless.
+   *
+   * @throws {CausalityError} if something is left, and reports are not collected
+   */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { things, memory, reporter, isLost, options: { leaks = true } } = this.#watch;
+    reporter.sayUnheard();
+    const left = leaks && !isLost ? things.left(memory.known) : []; // nothing can be freed in a context that is lost
+    if (left.length > 0) reporter.leaks(left);
+  }
+
+  /** Reports what is left. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/**
+ * Wraps a driver, real or simulated: the result does the same and reports what its caller leaves to chance.
+ *
+ * @example
+ * ```ts
+ * import { checkDriver, simulateDriver } from "@causeway/causeway";
+ *
+ * using checker = checkDriver(simulateDriver().driver);
+ * console.log(checker.driver.opening.cuInit(0)); // 0
+ * ```
+ */
+export function checkDriver(driver: CudaDriver, options: CheckOptions = {}): CausalityChecker {
+  return new CausalityChecker(driver, options);
+}

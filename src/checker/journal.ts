@@ -1,0 +1,290 @@
+/**
+ * What kernels have really touched. A driver says that only where it is the simulator, and only when the kernel runs, which
+ * may be long after the call that has launched it: so until then all that is done meanwhile is written down, with what it
+ * comes after.
+ *
+ * @module
+ */
+import type { KernelWatcher } from "../sim/kernel_faults.ts";
+import type { PtxAccess } from "../ptx/mod.ts";
+import { type Access, isBefore } from "./access_history.ts";
+import type { Known } from "./known_memory.ts";
+import type { Order } from "./vector_clocks.ts";
+import type { CausalityCall } from "./report.ts";
+
+/** Bytes that a kernel has touched. */
+interface Touched {
+  readonly start: number;
+  readonly end: number;
+  readonly writes: boolean;
+  /** Whether other threads may touch them meanwhile: atomic and volatile accesses are no races among themselves. */
+  readonly isStrong: boolean;
+}
+
+/** More pieces than this are joined before more are added. */
+const manyPieces = 1 << 14;
+
+/** What the kernels of one call have touched so far. */
+export class Recording implements KernelWatcher {
+  /** Whether the host may hear from a kernel before it has waited for it: by atomic or volatile writes to memory of its own. */
+  talksToHost = false;
+  /** Kernels that have not ended. */
+  #left: number;
+  #pieces: Touched[] = [];
+  #joinAt = manyPieces;
+
+  /** @param kernels how many there are */
+  constructor(kernels: number) {
+    this.#left = kernels;
+  }
+
+  /** Whether all of them have ended. */
+  get isOver(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** Bytes have been accessed. */
+  touched(address: bigint, bytes: number, access: PtxAccess): void {
+    const start = Number(address);
+    const writes = access === "atomic" || access.endsWith("write");
+    this.#pieces.push({ start, end: start + bytes, writes, isStrong: access !== "read" && access !== "write" });
+    if (this.#pieces.length < this.#joinAt) return;
+    this.#pieces = this.touches();
+    this.#joinAt = 2 * this.#pieces.length + manyPieces;
+  }
+
+  /** A kernel has come to its end. */
+  ended(): void {
+    this.#left--;
+  }
+
+  /** What was touched, in as few pieces as can be. */
+  touches(): Touched[] {
+    return [true, false].flatMap((writes) => [true, false].flatMap((isStrong) => this.#joined(writes, isStrong)));
+  }
+
+  #joined(writes: boolean, isStrong: boolean): Touched[] {
+    const joined: { start: number; end: number; readonly writes: boolean; readonly isStrong: boolean }[] = [];
+    const alike = this.#pieces.filter((one) => one.writes === writes && one.isStrong === isStrong);
+    for (const { start, end } of alike.sort((a, b) => a.start - b.start)) {
+      const last = joined.at(-1);
+      if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+      else joined.push({ start, end, writes, isStrong });
+    }
+    return joined;
+  }
+}
+
+/** The kernels of one call, at their place in the order. */
+interface Run {
+  readonly recording: Recording;
+  /** The call. What it touches is yet to be known: its bytes are none. */
+  readonly access: Access;
+  /** What it comes after. */
+  readonly clock: readonly number[];
+  /** Its number in the journal. */
+  readonly at: number;
+}
+
+/** Something that was done to bytes of an allocation: by a call on a stream, or by the host. */
+interface Entry {
+  readonly at: number;
+  readonly known: Known;
+  readonly start: number;
+  readonly end: number;
+  readonly writes: boolean;
+  /** The call on a stream; null if the host did it. */
+  readonly access: Access | null;
+  /** What the host did. */
+  readonly host: CausalityCall | null;
+  /** What it comes after. */
+  readonly clock: readonly number[];
+  /** The kernels that did it, if it was kernels. */
+  readonly run: Run | null;
+  readonly isStrong: boolean;
+}
+
+/** A kernel, and what it is unordered with. */
+export interface Clash {
+  readonly kernel: Access;
+  readonly other: Access | CausalityCall;
+  /** Whether the kernel's call was the first of the two. */
+  readonly isFirst: boolean;
+  readonly known: Known;
+}
+
+/** More entries than this are not kept: the older half is forgotten. */
+const mostEntries = 1 << 16;
+
+/** What has been done, as long as kernels may turn out to be unordered with it. */
+export class Journal {
+  readonly #order: Order;
+  /** What calls have done, and the host, other than by kernels. */
+  #entries: Entry[] = [];
+  /** What kernels have done that have run. */
+  #ofKernels: Entry[] = [];
+  #running: Run[] = [];
+  #clashes: Clash[] = [];
+  /** Memory that was freed while kernels had not run. */
+  #freed: Known[] = [];
+  #now = 0;
+  #sweepAt = 1024;
+
+  /** An empty journal. */
+  constructor(order: Order) {
+    this.#order = order;
+  }
+
+  /** A number that rises: what has a smaller one was called before. */
+  next(): number {
+    return ++this.#now;
+  }
+
+  /** Whether nothing can come of it at the moment: no kernel is on its way, and none was unordered with anything. */
+  get isIdle(): boolean {
+    return this.#running.length === 0 && this.#clashes.length === 0;
+  }
+
+  /** Whether it knows of kernels: if not, nothing need be said of the host. */
+  get knowsKernels(): boolean {
+    return this.#running.length > 0 || this.#ofKernels.length > 0;
+  }
+
+  /** Kernels are launched. They are heard of again when `settle` finds that they have ended. */
+  launched(recording: Recording, access: Access, clock: readonly number[], at: number): void {
+    this.#running.push({ recording, access, clock, at });
+  }
+
+  /** Memory is freed, so that its addresses may mean something else. */
+  freed(known: Known): void {
+    if (this.#running.length > 0) this.#freed.push(known);
+  }
+
+  /** A call on a stream has touched bytes of an allocation. */
+  note(access: Access, known: Known, start: number, end: number, clock: readonly number[], at: number): void {
+    const writes = access.writes !== false;
+    this.#add({ at, known, start, end, writes, access, host: null, clock, run: null, isStrong: false });
+  }
+
+  /** The host has touched bytes of an allocation. */
+  noteHost(host: CausalityCall, known: Known, start: number, end: number, writes: boolean): void {
+    const clock = [...this.#order.host];
+    const at = this.next();
+    this.#add({ at, known, start, end, writes, access: null, host, clock, run: null, isStrong: false });
+  }
+
+  #add(entry: Entry): void {
+    for (const kernel of this.#ofKernels) {
+      const { run } = kernel;
+      if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;
+      if (entry.host === null || !run.recording.talksToHost) this.#clash(kernel, entry);
+    }
+    // What the host has done comes before all that is launched later.
+    if (entry.host === null || this.#running.length > 0) this.#entries.push(entry);
+    if (this.#entries.length > this.#sweepAt) this.#sweep();
+  }
+
+  #clash({ access, run, known }: Entry, { access: other, host, at }: Entry): void {
+    const second = other ?? host;
+    if (access !== null && run !== null && second !== null) {
+      this.#clashes.push({ kernel: access, other: second, isFirst: run.at < at, known });
+    }
+  }
+
+  /** Forgets everything: a context is lost, and whatever was enqueued in it may never run. */
+  forget(): void {
+    this.#entries = [];
+    this.#ofKernels = [];
+    this.#running = [];
+    this.#clashes = [];
+    this.#freed = [];
+  }
+
+  /**
+   * Compares the kernels that have ended since with all that was done before and after them.
+   *
+   * @param find the allocation that holds an address now
+   * @returns what was unordered since the last time
+   */
+  settle(find: (address: number) => Known | undefined): Clash[] {
+    const ended = this.#running.filter(({ recording }) => recording.isOver);
+    if (ended.length > 0) {
+      this.#running = this.#running.filter(({ recording }) => !recording.isOver);
+      for (const run of ended) this.#compare(run, this.#entriesOf(run, find));
+      if (this.#running.length === 0) this.#freed = [];
+      if (this.#entries.length + this.#ofKernels.length > this.#sweepAt) this.#sweep();
+    }
+    const clashes = this.#clashes;
+    this.#clashes = [];
+    return clashes;
+  }
+
+  /** What a run has touched, by the allocations that were there when it was launched. */
+  #entriesOf(run: Run, find: (address: number) => Known | undefined): Entry[] {
+    const { at, access, clock, recording } = run;
+    return recording.touches().flatMap(({ start, end, writes, isStrong }) => {
+      const entries: Entry[] = [];
+      for (let from = start; from < end;) {
+        const known = this.#knownAt(from, at, find(from));
+        if (known === undefined) break; // memory that nobody was seen to allocate: a module's variable
+        const to = Math.min(end, known.end);
+        const piece = { ...access, start: from, end: to, writes };
+        entries.push({ at, known, start: from, end: to, writes, access: piece, host: null, clock, run, isStrong });
+        if (isStrong && writes && known.isOfHost) recording.talksToHost = true;
+        from = to;
+      }
+      return entries;
+    });
+  }
+
+  #knownAt(address: number, at: number, now: Known | undefined): Known | undefined {
+    if (now !== undefined && now.born < at) return now;
+    return this.#freed.findLast(({ born, start, end }) => born < at && start <= address && address < end);
+  }
+
+  #compare(run: Run, touched: readonly Entry[]): void {
+    const byKnown = Map.groupBy(touched, ({ known }) => known);
+    const meeting = (other: Entry): Entry[] => byKnown.get(other.known)?.filter((one) => doCollide(one, other)) ?? [];
+    const others = [...this.#entries, ...this.#ofKernels];
+    // Kernels that talk to each other by atomic or volatile accesses keep an order of their own.
+    const talks = new Set<Run | null>();
+    for (const other of this.#ofKernels) {
+      const { isStrong, known } = other;
+      if (isStrong && byKnown.get(known)?.some((one) => one.isStrong && doMeet(one, other))) talks.add(other.run);
+    }
+    for (const other of others) {
+      const isTalked = other.host !== null ? run.recording.talksToHost : other.run !== null && talks.has(other.run);
+      if (isTalked || areOrdered(run, other)) continue;
+      const [one] = meeting(other);
+      if (one !== undefined) this.#clash(one, other);
+    }
+    this.#ofKernels.push(...touched);
+  }
+
+  /** Forgets what the host has waited for, unless kernels have not run that may have come before that. */
+  #sweep(): void {
+    const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.lane.index, access.tick);
+    if (this.#running.length === 0) {
+      this.#entries = this.#entries.filter((entry) => !isOver(entry));
+      this.#ofKernels = this.#ofKernels.filter((entry) => !isOver(entry));
+    }
+    for (const list of [this.#entries, this.#ofKernels]) {
+      if (list.length > mostEntries) list.splice(0, mostEntries >> 1);
+    }
+    this.#sweepAt = Math.max(1024, 2 * (this.#entries.length + this.#ofKernels.length));
+  }
+}
+
+function doMeet(one: Entry, other: Entry): boolean {
+  return one.start < other.end && other.start < one.end && (one.writes || other.writes);
+}
+
+/** Whether two accesses are a race if nothing orders them, and they are not of kernels that talk to each other. */
+function doCollide(one: Entry, other: Entry): boolean {
+  return one.known === other.known && doMeet(one, other);
+}
+
+function areOrdered({ access: kernel, clock, at }: Run, other: Entry): boolean {
+  if (isBefore(kernel, other.clock)) return true; // after it, or of the same graph
+  return other.access === null ? other.at < at : isBefore(other.access, clock);
+}

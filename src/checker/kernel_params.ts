@@ -1,0 +1,113 @@
+/**
+ * What a kernel's PTX says about its parameters: where they are, and whether the kernel changes what they point to.
+ *
+ * @module
+ */
+import { roundUp } from "../ffi/struct.ts";
+import { parse } from "../ptx/parse.ts";
+import type { FunctionSyntax, Instruction, Operand, Statement } from "../ptx/syntax.ts";
+
+/** A parameter of a kernel. */
+export interface KernelParam {
+  /** Where it is in the buffer of arguments. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly size: number;
+  /** Whether the kernel may write where it points to; null if that is not known. */
+  readonly writes: boolean | null;
+}
+
+/** The parameters of every kernel of a module. A text that is not understood says nothing about its kernels. */
+export function paramsOf(ptx: string): ReadonlyMap<string, readonly KernelParam[]> {
+  let functions: readonly FunctionSyntax[] = [];
+  try {
+    ({ functions } = parse(ptx));
+  } catch {
+    return new Map(); // the driver understands more than the simulator: nothing is known then
+  }
+  return new Map(functions.filter(({ isEntry }) => isEntry).map((entry) => [entry.name, describe(entry)]));
+}
+
+function describe({ params, body }: FunctionSyntax): KernelParam[] {
+  const written = body === null ? null : writtenParams(new Set(params.map(({ name }) => name)), instructions(body));
+  let end = 0;
+  return params.map(({ name, size, align }) => {
+    const offset = roundUp(end, align);
+    end = offset + (size ?? 0);
+    return { offset, size: size ?? 0, writes: written?.has(name) ?? null };
+  });
+}
+
+function instructions(body: readonly Statement[]): Instruction[] {
+  return body.flatMap((statement) => {
+    if (statement.kind === "instruction") return [statement.instruction];
+    return statement.kind === "block" ? instructions(statement.statements) : [];
+  });
+}
+
+const changing: ReadonlySet<string> = new Set(["st", "atom", "red"]);
+/** Instructions that could hand an address on where it is not followed. */
+const opaque: ReadonlySet<string> = new Set([
+  "call",
+  "cp",
+  "wmma",
+  "mbarrier",
+  "stmatrix",
+  "sust",
+  "sured",
+  "prefetchu",
+]);
+
+/**
+ * The parameters whose value may be part of an address that is written to, or null if that cannot be told. Values are
+ * followed from register to register, whatever the instructions do with them and whatever order they come in.
+ */
+function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]): ReadonlySet<string> | null {
+  if (body.some(({ opcode }) => opaque.has(opcode))) return null;
+  /** The parameters that a register's value may come from. */
+  const sources = new Map<string, Set<string>>();
+  const from = (operand: Operand): string[] =>
+    namesIn(operand).flatMap((name) => params.has(name) ? [name] : [...sources.get(name) ?? []]);
+  const written = new Set<string>();
+  for (let changed = true; changed;) {
+    changed = false;
+    for (const { opcode, modifiers, operands } of body) {
+      const [target, ...inputs] = operands;
+      if (target === undefined) continue;
+      if (changing.has(opcode)) {
+        const address = opcode === "atom" ? inputs[0] : target;
+        if (address !== undefined && !modifiers.includes("shared")) {
+          for (const name of from(address)) written.add(name);
+        }
+      }
+      // What is loaded from an address is not that address, unless it is the parameter itself.
+      if (changing.has(opcode) || (opcode === "ld" && !modifiers.includes("param"))) continue;
+      const found = inputs.flatMap(from);
+      for (const register of namesIn(target)) {
+        let known = sources.get(register);
+        if (known === undefined) sources.set(register, known = new Set());
+        const before = known.size;
+        for (const name of found) known.add(name);
+        if (known.size > before) changed = true;
+      }
+    }
+  }
+  return written;
+}
+
+function namesIn(operand: Operand): string[] {
+  switch (operand.kind) {
+    case "name":
+    case "not":
+      return [operand.name];
+    case "address":
+      return operand.base === null ? [] : [operand.base];
+    case "vector":
+    case "list":
+      return operand.items.flatMap(namesIn);
+    case "pair":
+      return [...namesIn(operand.first), ...namesIn(operand.second)];
+    default:
+      return [];
+  }
+}

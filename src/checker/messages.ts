@@ -1,0 +1,94 @@
+/**
+ * Reports in words.
+ *
+ * @module
+ */
+import type { Access } from "./access_history.ts";
+import type { CausalityCall, LeakedObject } from "./report.ts";
+import { framesOf, shortFrame } from "./call_site.ts";
+
+/** What an access is in a report. */
+export function callOf({ kind, writes, call, lane, start, end, site, seq }: Access): CausalityCall {
+  const does = kind === "free" ? "frees" : kind === "allocation" ? "allocates" : writes === null ? "uses" : null;
+  return {
+    does: does ?? (writes === true ? "writes" : "reads"),
+    call,
+    lane: lane.name,
+    address: BigInt(start),
+    bytes: end - start,
+    stack: framesOf(site),
+    isEarlier: site.isEarlier === true,
+    seq,
+  };
+}
+
+/** Where a call was made, as short as can be. */
+export function placeOf({ stack }: CausalityCall): string {
+  const [frame] = stack;
+  return frame === undefined ? "an unknown place" : shortFrame(frame);
+}
+
+/** An address as it is written everywhere. */
+export function hex(address: bigint): string {
+  return `0x${address.toString(16)}`;
+}
+
+/** A number of bytes. */
+export function bytes(count: number): string {
+  return count === 1 ? "1 byte" : `${count} bytes`;
+}
+
+function sentence(one: CausalityCall): string {
+  const where = one.address === null ? "" : ` ${bytes(one.bytes)} at ${hex(one.address)}`;
+  const lines = one.stack.slice(0, 4).map((frame) => `\n      at ${frame}`).join("");
+  const earlier = one.isEarlier === true ? ", here or where an earlier call like it was made" : "";
+  return `  ${one.call} on ${one.lane} ${one.does}${where}${earlier}${lines}`;
+}
+
+/** Two calls with no order between them. */
+export function raceMessage(first: CausalityCall, second: CausalityCall, count: number, memory: string): string {
+  const remedy = second.lane === "host"
+    ? `Let the host wait for ${first.lane} first, with synchronize() or completed().`
+    : `Let ${second.lane} wait for ${first.lane} after the first: stream.wait(other).`;
+  return `Race: nothing orders ${second.call} (${placeOf(second)}) after ${first.call} (${placeOf(first)}), ` +
+    `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
+}
+
+/** A copy whose two ends have bytes in common. */
+export function overlapMessage(reads: CausalityCall, writes: CausalityCall, count: number, memory: string): string {
+  return `Overlap: ${writes.call} (${placeOf(writes)}) reads and writes ${bytes(count)} of ${memory}, ` +
+    `and nothing says what it reads there.\n${sentence(reads)}\n${sentence(writes)}\n` +
+    "Copy by way of memory that is neither of the two.";
+}
+
+/** A call that uses memory which is gone. */
+export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: string): string {
+  const again = use.does === "frees";
+  const what = again ? "Double free" : "Use after free";
+  const remedy = again ? "Free it once." : "Free it after its last use, or allocate it anew.";
+  return `${what}: ${use.call} (${placeOf(use)}) ${use.does} ${
+    bytes(use.bytes)
+  } of ${memory}, which ${freed.call} has freed before ` +
+    `(${placeOf(freed)}).\n${sentence(freed)}\n${sentence(use)}\n${remedy}`;
+}
+
+/** A call that uses a stream or an event which is gone. */
+export function destroyedMessage(what: string, gone: CausalityCall, use: CausalityCall): string {
+  return `Use of what is gone: ${use.call} (${
+    placeOf(use)
+  }) is given ${what}, which ${gone.call} has destroyed before ` +
+    `(${placeOf(gone)}).\n${sentence(gone)}\n${sentence(use)}\nDestroy it after its last use.`;
+}
+
+/** What is left. */
+export function leakMessage(leaks: readonly LeakedObject[]): string {
+  const most = 10;
+  const lines = leaks.slice(0, most).map(({ what, handle, made }) =>
+    `  ${what} ${hex(handle)}, made by ${made.call}${
+      made.stack.slice(0, 3).map((frame) => `\n      at ${frame}`).join("")
+    }`
+  );
+  const more = leaks.length > most ? `\n  and ${leaks.length - most} more` : "";
+  const count = leaks.length === 1 ? "1 thing is" : `${leaks.length} things are`;
+  return `Leak: ${count} still there at the end.\n${lines.join("\n")}${more}\nClose what you make: \`using\` does it.`;
+}

@@ -1,0 +1,105 @@
+/**
+ * The work of one call: which bytes it touches, said before the driver is called, and kept once the driver has agreed.
+ *
+ * @module
+ */
+import type { Touch } from "./capture.ts";
+import type { Recording } from "./journal.ts";
+import type { Lane } from "./vector_clocks.ts";
+import type { Watch } from "./checker_state.ts";
+
+/** Rows of a rectangle or a box that are followed one by one. Of more, the rest is not followed. */
+const mostRows = 1024;
+
+/** Rows of equal length. */
+export interface Rows {
+  /** Address of the first byte of the first row. */
+  readonly address: bigint;
+  /** Bytes of a row. */
+  readonly width: number;
+  /** Bytes from one row to the next. */
+  readonly pitch: number;
+  /** Rows of a slice. */
+  readonly height: number;
+  /** Bytes from one slice to the next. */
+  readonly slicePitch: number;
+  /** Slices. */
+  readonly depth: number;
+}
+
+/** Work that is about to be enqueued. */
+export class Work {
+  /** The stream; null if the call names none that exists. */
+  readonly lane: Lane | null;
+  /** The driver's function. */
+  readonly call: string;
+  /** What it touches. */
+  readonly touches: Touch[] = [];
+  readonly #watch: Watch;
+  /** Whether it was said to touch no bytes: of such a copy or fill nothing is enqueued. */
+  #touchesNone = false;
+
+  /** Use {@linkcode Watch.work}. */
+  constructor(watch: Watch, call: string, lane: Lane | null) {
+    this.#watch = watch;
+    this.call = call;
+    this.lane = lane;
+  }
+
+  /** The work reads bytes. Reports them if they are freed. */
+  reads(address: bigint, bytes: bigint | number): this {
+    return this.#touch(address, Number(bytes), false);
+  }
+
+  /** The work writes bytes. Reports them if they are freed. */
+  writes(address: bigint, bytes: bigint | number): this {
+    return this.#touch(address, Number(bytes), true);
+  }
+
+  /** The work reads or writes rows, of which those without gaps are one. */
+  rows({ address, width, pitch, height, slicePitch, depth }: Rows, writes: boolean): this {
+    if (width === 0 || height === 0 || depth === 0) {
+      this.#touchesNone = true;
+      return this;
+    }
+    const isSolid = pitch === width || height === 1;
+    if (isSolid && (depth === 1 || slicePitch === width * height)) {
+      return this.#touch(address, width * height * depth, writes);
+    }
+    let left = mostRows;
+    for (let z = 0; z < depth && left > 0; z++) {
+      const slice = address + BigInt(z * slicePitch);
+      if (isSolid) this.#touch(slice, width * height, writes);
+      else for (let y = 0; y < height && left > 0; y++, left--) this.#touch(slice + BigInt(y * pitch), width, writes);
+      left--;
+    }
+    return this;
+  }
+
+  /** A kernel is given memory. */
+  usesInKernel(start: number, writes: boolean | null): void {
+    this.#watch.using(this.lane, start, start + 1, this.call, "uses");
+    const known = this.#watch.memory.find(start);
+    if (known !== undefined) this.touches.push({ start: known.start, end: known.end, kind: "kernel", writes });
+  }
+
+  /** Whether it is a copy or a fill of no bytes, of which the driver enqueues nothing. */
+  get isNothing(): boolean {
+    return this.#touchesNone && this.touches.length === 0;
+  }
+
+  /** The driver has agreed: the work is enqueued, or captured. @param recording what will be known of its kernel */
+  done(recording: Recording | null = null): void {
+    if (this.isNothing) return;
+    if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches, null, recording);
+  }
+
+  #touch(address: bigint, bytes: number, writes: boolean): this {
+    if (bytes === 0) this.#touchesNone = true;
+    const start = Number(address);
+    if (bytes === 0 || address === 0n || !Number.isSafeInteger(start + bytes)) return this;
+    this.#watch.using(this.lane, start, start + bytes, this.call, writes ? "writes" : "reads");
+    this.touches.push({ start, end: start + bytes, kind: writes ? "write" : "read", writes });
+    return this;
+  }
+}

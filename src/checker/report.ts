@@ -1,0 +1,137 @@
+/**
+ * What the checker has to say.
+ *
+ * @module
+ */
+import { drawReport } from "./draw_report.ts";
+import type { Mark } from "./timeline.ts";
+
+/** What is wrong. */
+export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free" | "destroyed" | "leak";
+
+/** One side of a report: a call that touches memory, or makes or ends something. */
+export interface CausalityCall {
+  /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel of which no more is known). */
+  readonly does: "reads" | "writes" | "frees" | "allocates" | "uses" | "creates" | "destroys";
+  /** The driver's function, or what of this package has used memory on the host: `toDlpack()`. */
+  readonly call: string;
+  /** The stream's name, or `host`. */
+  readonly lane: string;
+  /** Of the bytes that it concerns, the first; null if it concerns none. */
+  readonly address: bigint | null;
+  /** How many there are. */
+  readonly bytes: number;
+  /** Where it was called: the frames outside this package, the innermost first. */
+  readonly stack: readonly string[];
+  /**
+   * Whether `stack` is that of an earlier call of the same function on the same stream with the same bytes. Deno notes
+   * stacks so slowly that of calls which repeat again and again only some are noted.
+   */
+  readonly isEarlier?: boolean;
+  /** Its number in the timeline; 0 if it is not there. */
+  readonly seq: number;
+}
+
+/** Something that was made and is still there. */
+export interface LeakedObject {
+  /** What it is: `1024 bytes of pool memory`, `stream`, `event`, `pool`, `graph`. */
+  readonly what: string;
+  /** Its address or handle. */
+  readonly handle: bigint;
+  /** What made it, and where. */
+  readonly made: CausalityCall;
+}
+
+/** What a report is made of. */
+export type ReportParts = Omit<CausalityReport, "toSvg">;
+
+/**
+ * Something that the order of a program's calls leaves to chance, or that is used when it is gone, or never freed.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, DeviceMemoryResource } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate({ check: { onReport: () => {} } }); // collected, not thrown
+ * const device = cuda.device(0);
+ * using one = device.createStream();
+ * using other = device.createStream();
+ * using buffer = new DeviceMemoryResource(device).allocate(64, { stream: one });
+ * buffer.fill(1, { stream: one });
+ * buffer.fill(2, { stream: other }); // nothing says which of the two comes last
+ * one.wait(other);
+ * console.log(cuda.reports[0]?.kind); // race
+ * ```
+ */
+export class CausalityReport {
+  /** What is wrong. */
+  readonly kind: CausalityKind;
+  /** All of it in words: who, where, which bytes, and what to do. */
+  readonly message: string;
+  /** The earlier call; null for leaks. */
+  readonly first: CausalityCall | null;
+  /** The later call, which was found out; null for leaks. */
+  readonly second: CausalityCall | null;
+  /** Of the bytes that both touch, the first; null if it is not about bytes. */
+  readonly address: bigint | null;
+  /** How many there are. */
+  readonly bytes: number;
+  /** What is still there; empty unless it is a report of leaks. */
+  readonly leaks: readonly LeakedObject[];
+  /** The last calls of the driver before the report. */
+  readonly timeline: readonly Mark[];
+
+  /** Made by the checker. */
+  constructor(parts: ReportParts) {
+    this.kind = parts.kind;
+    this.message = parts.message;
+    this.first = parts.first;
+    this.second = parts.second;
+    this.address = parts.address;
+    this.bytes = parts.bytes;
+    this.leaks = parts.leaks;
+    this.timeline = parts.timeline;
+  }
+
+  /**
+   * Draws the streams, the order that there is between them, the two calls and the order that is missing.
+   *
+   * @returns an SVG document. It needs nothing else, and can be written to a file as it is
+   */
+  toSvg(): string {
+    return drawReport(this);
+  }
+}
+
+/**
+ * Thrown at the first call that shows a program to be wrong, unless reports are only collected. What is found after it is
+ * collected, not thrown: it would hide this one where blocks with `using` end.
+ */
+export class CausalityError extends Error {
+  /** `CausalityError`. */
+  override readonly name: string = "CausalityError";
+  readonly #report: CausalityReport;
+  #isHeard = false;
+
+  /** Made by the checker. */
+  constructor(report: CausalityReport) {
+    super(report.message);
+    this.#report = report;
+  }
+
+  /** What is wrong, in parts. */
+  get report(): CausalityReport {
+    this.#isHeard = true;
+    return this.#report;
+  }
+
+  /** Whether somebody has looked at its parts. If nobody has when the Cuda is closed, that says it again. */
+  get isHeard(): boolean {
+    return this.#isHeard;
+  }
+
+  /** What is wrong. */
+  get kind(): CausalityKind {
+    return this.report.kind;
+  }
+}

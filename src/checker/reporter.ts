@@ -1,0 +1,105 @@
+/**
+ * Reports on their way to the program.
+ *
+ * @module
+ */
+import type { Access } from "./access_history.ts";
+import { type CausalityCall, CausalityError, CausalityReport, type LeakedObject, type ReportParts } from "./report.ts";
+import type { Timeline } from "./timeline.ts";
+import {
+  callOf,
+  destroyedMessage,
+  freedMessage,
+  leakMessage,
+  overlapMessage,
+  placeOf,
+  raceMessage,
+} from "./messages.ts";
+
+/** More reports are not kept. */
+const mostReports = 1000;
+
+/** Makes reports, each once, and throws them or hands them over. */
+export class Reporter {
+  /** What was reported so far. */
+  readonly reports: CausalityReport[] = [];
+  readonly #timeline: Timeline;
+  readonly #onReport: ((report: CausalityReport) => void) | undefined;
+  readonly #said = new Set<string>();
+  #thrown: CausalityError | null = null;
+
+  /** @param onReport takes reports; if there is nobody to take them they are thrown */
+  constructor(timeline: Timeline, onReport: ((report: CausalityReport) => void) | undefined) {
+    this.#timeline = timeline;
+    this.#onReport = onReport;
+  }
+
+  /** Two accesses with no order between them. */
+  race(earlier: Access, later: Access, memory: string): void {
+    const start = Math.max(earlier.start, later.start);
+    const count = Math.min(earlier.end, later.end) - start;
+    this.#race(callOf(earlier), callOf(later), start, count, memory);
+  }
+
+  /** An access, and one by the host that does not wait for it. */
+  raceWithHost(earlier: Access, host: CausalityCall, memory: string): void {
+    const start = Math.max(earlier.start, Number(host.address));
+    const count = Math.min(earlier.end, Number(host.address) + host.bytes) - start;
+    this.#race(callOf(earlier), host, start, count, memory);
+  }
+
+  /** A copy reads what it writes. */
+  overlap(reads: CausalityCall, writes: CausalityCall, start: number, count: number, memory: string): void {
+    const message = overlapMessage(reads, writes, count, memory);
+    this.#say({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
+  }
+
+  /** Memory is used or freed that was freed before. */
+  freed(first: CausalityCall, second: CausalityCall, memory: string): void {
+    const kind = second.does === "frees" ? "double-free" : "use-after-free";
+    const { address, bytes } = second;
+    this.#say({ kind, message: freedMessage(first, second, memory), first, second, address, bytes });
+  }
+
+  /** Something is used that was destroyed before. */
+  destroyed(what: string, first: CausalityCall, second: CausalityCall): void {
+    const message = destroyedMessage(what, first, second);
+    this.#say({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
+  }
+
+  /** Things are left. */
+  leaks(leaks: readonly LeakedObject[]): void {
+    const parts = { first: null, second: null, address: null, bytes: 0 } as const;
+    this.#say({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
+  }
+
+  #race(first: CausalityCall, second: CausalityCall, start: number, count: number, memory: string): void {
+    const message = raceMessage(first, second, count, memory);
+    this.#say({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
+  }
+
+  #say(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
+    const { kind, first, second } = parts;
+    const key = [kind, ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.lane}`)];
+    if (this.#said.has(key.join("|"))) return;
+    const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });
+    if (this.reports.length < mostReports) {
+      this.#said.add(key.join("|"));
+      this.reports.push(report);
+    }
+    if (this.#onReport !== undefined) return this.#onReport(report);
+    // Only the first: what is found while it ends the blocks that it is thrown in follows from it, and would hide it.
+    if (this.#thrown === null) throw this.#thrown = new CausalityError(report);
+  }
+
+  /** Says in the end what was thrown, unless somebody has looked at it: an error of a disposal may have hidden it. */
+  sayUnheard(): void {
+    if (this.#thrown?.isHeard !== false) return;
+    const { message } = this.#thrown;
+    const more = this.reports.length - 1;
+    const found = more === 0 ? "" : `\n${more} more found after it: see \`cuda.reports\`.`;
+    console.error(
+      `Causeway: the causality checker has thrown an error, which may be hidden by others.\n${message}${found}`,
+    );
+  }
+}

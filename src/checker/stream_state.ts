@@ -1,0 +1,202 @@
+/**
+ * Which contexts, streams and events a driver's calls speak of.
+ *
+ * @module
+ */
+import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import type { CudaDriver } from "../driver/driver.ts";
+import type { Machine } from "../sim/simulator_state.ts";
+import { machineOf } from "../sim/driver.ts";
+import { Journal } from "./journal.ts";
+import { Memory } from "./known_memory.ts";
+import { type Peek, peek } from "./read_arguments.ts";
+import type { CheckOptions } from "./options.ts";
+import { type Clock, ContextOrder, type Lane, Order } from "./vector_clocks.ts";
+import type { CausalityCall } from "./report.ts";
+import { Reporter } from "./reporter.ts";
+import { framesOf, here } from "./call_site.ts";
+import { Things } from "./object_lifetimes.ts";
+import { Timeline } from "./timeline.ts";
+
+/** An event, as last recorded. */
+export interface EventState {
+  /** What it stands for; null if it was never recorded, or last in a capture. */
+  record: { readonly clock: Clock; readonly seq: number } | null;
+  /** Where it was recorded, if that was in a capture. */
+  captured: Lane["capture"];
+}
+
+/** What is known of a driver's contexts, streams and events: the lower half of a checker's state. */
+export class StreamWatch {
+  /** The driver that does the work. */
+  readonly inner: CudaDriver;
+  /** What was chosen. */
+  readonly options: CheckOptions;
+  /** The order of all work. */
+  readonly order: Order = new Order();
+  /** The simulator, which says what kernels touch; null if it is another driver. */
+  readonly machine: Machine | null;
+  /** What is done while kernels are on their way, if it will be known what they touch. */
+  readonly journal: Journal | null;
+  /** What is known of memory. */
+  readonly memory: Memory = new Memory();
+  /** The last calls. */
+  readonly timeline: Timeline = new Timeline();
+  /** A look at native memory. */
+  readonly peek: Peek = peek();
+  /** Events that were recorded through this driver. */
+  readonly events: Map<bigint, EventState> = new Map();
+  /** What was made through this driver, and what of it is gone. */
+  readonly things: Things = new Things();
+  /** What is said to the program. */
+  readonly reporter: Reporter;
+  /** Whether a context is lost: from then on nothing can be given back, and nobody is to blame for it. */
+  isLost = false;
+  readonly #streams = new Map<bigint, Lane>();
+  readonly #sharedEvents = new Set<bigint>();
+  readonly #contexts = new Map<bigint, ContextOrder>();
+
+  /** A checker that has seen nothing. */
+  constructor(inner: CudaDriver, options: CheckOptions) {
+    this.inner = inner;
+    this.options = options;
+    this.machine = options.kernels === "whole" ? null : machineOf(inner);
+    this.journal = this.machine === null ? null : new Journal(this.order);
+    this.reporter = new Reporter(this.timeline, options.onReport);
+  }
+
+  /** The context of a handle. */
+  context(handle: bigint, device: number | null = null): ContextOrder {
+    let context = this.#contexts.get(handle);
+    if (context === undefined) this.#contexts.set(handle, context = new ContextOrder(handle, device));
+    return context;
+  }
+
+  /** The context that is current, or null. The driver is asked: others change it too. */
+  current(): ContextOrder | null {
+    const { cuCtxGetCurrent, cuCtxGetDevice } = this.inner.context;
+    const { address } = this.peek;
+    if (cuCtxGetCurrent(address) !== 0) return null;
+    const handle = this.peek.here;
+    if (handle === 0n) return null;
+    const known = this.#contexts.get(handle);
+    if (known !== undefined) return known;
+    const device = cuCtxGetDevice(address) === 0 ? this.peek.view.getInt32(0, true) : null;
+    return this.context(handle, device);
+  }
+
+  /** The stream that a call is about; null if it is none, which the driver will say. Reports a destroyed one. */
+  lane(handle: bigint, call: string): Lane | null {
+    if (handle === 0n || handle === CU_STREAM_LEGACY) return this.legacy();
+    if (handle === CU_STREAM_PER_THREAD) return this.#perThread();
+    const lane = this.#streams.get(handle);
+    if (lane !== undefined) return lane;
+    const gone = this.things.gone("stream", handle);
+    if (gone !== null) {
+      this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
+      return null;
+    }
+    return this.#adopt(handle);
+  }
+
+  /** The legacy default stream of the current context. */
+  legacy(): Lane | null {
+    const context = this.current();
+    if (context === null) return null;
+    context.legacy ??= this.order.open(CU_STREAM_LEGACY, context, true, `the default stream${onDevice(context)}`);
+    return context.legacy;
+  }
+
+  #perThread(): Lane | null {
+    const context = this.current();
+    if (context === null) return null;
+    const name = `the thread's default stream${onDevice(context)}`;
+    context.perThread ??= this.order.open(CU_STREAM_PER_THREAD, context, true, name);
+    return context.perThread;
+  }
+
+  /** A stream that somebody else has made. What it did so far is not known. */
+  #adopt(handle: bigint): Lane | null {
+    const { cuStreamGetCtx, cuStreamGetFlags } = this.inner.stream;
+    const { address, view } = this.peek;
+    if (cuStreamGetCtx(handle, address) !== 0) return null;
+    const context = this.context(this.peek.here);
+    if (cuStreamGetFlags(handle, address) !== 0) return null;
+    return this.openStream(handle, context, view.getUint32(0, true));
+  }
+
+  /** An event can be recorded by other processes from now on: what it stands for is not known any more. */
+  shareEvent(handle: bigint): void {
+    this.#sharedEvents.add(handle);
+  }
+
+  /** An event is destroyed. */
+  forgetEvent(handle: bigint): void {
+    this.events.delete(handle);
+    this.#sharedEvents.delete(handle);
+  }
+
+  /** An event that was recorded through this driver, or null: somebody else's. Reports a destroyed one. */
+  event(handle: bigint, call: string): EventState | null {
+    const state = this.events.get(handle);
+    if (state !== undefined) return this.#sharedEvents.has(handle) ? null : state;
+    const gone = this.things.gone("event", handle);
+    if (gone !== null) this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
+    return null;
+  }
+
+  /** A stream exists from now on. */
+  openStream(handle: bigint, context: ContextOrder, flags: number): Lane {
+    const isBlocking = (flags & CU_STREAM.NON_BLOCKING) === 0;
+    const lane = this.order.open(handle, context, isBlocking, `stream 0x${handle.toString(16)}${onDevice(context)}`);
+    this.#streams.set(handle, lane);
+    return lane;
+  }
+
+  /** A stream is destroyed; what is enqueued there still runs. */
+  closeStream(handle: bigint): void {
+    const lane = this.#streams.get(handle);
+    this.#streams.delete(handle);
+    if (lane !== undefined) this.order.close(lane);
+  }
+
+  /** Somebody else has made a stream of this handle, perhaps where one of ours was. */
+  revive(handle: bigint): void {
+    this.things.revive("stream", handle);
+  }
+
+  /** A context is destroyed with all that belongs to it. */
+  closeContext(handle: bigint, call: string): void {
+    const context = this.#contexts.get(handle);
+    if (context === undefined) return;
+    this.#contexts.delete(handle);
+    const lost = [...this.#streams].filter(([, lane]) => lane.context === context);
+    const by = lost.length > 0 ? this.useOf(call) : null;
+    for (const [stream] of lost) {
+      this.closeStream(stream);
+      if (by !== null) this.things.lost("stream", stream, by);
+    }
+    for (const known of this.memory.known.filter((one) => one.context === context && one.kind !== "pool")) {
+      this.things.abandon(known);
+      this.journal?.freed(known);
+      this.memory.forget(known);
+    }
+    // Its lanes stay in clocks: destroyed work has happened, or never will.
+    for (const lane of context.lanes) if (lane === context.legacy || lane === context.perThread) this.order.close(lane);
+  }
+
+  /** Lanes whose capture has ended. */
+  endCapture(of: NonNullable<Lane["capture"]>["of"]): void {
+    for (const lane of this.order.lanes) if (lane.capture?.of === of) lane.capture = null;
+  }
+
+  /** A call of the driver as a report names it, here and now: on a stream, or the host's. */
+  useOf(call: string, lane: Lane | null = null): CausalityCall {
+    const stack = framesOf(here());
+    return { does: "uses", call, lane: lane?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };
+  }
+}
+
+function onDevice({ device, handle }: ContextOrder): string {
+  return device === null ? ` of context 0x${handle.toString(16)}` : ` of device ${device}`;
+}

@@ -1,0 +1,101 @@
+/**
+ * Kernels that copies have needed, compiled once for each device and closed with it.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../device/device.ts";
+import type { Kernel } from "../device/kernel/kernel.ts";
+import type { Program } from "../device/kernel/program.ts";
+import type { CopyPlan } from "./copy_plan.ts";
+import type { CopyKernel } from "./ptx_fragments.ts";
+import { packedKernel } from "./packed_kernel.ts";
+import type { PackedPart } from "./packed_plan.ts";
+import { stridedKernel } from "./strided_kernel.ts";
+import { tiledKernel } from "./tiled_kernel.ts";
+
+/** What one kernel does. */
+export type KernelPlan = Extract<CopyPlan, { readonly kind: "strided" | "tiled" }> | PackedPart;
+
+/** A kernel that the driver has compiled, and how it is launched. */
+export interface ReadyKernel {
+  readonly device: CudaDevice;
+  readonly program: Program;
+  readonly kernel: Kernel;
+  readonly grid: number;
+  readonly block: number;
+  /** Whether the program is closed. */
+  isClosed: boolean;
+}
+
+/** Kernels that are kept for each device: those used last. */
+const enough = 256;
+
+const cache = new WeakMap<CudaDevice, Map<string, ReadyKernel>>();
+
+/** The kernel that a plan had last. */
+const last = new WeakMap<KernelPlan, ReadyKernel>();
+
+/** The kernel of a plan. The driver compiles it at first use. */
+export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
+  const before = last.get(plan);
+  if (before?.device === device && !before.isClosed) return before;
+  const kernels = cache.get(device) ?? remember(device);
+  const key = keyOf(plan);
+  const ready = kernels.get(key) ?? compile(device, plan);
+  kernels.delete(key); // what is put in last goes last
+  kernels.set(key, ready);
+  if (kernels.size > enough) forgetOldest(device, kernels);
+  last.set(plan, ready);
+  return ready;
+}
+
+/** All that the code depends on. */
+function keyOf(plan: KernelPlan): string {
+  if (plan.kind === "packed") return JSON.stringify(plan.problem);
+  const { word, axes, conversion } = plan.problem;
+  const what = conversion === null ? word : `${conversion.from.name} ${conversion.to.name} ${word}`;
+  const how = plan.kind === "tiled" ? `${plan.tile.along} ${plan.tile.lanes}` : "";
+  return `${what} ${how} ${axes.map(({ extent, to, from }) => `${extent},${to},${from}`).join(" ")}`;
+}
+
+function compile(device: CudaDevice, plan: KernelPlan): ReadyKernel {
+  const { ptx, grid, block } = written(plan);
+  const program = device.loadPtx(ptx);
+  return { device, program, kernel: program.kernel("copy"), grid, block, isClosed: false };
+}
+
+function written(plan: KernelPlan): CopyKernel {
+  switch (plan.kind) {
+    case "strided":
+      return stridedKernel(plan.problem);
+    case "tiled":
+      return tiledKernel(plan.problem, plan.tile);
+    case "packed":
+      return packedKernel(plan.problem);
+  }
+}
+
+function remember(device: CudaDevice): Map<string, ReadyKernel> {
+  const kernels = new Map<string, ReadyKernel>();
+  cache.set(device, kernels);
+  device.onClose(() => {
+    cache.delete(device);
+    if (kernels.size > 0) device.synchronize(); // code that runs must stay
+    for (const ready of kernels.values()) close(ready);
+  });
+  return kernels;
+}
+
+function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {
+  for (const [key, ready] of kernels) {
+    kernels.delete(key);
+    device.synchronize(); // code that runs must stay
+    close(ready);
+    return;
+  }
+}
+
+function close(ready: ReadyKernel): void {
+  ready.isClosed = true;
+  ready.program.close();
+}

@@ -1,0 +1,140 @@
+/**
+ * One side of a copy, and which devices can work with it.
+ *
+ * @module
+ */
+import { isSameDevice } from "../device/check_device.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import { type Access, waysBetween } from "../memory/copy_access.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+
+/** One side of a copy. */
+export interface CopySide {
+  readonly buffer: MemoryBuffer;
+  /** Bytes from the start of the buffer to offset 0 of the layout. */
+  readonly offset: number;
+  readonly layout: StridedLayout;
+}
+
+/** A side for the time of one copy. */
+export interface TemporarySide extends CopySide {
+  [Symbol.dispose](): void;
+}
+
+/** Bytes that the elements of a layout take without gaps. */
+export function sizeOf(layout: StridedLayout): number {
+  return Math.ceil(layout.volume * layout.itemsize);
+}
+
+/** Memory of a stream's device for a dense layout; freed in the order of the stream. */
+export function temporary(layout: StridedLayout, stream: CudaStream): TemporarySide {
+  const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
+  return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
+}
+
+/** Whether a side is host memory, pinned or not. */
+export function isHost({ buffer }: CopySide): boolean {
+  return buffer.kind === "host" || buffer.kind === "pinned";
+}
+
+/** The device whose own memory a side is; null for memory of the host, and memory that moves. */
+export function homeOf({ buffer }: CopySide): CudaDevice | null {
+  return buffer.kind === "device" ? buffer.device : null;
+}
+
+/** The two devices that a copy is between, or null. */
+export function devicesBetween(
+  source: CopySide,
+  destination: CopySide,
+): { readonly from: CudaDevice; readonly to: CudaDevice } | null {
+  const [from, to] = [homeOf(source), homeOf(destination)];
+  return from === null || to === null || isSameDevice(from, to) ? null : { from, to };
+}
+
+/** What access a copy between two devices can do with, what is best first; none for any other. */
+export function accessWays(source: CopySide, destination: CopySide): Access[] {
+  const between = devicesBetween(source, destination);
+  if (between === null) return [];
+  const ways = waysBetween(source.buffer, between.from, destination.buffer, between.to);
+  return hasGapsAtEnd(source, destination) ? ways.reverse() : ways;
+}
+
+function hasGapsAtEnd(source: CopySide, destination: CopySide): boolean {
+  return source.layout.isDense && !destination.layout.isDense;
+}
+
+/** Whether a device can use a side. */
+export type Reach = (device: CudaDevice, side: CopySide) => boolean;
+
+/** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
+export function canReach(device: CudaDevice, side: CopySide): boolean {
+  const { buffer } = side;
+  const home = homeOf(side);
+  if (home === null) return buffer.isDeviceAccessible;
+  return isSameDevice(home, device) || (buffer.pool?.isReachedBy(device) ?? false); // also if the pool is closed
+}
+
+/**
+ * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory of a
+ * device that it is about; or null. Between two devices the driver finds the way by itself.
+ */
+export function outOfReach(source: CopySide, destination: CopySide, { device }: CudaStream): CudaDevice | null {
+  if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;
+  return devicesBetween(source, destination) === null ? homeOf(source) ?? homeOf(destination) : null;
+}
+
+/** Whether work on a device can use a side as far as that is a device's memory: the driver's copies reach all other. */
+function canReachDevices(device: CudaDevice, side: CopySide): boolean {
+  return homeOf(side) === null || canReach(device, side);
+}
+
+/** Whether work on a device can use both sides. */
+export function canReachBoth(device: CudaDevice, source: CopySide, destination: CopySide): boolean {
+  return canReach(device, source) && canReach(device, destination);
+}
+
+/**
+ * The device whose kernels can use both sides, or null. Between two devices it is, if it has access, the one on whose side
+ * there are gaps: what crosses lies close together then, which is twice as fast.
+ */
+export function kernelDevice(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  reaches: Reach,
+): CudaDevice | null {
+  const [from, to, own] = [homeOf(source), homeOf(destination), stream.device];
+  if ((from === null || from === own) && (to === null || to === own)) return own;
+  const devices = hasGapsAtEnd(source, destination) ? [to, from, own] : [from, to, own];
+  return devices.find((one) => one !== null && reaches(one, source) && reaches(one, destination)) ?? null;
+}
+
+/** Streams for work that another device's stream waits for. */
+const helpers = new WeakMap<CudaDevice, CudaStream>();
+
+/** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
+export function on(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
+  if (isSameDevice(stream.device, device)) return work(stream);
+  const helper = helperOf(device);
+  helper.wait(stream);
+  work(helper);
+  stream.wait(helper);
+}
+
+/** A stream of a device on which nothing is left when its user has waited for what he has enqueued. */
+export function helperOf(device: CudaDevice): CudaStream {
+  const known = helpers.get(device);
+  if (known !== undefined) return known;
+  const helper = device.createStream();
+  checkOf(device.driver)?.letGo(helper.handle); // it goes with the device
+  helpers.set(device, helper);
+  device.onClose(() => {
+    helpers.delete(device);
+    helper.close();
+  });
+  return helper;
+}

@@ -1,0 +1,177 @@
+/**
+ * How a copy on the device is done: decided here, from layouts alone, and carried out by `device_copy.ts`.
+ *
+ * @module
+ */
+import { bytesOf } from "./conversion.ts";
+import type { CopyAxis, CopyProblem, PackedProblem } from "./coalesced_copy.ts";
+import type { PackedPart } from "./packed_plan.ts";
+
+/** Rows of bytes: what the driver copies with pitches. */
+export interface Pitched {
+  /** Bytes of a row. */
+  readonly width: number;
+  /** Rows of a slice. */
+  readonly height: number;
+  /** Slices. */
+  readonly depth: number;
+  /** Bytes from row to row. */
+  readonly fromPitch: number;
+  readonly toPitch: number;
+  /** Rows from slice to slice. */
+  readonly fromHeight: number;
+  readonly toHeight: number;
+}
+
+/** A kernel that moves tiles through shared memory: reads along one axis, writes along another. */
+export interface Tiled {
+  /** Index of the axis along which is read; written is along the last one. */
+  readonly along: number;
+  /** Elements of the tile that one thread moves in one word. */
+  readonly lanes: 1 | 2 | 4;
+  /** Words along a row of the tile: along each side it has as many elements, times `lanes`. */
+  readonly cells: 32 | 64;
+  /** Threads that move it. */
+  readonly threads: number;
+}
+
+/** What is done. */
+export type CopyPlan =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "contiguous"; readonly bytes: number }
+  | { readonly kind: "pitched"; readonly box: Pitched }
+  | { readonly kind: "strided"; readonly problem: CopyProblem }
+  | { readonly kind: "tiled"; readonly problem: CopyProblem; readonly tile: Tiled }
+  | { readonly kind: "packed"; readonly problem: PackedProblem; readonly parts: readonly PackedPart[] };
+
+/** Rows narrower than this are copied by a kernel where one can: the driver moves them one by one. */
+const narrowRow = 512;
+
+/** The largest pitch that the driver takes, in bytes. */
+const maxPitch = 2 ** 31 - 1;
+
+/** Below this many bytes between neighbours that are read together, reading is as good as it gets. */
+const sector = 32;
+
+/**
+ * Decides how to copy.
+ *
+ * @param canLaunch whether a kernel can reach both sides; if not, null is the answer for what only a kernel could copy
+ */
+export function planCopy(problem: CopyProblem, canLaunch: boolean): CopyPlan | null {
+  const { axes, word, words, conversion } = problem;
+  if (words === 0) return { kind: "nothing" };
+  if (conversion === null && isContiguous(axes)) return { kind: "contiguous", bytes: words * word };
+  const box = conversion === null ? pitched(problem) : null;
+  if (box !== null && (!canLaunch || box.width >= narrowRow)) return { kind: "pitched", box };
+  if (!canLaunch) return null;
+  const tile = tiled(problem);
+  return tile === null ? { kind: "strided", problem } : { kind: "tiled", problem, tile };
+}
+
+function isContiguous(axes: readonly CopyAxis[]): boolean {
+  const [only, ...more] = axes;
+  return only === undefined || (more.length === 0 && only.to === 1 && only.from === 1);
+}
+
+/** Two or three axes with dense rows, as far as the driver's pitches go. */
+function pitched({ axes, word }: CopyProblem): Pitched | null {
+  const run = axes.at(-1);
+  if (run === undefined) return null;
+  const isRow = run.to === 1 && run.from === 1;
+  // Words that lie apart on both sides are rows of one word each.
+  const width = isRow ? run.extent * word : word;
+  const [row, slice, ...more] = (isRow ? axes.slice(0, -1) : axes).toReversed();
+  if (row === undefined || more.length > 0 || row.from <= 0) return null;
+  const [fromPitch, toPitch] = [row.from * word, row.to * word];
+  if (fromPitch < width || toPitch < width || Math.max(fromPitch, toPitch) > maxPitch) return null;
+  const flat = { width, height: row.extent, fromPitch, toPitch };
+  if (slice === undefined) return { ...flat, depth: 1, fromHeight: row.extent, toHeight: row.extent };
+  const [fromHeight, toHeight] = [slice.from / row.from, slice.to / row.to];
+  const fits = [fromHeight, toHeight].every((height) => Number.isInteger(height) && height >= row.extent);
+  return fits ? { ...flat, depth: slice.extent, fromHeight, toHeight } : null;
+}
+
+/**
+ * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
+ * threads side by side then read or write far apart whichever they follow, but not through a tile.
+ */
+function tiled({ axes, word, fromWord, alignment, conversion }: CopyProblem): Tiled | null {
+  const last = axes.length - 1;
+  const inner = axes[last];
+  if (inner === undefined || Math.abs(inner.from) * fromWord <= sector) return null;
+  let along = -1;
+  axes.forEach(({ extent, from }, axis) => {
+    if (axis === last || from === 0 || extent < 8) return;
+    const best = axes[along];
+    if (best === undefined || Math.abs(from) < Math.abs(best.from)) along = axis;
+  });
+  const other = axes[along];
+  if (other === undefined || Math.abs(other.from) >= Math.abs(inner.from) || inner.extent < 8) return null;
+  const lanes = alignment % 4 === 0 && conversion === null ? lanesOf(axes, word, along) : 1;
+  const size = Math.max(word, fromWord);
+  const cells = lanes === 1 && size <= 4 ? 64 : 32;
+  return { along, lanes, cells, threads: (cells * lanes) ** 2 * size / perThread(size) };
+}
+
+/** Bytes of a tile that each thread moves, as was fastest on an H200. */
+function perThread(word: number): number {
+  return word === 16 ? 64 : 32;
+}
+
+/** How many narrow elements fit the four bytes that a thread moves, if rows of both sides divide by them. */
+function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 | 4 {
+  const lanes = word === 1 ? 4 : word === 2 ? 2 : 1;
+  const inner = axes.length - 1;
+  const divides = axes.every(({ extent, to, from }, axis) => {
+    if (axis === inner) return extent % lanes === 0 && to === 1 && from % lanes === 0;
+    if (axis === along) return extent % lanes === 0 && from === 1 && to % lanes === 0;
+    return to % lanes === 0 && from % lanes === 0;
+  });
+  return divides ? lanes : 1;
+}
+
+/** Whether a kernel does it. */
+export function needsKernel({ kind }: CopyPlan): boolean {
+  return kind === "strided" || kind === "tiled" || kind === "packed";
+}
+
+/** A plan in words. */
+export function explainPlan(plan: CopyPlan): string {
+  switch (plan.kind) {
+    case "nothing":
+      return "nothing to copy";
+    case "contiguous":
+      return `one copy of ${plan.bytes} bytes by the driver`;
+    case "pitched": {
+      const { width, height, depth } = plan.box;
+      const slices = depth === 1 ? "" : `${depth} slices of `;
+      return `${slices}${height} rows of ${width} bytes by the driver`;
+    }
+    case "strided":
+      return `a kernel over ${inWords(plan.problem)}, in the order of the destination`;
+    case "tiled": {
+      const { problem, tile } = plan;
+      const side = tile.cells * tile.lanes;
+      return `a kernel over ${inWords(problem)}, in tiles of ${side} x ${side} through shared memory`;
+    }
+    case "packed": {
+      const { problem: { bits, axes }, parts } = plan;
+      const extents = axes.map(({ extent }) => extent);
+      const elements = extents.reduce((product, extent) => product * extent, 1);
+      const kernels = parts.length === 1 ? "a kernel" : `${parts.length} kernels`;
+      const shape = extents.length === 0 ? "" : ` as ${extents.join(" x ")}`;
+      return `${kernels} over ${elements} elements of ${bits} bits${shape}, byte by byte of the destination`;
+    }
+  }
+}
+
+function inWords({ words, word, axes, conversion }: CopyProblem): string {
+  const extents = axes.map(({ extent }) => extent);
+  if (conversion === null) return `${words} words of ${word} bytes as ${extents.join(" x ")}`;
+  const lanes = word / bytesOf(conversion.to);
+  const inner = (extents.pop() ?? 1) * lanes;
+  const atATime = lanes === 1 ? "" : ` ${lanes} at a time,`;
+  const { from, to } = conversion;
+  return `${words * lanes} elements, ${from.name} to ${to.name},${atATime} as ${[...extents, inner].join(" x ")}`;
+}

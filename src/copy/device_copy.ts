@@ -1,0 +1,278 @@
+/**
+ * Copies between any two layouts of which at least one is in memory that a device drives.
+ *
+ * @module
+ */
+import { captureOf } from "../device/graph/active_captures.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { StridedLayout } from "../layout/mod.ts";
+import { planAccess, takeAccess } from "../memory/copy_access.ts";
+import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { copyRun, stagingOf } from "../memory/staging.ts";
+import { bytesOf, type Conversion } from "./conversion.ts";
+import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
+import { explainPlan, needsKernel } from "./copy_plan.ts";
+import {
+  accessWays,
+  canReach,
+  type CopySide,
+  devicesBetween,
+  isHost,
+  on,
+  outOfReach,
+  type Reach,
+  sizeOf,
+  temporary,
+} from "./copy_operand.ts";
+import { copyHost, tellHostElements } from "./host_copy.ts";
+import { copyPitched } from "./pitched_copy.ts";
+import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./plan_cache.ts";
+
+/** What it is planned to do, in words. */
+export function explainDeviceCopy(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+): string {
+  const access = planAccess(accessWays(source, destination));
+  const reaches: Reach = (device, side) =>
+    canReach(device, side) ||
+    (access !== null && access.buffer.pool !== null && access.buffer === side.buffer && access.peer === device);
+  const planned = planFor(source, destination, stream, conversion, reaches);
+  if (planned !== null) return explainPlanned(planned, source, destination, stream);
+  if (devicesBetween(source, destination) !== null) return explainBetween(source, destination, conversion);
+  if (conversion !== null) return explainParts(source, destination, conversion);
+  return source.buffer.isDeviceAccessible
+    ? "made dense on the device, copied to pinned memory in one piece, and arranged by the host"
+    : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
+}
+
+function explainPlanned(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): string {
+  const { plan, device } = planned;
+  const words = explainPlan(plan);
+  if (needsKernel(plan)) {
+    return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
+  }
+  if (plan.kind !== "contiguous") return words;
+  const staging = stagingOf(runOf(planned, plan.bytes, source, destination, stream), stream);
+  if (staging === null) return words;
+  return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
+}
+
+/**
+ * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to be
+ * arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for the
+ * stream.
+ *
+ * @param conversion what becomes of each element; kernels do it, wherever the sides are
+ */
+export function copyOnDevice(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null = null,
+): void {
+  if (source.layout.volume === 0) return;
+  const home = source.buffer.stream;
+  const other = destination.buffer.stream === home ? null : destination.buffer.stream;
+  if (home !== null) stream.wait(home);
+  if (other !== null) stream.wait(other);
+  copy(source, destination, stream, conversion);
+  home?.wait(stream);
+  other?.wait(stream);
+  source.buffer.keepUntilPassed(stream);
+  destination.buffer.keepUntilPassed(stream);
+}
+
+/** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
+export function copyThroughDense(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null = null,
+): void {
+  using dense = temporary(source.layout.toDense("K"), stream);
+  copyOnDevice(source, dense, stream);
+  copyOnDevice(dense, destination, stream, conversion);
+}
+
+function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
+  const home = outOfReach(source, destination, stream);
+  if (home !== null) return on(home, stream, (own) => copy(source, destination, own, conversion));
+  const ways = accessWays(source, destination);
+  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));
+  const planned = planFor(source, destination, stream, conversion);
+  if (planned !== null) return execute(planned, source, destination, stream);
+  const between = devicesBetween(source, destination);
+  if (between !== null) copyBetween(source, destination, stream, conversion, between);
+  else if (conversion !== null) convertInParts(source, destination, stream, conversion);
+  else arranged(source, destination, stream);
+}
+
+/** Where the host has to arrange its elements, one by one: now, so that no graph can do it at each of its launches. */
+function arranged(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  if (captureOf(stream) !== null) {
+    throw new TypeError(
+      "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the device, or " +
+        "use page-locked memory, which the device can reach by itself",
+    );
+  }
+  if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);
+  else toDevice(source, destination, stream);
+}
+
+function execute(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const { plan, from, to, device } = planned;
+  switch (plan.kind) {
+    case "nothing":
+      return;
+    case "contiguous":
+      return copyRun(runOf(planned, plan.bytes, source, destination, stream), stream);
+    case "pitched": {
+      const [here, there] = [{ isHost: isHost(source), at: from }, { isHost: isHost(destination), at: to }];
+      return copyPitched(plan.box, here, there, stream, peersOf(source, destination, stream));
+    }
+    case "packed":
+      return on(device, stream, (own) => {
+        for (const part of plan.parts) {
+          launch(part, own, to + BigInt(part.toOffset), from + BigInt(part.fromOffset));
+        }
+      });
+    default:
+      return on(device, stream, (own) => launch(plan, own, to, from));
+  }
+}
+
+function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint): void {
+  const { kernel, grid, block } = kernelFor(stream.device, plan);
+  kernel.launch(stream, grid, block, [to, from]);
+}
+
+/**
+ * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on the
+ * one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that makes
+ * them smaller before they are sent.
+ */
+function copyBetween(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+  { from, to }: { readonly from: CudaDevice; readonly to: CudaDevice },
+): void {
+  on(from, stream, (sending) => {
+    if (!isGathered(source, conversion)) {
+      const layout = gatheredLayout(source, destination, conversion);
+      using gathered = temporary(layout, sending);
+      copy(source, gathered, sending, shrinks(conversion) ? conversion : null);
+      return copy(gathered, destination, sending, shrinks(conversion) ? null : conversion);
+    }
+    on(to, sending, (receiving) => {
+      using landed = temporary(source.layout.toDense("K"), receiving);
+      sending.wait(receiving); // the memory is there
+      copyAlike(source, landed, sending);
+      receiving.wait(sending);
+      copy(landed, destination, receiving, conversion);
+    });
+  });
+}
+
+/**
+ * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte, which
+ * the copy may have, but no other destination.
+ */
+function copyAlike(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  copy(inWholeBytes(source), inWholeBytes(destination), stream);
+}
+
+function inWholeBytes(side: CopySide): CopySide {
+  if (side.layout.itemsize >= 1) return side;
+  return { buffer: side.buffer, offset: side.offset, layout: StridedLayout.dense([sizeOf(side.layout)], 1) };
+}
+
+function shrinks(conversion: Conversion | null): boolean {
+  return conversion !== null && bytesOf(conversion.to) <= bytesOf(conversion.from);
+}
+
+function isGathered({ layout }: CopySide, conversion: Conversion | null): boolean {
+  return layout.isDense && !shrinks(conversion);
+}
+
+/** In the order of the destination. */
+function gatheredLayout(source: CopySide, destination: CopySide, conversion: Conversion | null): StridedLayout {
+  const dense = destination.layout.toDense("K");
+  const { itemsize } = (shrinks(conversion) ? destination : source).layout;
+  return new StridedLayout(dense.shape, dense.strides, itemsize);
+}
+
+function explainBetween(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
+  const before = isGathered(source, conversion) ? "" : "gathered by a kernel, ";
+  const { isDense, volume, itemsize } = destination.layout;
+  const fillsBytes = Number.isInteger(volume * itemsize);
+  const isSpread = isGathered(source, conversion) || !isDense || !fillsBytes ||
+    (conversion !== null && !shrinks(conversion));
+  return `${before}sent to the other device in one piece${isSpread ? ", and spread there by a kernel" : ""}`;
+}
+
+/** Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot. */
+function convertInParts(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion): void {
+  if (!isKernelReady(source, bytesOf(conversion.from))) {
+    using dense = temporary(source.layout.toDense("K"), stream);
+    copy(source, dense, stream);
+    return copy(dense, destination, stream, conversion);
+  }
+  using dense = temporary(destination.layout.toDense("K"), stream);
+  copy(source, dense, stream, conversion);
+  copy(dense, destination, stream);
+}
+
+function explainParts(source: CopySide, destination: CopySide, { from, to }: Conversion): string {
+  const before = isKernelReady(source, bytesOf(from)) ? "" : "brought to dense memory of the device, ";
+  const after = isKernelReady(destination, bytesOf(to)) ? "" : ", and copied from there";
+  return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
+}
+
+/**
+ * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel could
+ * reach over to the host's memory, but one copy in one piece is faster.
+ */
+function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const layout = destination.layout.toDense("K");
+  using buffer = pinned(stream.device, layout, stream);
+  const staging = { buffer, offset: 0, layout };
+  tellHostElements(source, false, "view.copyFrom()");
+  copyHost(hostSide(source), hostSide(staging));
+  if (destination.layout.isDense) return copy(staging, destination, stream);
+  using dense = temporary(layout, stream);
+  copyAlike(staging, dense, stream);
+  copy(dense, destination, stream);
+}
+
+/** To a host array that the driver cannot fill as it lies. */
+function toHost(source: CopySide, destination: CopySide, stream: CudaStream): void {
+  const layout = source.layout.toDense("K");
+  using buffer = pinned(stream.device, layout, stream);
+  const staging = { buffer, offset: 0, layout };
+  if (source.layout.isDense) copyAlike(source, staging, stream);
+  else {
+    using dense = temporary(layout, stream);
+    copy(source, dense, stream);
+    copyAlike(dense, staging, stream);
+  }
+  stream.synchronize();
+  tellHostElements(destination, true, "view.copyFrom()");
+  copyHost(hostSide(staging), hostSide(destination));
+}
+
+function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): MemoryBuffer {
+  return new PinnedMemoryResource(device).allocate(sizeOf(layout), { stream });
+}
+
+function hostSide(
+  { buffer, offset, layout }: CopySide,
+): { bytes: Uint8Array<ArrayBuffer>; offset: number; layout: StridedLayout } {
+  return { bytes: buffer.bytes(), offset, layout };
+}

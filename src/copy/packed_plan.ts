@@ -1,0 +1,76 @@
+/**
+ * How packed elements are moved that share bytes with others: every byte of the destination in which there are some is
+ * written by one thread of a kernel, so that no two write the same byte.
+ *
+ * @module
+ */
+import type { CopyAxis, PackedProblem } from "./coalesced_copy.ts";
+
+/** What a kernel moves. */
+export interface PackedRows {
+  /** Bits of an element: 1 to 7. */
+  readonly bits: number;
+  /** Axes whose steps are whole bytes of the destination, and which no byte is common to: in bytes there, bits here. */
+  readonly rows: readonly CopyAxis[];
+  /** Bytes of the destination that a row lies in. */
+  readonly width: number;
+  /** The axes of a row: in elements there, bits here. Each steps over all that the next ones reach. */
+  readonly axes: readonly CopyAxis[];
+  /** Bits from the first byte of the destination to the first element; less than 8. */
+  readonly toBit: number;
+  /** The same of the source. */
+  readonly fromBit: number;
+}
+
+/** One kernel of a copy. */
+export interface PackedPart {
+  readonly kind: "packed";
+  readonly problem: PackedRows;
+  /** Bytes from the source's offset 0 to the byte in which the first element begins. */
+  readonly fromOffset: number;
+  /** The same of the destination. */
+  readonly toOffset: number;
+}
+
+/** The kernels of a copy: one, unless axes of the destination are interleaved. */
+export function planPacked({ bits, axes, from, to }: PackedProblem): PackedPart[] {
+  const nested: CopyAxis[] = [];
+  let starts = [{ from, to }];
+  let reach = 0;
+  for (const axis of axes.toReversed()) {
+    if (axis.to > reach) {
+      nested.unshift(axis);
+      reach += axis.to * (axis.extent - 1);
+      continue;
+    }
+    // Which element lies at a place could not be said by dividing: such axes, which are rare, are walked one by one.
+    starts = starts.flatMap((start) =>
+      Array.from({ length: axis.extent }, (_, i) => ({
+        from: start.from + i * axis.from * bits,
+        to: start.to + i * axis.to * bits,
+      }))
+    );
+  }
+  return starts.map((start) => partOf(bits, nested, start.from, start.to));
+}
+
+function partOf(bits: number, nested: readonly CopyAxis[], from: number, to: number): PackedPart {
+  const [fromOffset, toOffset] = [Math.floor(from / 8), Math.floor(to / 8)];
+  const [fromBit, toBit] = [from - fromOffset * 8, to - toOffset * 8];
+  const rows: CopyAxis[] = [];
+  const axes = nested.map((axis) => ({ ...axis, from: axis.from * bits }));
+  for (let axis = axes[0]; axis !== undefined; axis = axes[0]) {
+    const step = axis.to * bits / 8;
+    if (!Number.isInteger(step) || step < widthOf(bits, axes.slice(1), toBit)) break;
+    rows.push({ ...axis, to: step });
+    axes.shift();
+  }
+  const width = widthOf(bits, axes, toBit);
+  return { kind: "packed", problem: { bits, rows, width, axes, toBit, fromBit }, fromOffset, toOffset };
+}
+
+/** Bytes in which elements lie, or which lie between them. */
+function widthOf(bits: number, axes: readonly CopyAxis[], toBit: number): number {
+  const last = axes.reduce((reach, { extent, to }) => reach + (extent - 1) * to, 0);
+  return Math.ceil((toBit + (last + 1) * bits) / 8);
+}

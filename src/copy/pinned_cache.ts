@@ -1,0 +1,95 @@
+/**
+ * Pinned memory for a moment: taken, used, and kept for the next who needs as much. Freeing it waits for the device, and
+ * reading 1 MiB by way of memory that was made for that ran at 0.4 GB/s on an H200.
+ *
+ * @module
+ */
+import { checkOf } from "../driver/observer.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+
+/** Bytes that are kept for a device at most. */
+const mostKept = 64 * 2 ** 20;
+
+/** Sizes are powers of two from here on: so that memory for one fits the next. */
+const smallest = 2 ** 16;
+
+class Spares {
+  readonly #pinned: PinnedMemoryResource;
+  readonly #kept = new Map<number, MemoryBuffer[]>();
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(device: CudaDevice) {
+    this.#pinned = new PinnedMemoryResource(device);
+  }
+
+  take(bytes: number): MemoryBuffer {
+    const size = bytes > mostKept ? bytes : Math.max(smallest, 2 ** Math.ceil(Math.log2(bytes)));
+    const kept = this.#kept.get(size)?.pop();
+    if (kept === undefined) return this.#pinned.allocate(size);
+    this.#bytes -= size;
+    return kept;
+  }
+
+  give(buffer: MemoryBuffer): void {
+    const { size } = buffer;
+    if (this.#isClosed || this.#bytes + size > mostKept) return buffer.close();
+    const kept = this.#kept.get(size) ?? [];
+    this.#kept.set(size, kept);
+    kept.push(buffer);
+    this.#bytes += size;
+    checkOf(this.#pinned.device.driver)?.letGo(buffer.ptr); // it goes with the device, and is nobody's to close
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const kept of this.#kept.values()) for (const buffer of kept) buffer.close();
+    this.#kept.clear();
+  }
+}
+
+const spares = new WeakMap<CudaDevice, Spares>();
+
+function sparesOf(device: CudaDevice): Spares {
+  let own = spares.get(device);
+  if (own === undefined) {
+    const made = own = new Spares(device);
+    device.onClose(() => made.close());
+    spares.set(device, made);
+  }
+  return own;
+}
+
+/**
+ * Does something with pinned memory of at least so many bytes, which nothing uses any more when the promise is kept. If it
+ * is broken, something may: then the memory is freed once the stream has passed it.
+ *
+ * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
+ */
+export async function withPinned(
+  stream: CudaStream,
+  bytes: number,
+  use: (buffer: MemoryBuffer) => Promise<void>,
+): Promise<void> {
+  const own = sparesOf(stream.device);
+  const buffer = own.take(bytes);
+  try {
+    await use(buffer);
+  } catch (error) {
+    closeAfter(buffer, stream);
+    throw error;
+  }
+  own.give(buffer);
+}
+
+/** Frees memory after a stream; if that is closed, at once, which waits for the device. */
+function closeAfter(buffer: MemoryBuffer, stream: CudaStream): void {
+  try {
+    buffer.close(stream);
+  } catch {
+    buffer.close();
+  }
+}

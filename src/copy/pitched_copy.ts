@@ -1,0 +1,58 @@
+/**
+ * Rows of bytes that the driver copies with pitches.
+ *
+ * @module
+ */
+import { CU_MEMORYTYPE, CUDA_MEMCPY3D_PEER } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { checkCuda } from "../driver/driver.ts";
+import { checkReached } from "../device/explain_unreachable.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import type { Pitched } from "./copy_plan.ts";
+
+/** Where a box begins. */
+export interface Corner {
+  readonly isHost: boolean;
+  readonly at: bigint;
+}
+
+/**
+ * Enqueues the copy of a box. Boxes of one slice are rectangles: the driver's three-dimensional copy does both.
+ *
+ * @param peers the devices that it is between, if there are two
+ */
+export function copyPitched(
+  box: Pitched,
+  source: Corner,
+  destination: Corner,
+  stream: CudaStream,
+  peers: { readonly from: CudaDevice; readonly to: CudaDevice } | null,
+): void {
+  const { device } = stream;
+  const { driver } = device;
+  using arena = new NativeArena();
+  // A copy on one device reads the same struct up to the contexts, and wants NULL in their place.
+  const struct = arena.struct(CUDA_MEMCPY3D_PEER);
+  struct.srcMemoryType = source.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
+  struct[source.isHost ? "srcHost" : "srcDevice"] = source.at;
+  struct.srcPitch = box.fromPitch;
+  struct.srcHeight = box.fromHeight;
+  struct.dstMemoryType = destination.isHost ? CU_MEMORYTYPE.HOST : CU_MEMORYTYPE.DEVICE;
+  struct[destination.isHost ? "dstHost" : "dstDevice"] = destination.at;
+  struct.dstPitch = box.toPitch;
+  struct.dstHeight = box.toHeight;
+  struct.WidthInBytes = box.width;
+  struct.Height = box.height;
+  struct.Depth = box.depth;
+  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);
+  const { copyPitched: calls } = driver;
+  if (peers === null) {
+    const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
+    return checkReached(stream, "cuMemcpy3DAsync_v2", device.within(enqueue), [source.at, destination.at]);
+  }
+  struct.srcContext = peers.from.context;
+  struct.dstContext = peers.to.context;
+  const enqueue = () => calls.cuMemcpy3DPeerAsync(struct.$address, stream.handle);
+  checkCuda(driver, "cuMemcpy3DPeerAsync", device.within(enqueue));
+}

@@ -1,0 +1,123 @@
+/**
+ * Plans for copies between memory that there is: which one, where the first words are, and who carries it out.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import type { StridedLayout } from "../layout/mod.ts";
+import type { Run } from "../memory/staging.ts";
+import { bytesOf, type Conversion } from "./conversion.ts";
+import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
+import { type CopyAlignment, copyProblem, packedProblem } from "./coalesced_copy.ts";
+import {
+  canReach,
+  canReachBoth,
+  type CopySide,
+  devicesBetween,
+  isHost,
+  kernelDevice,
+  type Reach,
+} from "./copy_operand.ts";
+import { planPacked } from "./packed_plan.ts";
+
+/** A plan, and where the first word is read and written. */
+export interface Planned {
+  readonly plan: CopyPlan;
+  readonly from: bigint;
+  readonly to: bigint;
+  /** The device that runs the kernel, if the plan has one. */
+  readonly device: CudaDevice;
+}
+
+/** A plan, and all that it depends on besides the destination's layout. */
+interface Decided {
+  readonly source: StridedLayout;
+  /** The lowest four bits of both addresses. */
+  readonly alignment: bigint;
+  readonly canLaunch: boolean;
+  readonly conversion: Conversion | null;
+  /** Null if the host has to take part. */
+  readonly plan: CopyPlan | null;
+  readonly fromOffset: bigint;
+  readonly toOffset: bigint;
+}
+
+/** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
+const decided = new WeakMap<StridedLayout, Decided>();
+
+/**
+ * The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone.
+ *
+ * @param reaches which devices can use which side: as it is, or as it will be when access has been taken
+ */
+export function planFor(
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+  conversion: Conversion | null,
+  reaches: Reach = canReach,
+): Planned | null {
+  const isReady = conversion === null ||
+    (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
+  if (!isReady) return null;
+  const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
+  const [from, to] = [start(source), start(destination)];
+  const alignment = (from & 15n) << 4n | (to & 15n);
+  const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
+  let known = decided.get(destination.layout);
+  if (
+    known?.source !== source.layout || known.alignment !== alignment || known.canLaunch !== canLaunch ||
+    known.conversion?.from !== conversion?.from || known.conversion?.to !== conversion?.to
+  ) {
+    const decision = decide(source.layout, destination.layout, { from, to }, canLaunch, conversion);
+    known = { source: source.layout, alignment, canLaunch, conversion, ...decision };
+    decided.set(destination.layout, known);
+  }
+  const { plan, fromOffset, toOffset } = known;
+  if (plan === null) return null;
+  const device = needsKernel(plan) ? kernelDevice(source, destination, stream, reaches) : stream.device;
+  return device && { plan, from: from + fromOffset, to: to + toOffset, device };
+}
+
+function decide(
+  source: StridedLayout,
+  destination: StridedLayout,
+  alignment: CopyAlignment,
+  canLaunch: boolean,
+  conversion: Conversion | null,
+): Pick<Decided, "plan" | "fromOffset" | "toOffset"> {
+  const packed = source.itemsize < 1 ? packedProblem(source, destination) : null;
+  if (packed !== null) {
+    const plan: CopyPlan | null = canLaunch ? { kind: "packed", problem: packed, parts: planPacked(packed) } : null;
+    return { plan, fromOffset: 0n, toOffset: 0n }; // each part has its own
+  }
+  const problem = copyProblem(source, destination, alignment, conversion);
+  const [fromOffset, toOffset] = [BigInt(problem.fromOffset), BigInt(problem.toOffset)];
+  return { plan: planCopy(problem, canLaunch), fromOffset, toOffset };
+}
+
+/** Whether a kernel can move each element of a side in one piece, if it reaches them. */
+export function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: number): boolean {
+  return buffer.isDeviceAccessible &&
+    (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
+}
+
+/** The devices that the driver has to be told of: none, if the stream's device can use the memory of both sides. */
+export function peersOf(source: CopySide, destination: CopySide, stream: CudaStream): Run["peers"] {
+  const peers = devicesBetween(source, destination);
+  return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;
+}
+
+/** The one run of bytes that a contiguous copy is. */
+export function runOf(
+  { from, to }: Planned,
+  bytes: number,
+  source: CopySide,
+  destination: CopySide,
+  stream: CudaStream,
+): Run {
+  const direction = isHost(source) ? isHost(destination) ? "HtoH" : "HtoD" : isHost(destination) ? "DtoH" : "DtoD";
+  const isPageable = source.buffer.kind === "host" || destination.buffer.kind === "host";
+  return { to, from, bytes, direction, isPageable, peers: peersOf(source, destination, stream) };
+}

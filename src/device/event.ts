@@ -1,0 +1,179 @@
+/**
+ * An event: a point in a stream's order.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { checkSameDevice } from "./check_device.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
+import { besideCaptures } from "./relaxed_capture.ts";
+import { closeIfDropped, type Left } from "./finalizer.ts";
+import { handleBytes, type SharedHandle, writeHandle } from "./ipc_handle.ts";
+
+/** What is left of an event that its user has dropped. */
+class LeftEvent implements Left {
+  readonly kind = "CudaEvent";
+  closed = false;
+  readonly #device: CudaDevice;
+  readonly #handle: bigint;
+
+  constructor(device: CudaDevice, handle: bigint) {
+    this.#device = device;
+    this.#handle = handle;
+  }
+
+  get driver(): CudaDriver {
+    return this.#device.driver;
+  }
+
+  close(): void {
+    destroy(this.#device, this.#handle);
+  }
+}
+
+function destroy(device: CudaDevice, handle: bigint): void {
+  if (device.isGone) return; // the event went with its context
+  const { driver } = device;
+  checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));
+}
+
+/** Has an event closed that its user drops. What is made to be closed for certain, and quickly, does without. */
+export let closeDropped: (event: CudaEvent) => void;
+
+/** A CUDA event. */
+export class CudaEvent {
+  static {
+    closeDropped = (event) => {
+      event.#left = new LeftEvent(event.device, event.#handle);
+      closeIfDropped(event, event.#left);
+    };
+  }
+
+  /** The device whose context it belongs to. */
+  readonly device: CudaDevice;
+  /** Whether other processes can be given the event, or it was given by one. */
+  readonly isInterprocess: boolean;
+  readonly #handle: bigint;
+  readonly #argument: bigint | number;
+  #closed = false;
+  #left: LeftEvent | null = null;
+
+  /** Use {@linkcode CudaDevice.createEvent}. */
+  constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
+    this.device = device;
+    this.isInterprocess = isInterprocess;
+    this.#handle = handle;
+    this.#argument = ffiPort().handle(handle);
+  }
+
+  /**
+   * `CUevent`, the same as `cudaEvent_t`.
+   *
+   * @throws {TypeError} if the event is closed
+   */
+  get handle(): bigint {
+    return this.#open("use");
+  }
+
+  /**
+   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`).
+   *
+   * @param doing what the call is about to do with the event, for the error: `record`
+   * @throws {TypeError} if the event is closed
+   */
+  argumentTo(doing: string): bigint | number {
+    if (this.#closed) this.#open(doing);
+    return this.#argument;
+  }
+
+  #open(doing: string): bigint {
+    if (this.#closed) throw new TypeError(`Cannot ${doing} a closed CudaEvent`);
+    return this.#handle;
+  }
+
+  /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
+  #there(doing: string): bigint {
+    const handle = this.#open(doing);
+    const { device } = this;
+    if (device.isGone) {
+      throw new TypeError(`Cannot ${doing} a CudaEvent of device ${device.ordinal}: its Cuda is closed`);
+    }
+    return handle;
+  }
+
+  /** Blocks until the work before the event is done. */
+  synchronize(): void {
+    const { driver } = this.device;
+    const handle = this.#there("synchronize");
+    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));
+  }
+
+  /**
+   * Settles when the work before the event is done. Costs a stream: to wait for all of a stream's work, its own
+   * `completed` is cheaper.
+   *
+   * @throws {CudaError} if the work has failed
+   */
+  async completed(): Promise<void> {
+    using stream = this.device.createStream();
+    stream.wait(this);
+    await stream.completed();
+  }
+
+  /** Whether the work before the event is done. */
+  get isDone(): boolean {
+    const { driver } = this.device;
+    const handle = this.#there("ask");
+    const code = besideCaptures(driver, () => driver.event.cuEventQuery(handle));
+    if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuEventQuery", code);
+    return code === CUresult.CUDA_SUCCESS;
+  }
+
+  /** Milliseconds between two events made with `timing: true`, both done. */
+  millisecondsSince(start: CudaEvent): number {
+    const [from, to] = [start.#there("measure time from"), this.#there("measure time to")];
+    checkSameDevice(start, this.device, "Cannot measure time since an event");
+    using arena = new NativeArena();
+    const out = arena.out("f32");
+    const { driver } = this.device;
+    const code = driver.event.cuEventElapsedTime(out.$address, from, to);
+    checkCuda(driver, "cuEventElapsedTime", code);
+    return out.value;
+  }
+
+  /**
+   * Writes the event down for another process, which opens it with `device.importEvent()` and may record it, wait for it
+   * and ask for it. A wait is for what was recorded last when the wait is made: record first, and only then tell the
+   * other process to wait.
+   *
+   * @throws {TypeError} if it was not created with `interprocess: true`
+   */
+  exportHandle(): SharedHandle {
+    if (!this.isInterprocess) {
+      throw new TypeError("Cannot export an event of this process alone: create it with { interprocess: true }");
+    }
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(handleBytes);
+    const { driver } = this.device;
+    const handle = this.#open("export");
+    const code = this.device.within(() => driver.ipc.cuIpcGetEventHandle(address, handle));
+    checkCuda(driver, "cuIpcGetEventHandle", code);
+    return writeHandle("event", this.device, bytes);
+  }
+
+  /** Destroys the event; waits for it that are enqueued already are kept. Closing twice is harmless. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#left !== null) this.#left.closed = true;
+    destroy(this.device, this.#handle);
+  }
+
+  /** Destroys the event. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Memory that a device cannot reach: the driver says no more than that an argument is invalid.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { checkCuda, CudaError, cudaError } from "../driver/driver.ts";
+import { PointerQuery } from "./pointer_attributes.ts";
+import type { CudaStream } from "./stream.ts";
+
+/**
+ * Throws unless a call on a stream has succeeded. If one of the addresses that it named is memory of another device, that
+ * is what an invalid argument means, and the error says so.
+ *
+ * @throws {CudaError}
+ */
+export function checkReached(stream: CudaStream, call: string, code: number, addresses: readonly bigint[]): void {
+  const { device } = stream;
+  const { driver } = device;
+  if (code !== CUresult.CUDA_ERROR_INVALID_VALUE) return checkCuda(driver, call, code);
+  const query = new PointerQuery(driver, device.siblings);
+  try {
+    for (const address of addresses) {
+      const { kind, device: owner } = query.ask(address);
+      if (kind !== "device" || owner === null || owner.ordinal === device.ordinal) continue;
+      const { codeName } = cudaError(driver, call, code);
+      throw new CudaError(
+        call,
+        code,
+        codeName,
+        `device ${device.ordinal}, whose stream this is, has no access to memory of device ${owner.ordinal}. Use a ` +
+          `stream of device ${owner.ordinal}, or grant access: pool.peerAccessibleBy.add(${device.ordinal})`,
+      );
+    }
+  } finally {
+    query.close();
+  }
+  checkCuda(driver, call, code);
+}

@@ -1,0 +1,40 @@
+/**
+ * The net below `close`: what the driver has made for somebody who dropped it is given back when the garbage collector finds it.
+ * Whatever is made for the inside of the house alone is closed for certain, and needs none.
+ *
+ * @module
+ */
+import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { unheard } from "../ffi/report_uncaught.ts";
+import { afterCaptures } from "./graph/active_captures.ts";
+import type { CudaDriver } from "../driver/driver.ts";
+
+/** What is left of an object that was dropped. It must not lead back to the object. */
+export interface Left extends Watched {
+  /** What it was: `CudaStream`. */
+  readonly kind: string;
+  /** The driver that has made it. */
+  readonly driver: CudaDriver;
+  /** Does what closing it would have done. */
+  close(): void;
+}
+
+const forgotten = new LateRegistry<Left>((left) => {
+  const { kind, driver } = left;
+  if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
+    console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
+  }
+  afterCaptures(driver, () => { // most of it would spoil a capture
+    try {
+      left.close();
+    } catch (error) {
+      unheard(`closing a ${kind} that was collected`, error);
+    }
+  });
+});
+
+/** Closes an object if it is dropped before it is closed. */
+export function closeIfDropped(object: WeakKey, left: Left): void {
+  forgotten.watch(object, left);
+}

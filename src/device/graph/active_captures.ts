@@ -1,0 +1,59 @@
+/**
+ * The captures that have begun and not ended. While there is one, the driver refuses to wait, to be asked and to free at
+ * once, and every such attempt spoils the capture: what happens by the way, such as giving memory back, waits here.
+ *
+ * @module
+ */
+import { allOf } from "../../ffi/run_all.ts";
+import type { CudaDriver } from "../../driver/driver.ts";
+import type { CudaEvent } from "../event.ts";
+import type { StreamCapture } from "./capture.ts";
+import type { CudaStream } from "../stream.ts";
+
+/** Few, and mostly none. An array, because going through an empty set makes an iterator, each time. */
+let active: readonly StreamCapture[] = [];
+
+let waiting: { readonly driver: CudaDriver; readonly work: () => void }[] = [];
+
+/** Whether any stream of a driver is being captured by us. Captures of other libraries are not known. */
+export function isCapturing(driver: CudaDriver): boolean {
+  for (const capture of active) if (capture.stream.device.driver === driver) return true;
+  return false;
+}
+
+/** The capture that a stream takes part in, or null. */
+export function captureOf(stream: CudaStream): StreamCapture | null {
+  for (const capture of active) if (capture.includes(stream)) return capture;
+  return null;
+}
+
+/** Does something once nothing of a driver is captured: now, if nothing is. */
+export function afterCaptures(driver: CudaDriver, work: () => void): void {
+  if (isCapturing(driver)) waiting.push({ driver, work });
+  else work();
+}
+
+/** Notes that a capture has begun. */
+export function beginCapture(capture: StreamCapture): void {
+  active = [...active, capture];
+}
+
+/** Notes that a capture has ended, and does what has waited for that. */
+export function endCapture(capture: StreamCapture): void {
+  active = active.filter((one) => one !== capture);
+  const due = waiting.filter(({ driver }) => !isCapturing(driver));
+  waiting = waiting.filter(({ driver }) => isCapturing(driver));
+  allOf(due.map(({ work }) => work));
+}
+
+/** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */
+export function noteRecord(event: CudaEvent, stream: CudaStream): void {
+  if (active.length === 0) return;
+  for (const capture of active) capture.recorded(event, capture.includes(stream));
+}
+
+/** Notes that a stream waits for an event. */
+export function noteWait(stream: CudaStream, event: CudaEvent): void {
+  if (active.length === 0) return;
+  for (const capture of active) capture.waits(stream, event);
+}

@@ -1,0 +1,186 @@
+/**
+ * A capture: the work of a stream is written down instead of done.
+ *
+ * @module
+ */
+import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { unheard } from "../../ffi/report_uncaught.ts";
+import { checkOptions, type OptionNames } from "../../layout/options.ts";
+import { allOf } from "../../ffi/run_all.ts";
+import { beginCapture, endCapture } from "./active_captures.ts";
+import { checkCuda } from "../../driver/driver.ts";
+import type { CudaEvent } from "../event.ts";
+import { CudaGraph } from "./graph.ts";
+import { GraphUse, type Used } from "./graph_resources.ts";
+import type { CudaStream } from "../stream.ts";
+
+/** Options of {@linkcode CudaStream.capture} and {@linkcode CudaStream.beginCapture}. */
+export interface CaptureOptions {
+  /**
+   * What is refused while the capture goes on, because it might act behind its back (waiting, asking, allocating at once):
+   * `global`: in the whole process, other libraries included; `thread-local`: on this thread, where everything of Causeway
+   * runs; `relaxed`: nothing but what concerns the captured streams themselves. Default `thread-local`.
+   */
+  readonly mode?: "global" | "thread-local" | "relaxed";
+}
+
+const captureOptionNames: OptionNames<CaptureOptions> = { mode: true };
+
+const modes = {
+  "global": CU_STREAM_CAPTURE_MODE.GLOBAL,
+  "thread-local": CU_STREAM_CAPTURE_MODE.THREAD_LOCAL,
+  "relaxed": CU_STREAM_CAPTURE_MODE.RELAXED,
+} as const;
+
+/**
+ * A capture that has begun. End it to have the graph; closing it without that throws away what was captured.
+ *
+ * Until it ends no memory is given back: buffers that are closed meanwhile, or collected, are freed after it.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, DeviceMemoryResource } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate();
+ * using stream = cuda.device(0).createStream();
+ * using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(64, { stream });
+ * using capture = stream.beginCapture();
+ * buffer.fill(7, { stream });
+ * using graph = capture.end();
+ * console.log(graph.nodes[0]?.kind); // MEMSET
+ * ```
+ */
+export class StreamCapture {
+  /** The stream that it began on. */
+  readonly stream: CudaStream;
+  /** Streams of its driver that take part, by their `name`. They are retained, so that none is destroyed meanwhile. */
+  readonly #streams = new Map<string, CudaStream>();
+  /** Events that were last recorded by a stream that takes part. */
+  readonly #events = new Set<bigint>();
+  readonly #used: Used[] = [];
+  #ended = false;
+
+  /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
+  constructor(stream: CudaStream, options: CaptureOptions) {
+    checkOptions(options, captureOptionNames);
+    const { mode = "thread-local" } = options;
+    const { device } = stream;
+    const handle = stream.handleTo("capture");
+    const code = modes[mode];
+    if (code === undefined) {
+      throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);
+    }
+    const { driver } = device;
+    this.stream = stream;
+    this.#add(stream);
+    try {
+      const begin = () => driver.capture.cuStreamBeginCapture_v2(handle, code);
+      checkCuda(driver, "cuStreamBeginCapture_v2", stream.enqueue(begin));
+    } catch (error) {
+      stream.release();
+      throw error;
+    }
+    beginCapture(this);
+  }
+
+  /** Whether it has ended or was thrown away. */
+  get isEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** Whether a stream takes part: the one that it began on, and those that have waited for an event of it. */
+  includes(stream: CudaStream): boolean {
+    return this.#isOurs(stream) && this.#streams.has(name(stream));
+  }
+
+  /** Handles say nothing across drivers: two of them give the same ones to different things. */
+  #isOurs({ device }: CudaStream | CudaEvent): boolean {
+    return device.driver === this.stream.device.driver;
+  }
+
+  /** Notes that an event was recorded. Called by streams. */
+  recorded(event: CudaEvent, inside: boolean): void {
+    if (!this.#isOurs(event)) return;
+    if (inside) this.#events.add(event.handle);
+    else this.#events.delete(event.handle);
+  }
+
+  /** Notes that a stream waits for an event. Called by streams. */
+  waits(stream: CudaStream, event: CudaEvent): void {
+    if (this.#isOurs(stream) && this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
+  }
+
+  /** Keeps what captured work uses until its graph is gone. Called by whatever enqueues work. */
+  keep(used: Used): void {
+    this.#used.push(used);
+  }
+
+  /**
+   * Ends the capture.
+   *
+   * @returns the graph, which the caller closes
+   * @throws {TypeError} if it has ended before
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_INVALIDATED after something that could not be captured,
+   *   CUDA_ERROR_STREAM_CAPTURE_UNJOINED if another stream takes part and was not waited for
+   */
+  end(): CudaGraph {
+    if (this.#ended) throw new TypeError("Cannot end a capture twice");
+    const { device } = this.stream;
+    const use = new GraphUse(device, this.#used);
+    const release = use.hold(); // what was captured is given back if there is no graph
+    try {
+      const [code, handle] = this.#finish();
+      checkCuda(device.driver, "cuStreamEndCapture", code);
+      return new CudaGraph(device, handle, use);
+    } finally {
+      release();
+      endCapture(this);
+    }
+  }
+
+  /** Throws away what was captured, unless it has ended. Never throws: it is what happens after an error. */
+  close(): void {
+    if (this.#ended) return;
+    const { driver } = this.stream.device;
+    const use = new GraphUse(this.stream.device, this.#used);
+    try {
+      allOf([
+        () => {
+          const [, handle] = this.#finish();
+          if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
+        },
+        use.hold(),
+        () => endCapture(this),
+      ]);
+    } catch (error) {
+      unheard("throwing a capture away", error);
+    }
+  }
+
+  /** Throws away what was captured, unless it has ended. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #add(stream: CudaStream): void {
+    stream.retain();
+    this.#streams.set(name(stream), stream);
+  }
+
+  #finish(): [code: number, graph: bigint] {
+    this.#ended = true;
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const stream = this.stream.held;
+    const { device, handle } = stream;
+    const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
+    allOf([...this.#streams.values()].map((stream) => () => stream.release()));
+    return [code, out.value];
+  }
+}
+
+/** A name of a stream that no other of its driver has: several objects may stand for the same one, and default streams share handles. */
+function name({ device, handle }: CudaStream): string {
+  return `${device.ordinal} ${handle}`;
+}

@@ -1,0 +1,205 @@
+/**
+ * Graphs: work that was captured from streams.
+ *
+ * @module
+ */
+import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { builtin } from "../../ffi/node_builtin.ts";
+import { ffiPort } from "../../ffi/port.ts";
+import { cString } from "../../ffi/c_string.ts";
+import { checkOptions } from "../../layout/options.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkCuda, checkRelease } from "../../driver/driver.ts";
+import { closeIfDropped, type Left } from "../finalizer.ts";
+import { CudaGraphExec } from "./graph_exec.ts";
+import type { GraphUse } from "./graph_resources.ts";
+
+/** Options of {@linkcode CudaGraph.toDot}. */
+const dotOptionNames = { verbose: true } as const;
+
+/** What a node does, by the name in the header without the prefix `CU_GRAPH_NODE_TYPE_`: `KERNEL`, `MEMCPY`. */
+export type CudaGraphNodeKind = keyof typeof CU_GRAPH_NODE_TYPE;
+
+/** A node of a graph: a piece of work. */
+export interface CudaGraphNode {
+  /** `CUgraphNode`, which lives as long as its graph. */
+  readonly handle: bigint;
+  /** What it does; null for a kind that came with a newer driver than this package knows. */
+  readonly kind: CudaGraphNodeKind | null;
+}
+
+const kinds: ReadonlyMap<number, CudaGraphNodeKind> = new Map(
+  // Object.entries() forgets which keys an object has.
+  Object.entries(CU_GRAPH_NODE_TYPE).map(([kind, code]) => [code, kind as CudaGraphNodeKind]),
+);
+
+/**
+ * Work that was captured from a stream: nothing of it has been done. Instantiate it to launch it, as often as you like.
+ *
+ * The graph keeps what its work uses, as far as Causeway has put it there: buffers and views stay allocated and programs
+ * loaded, even if they are closed meanwhile, until the graph and all that was instantiated from it are closed and their
+ * launches over. Addresses that were passed as bigint are the caller's to keep, and so are events and host memory of
+ * typed arrays that were not passed as a buffer.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, DeviceMemoryResource, PinnedMemoryResource } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate();
+ * const device = cuda.device(0);
+ * using stream = device.createStream();
+ * using buffer = new DeviceMemoryResource(device).allocate(4, { stream });
+ * using host = new PinnedMemoryResource(device).allocate(4);
+ * using graph = stream.capture(() => {
+ *   buffer.fill(7, { stream });
+ *   buffer.copyTo(host, { stream });
+ * });
+ * using exec = graph.instantiate();
+ * exec.launch(stream);
+ * stream.synchronize();
+ * console.log(host.bytes()[3]); // 7
+ * ```
+ */
+export class CudaGraph {
+  /** The device whose stream was captured. */
+  readonly device: CudaDevice;
+  readonly #handle: bigint;
+  readonly #use: GraphUse;
+  readonly #left: LeftGraph;
+
+  /** Use {@linkcode CudaStream.capture}. */
+  constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
+    this.device = device;
+    this.#handle = handle;
+    this.#use = use;
+    this.#left = {
+      kind: "CudaGraph",
+      driver: device.driver,
+      closed: false,
+      close: destroyer(device, handle, use.hold()),
+    };
+    closeIfDropped(this, this.#left);
+  }
+
+  /**
+   * `CUgraph`.
+   *
+   * @throws {TypeError} if the graph is closed
+   */
+  get handle(): bigint {
+    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraph");
+    return this.#handle;
+  }
+
+  /** What its work uses. For {@linkcode CudaGraphExec}. */
+  get use(): GraphUse {
+    return this.#use;
+  }
+
+  /** The nodes. */
+  get nodes(): readonly CudaGraphNode[] {
+    using arena = new NativeArena();
+    const kind = arena.out("i32");
+    const { driver } = this.device;
+    return this.#handles(arena).map((handle) => {
+      checkCuda(driver, "cuGraphNodeGetType", driver.graph.cuGraphNodeGetType(handle, kind.$address));
+      return { handle, kind: kinds.get(kind.value) ?? null };
+    });
+  }
+
+  /** Which node must be done before which, as indexes into `nodes`. */
+  get edges(): readonly (readonly [before: number, after: number])[] {
+    using arena = new NativeArena();
+    const count = arena.out("size");
+    const { driver } = this.device;
+    const ask = (from: bigint, to: bigint) =>
+      checkCuda(driver, "cuGraphGetEdges", driver.graph.cuGraphGetEdges(this.handle, from, to, count.$address));
+    ask(0n, 0n);
+    if (count.value === 0) return [];
+    const [from, to] = [handleList(arena, count.value), handleList(arena, count.value)];
+    ask(from.address, to.address);
+    const indexes = new Map(this.#handles(arena).map((handle, i) => [handle, i]));
+    const index = (handle: bigint) => indexes.get(handle) ?? -1;
+    const befores = from.read();
+    return to.read().map((after, i) => [index(befores[i] ?? 0n), index(after)] as const);
+  }
+
+  /**
+   * The graph in the language of Graphviz, as the driver draws it. The driver writes files only, so this needs a folder
+   * for temporary files (`TMPDIR`, or `/tmp`).
+   *
+   * @param options `verbose`: with all that the driver knows of each node. Default false
+   * @throws {CudaError} CUDA_ERROR_OPERATING_SYSTEM if the file cannot be written
+   */
+  toDot(options: { readonly verbose?: boolean } = {}): string {
+    checkOptions(options, dotOptionNames);
+    const { handle } = this;
+    const { mkdtempSync, readFileSync, rmSync } = builtin("node:fs");
+    const folder = mkdtempSync(`${ffiPort().env("TMPDIR") || "/tmp"}/causeway-graph-`);
+    try {
+      const file = `${folder}/graph.dot`;
+      const flags = options.verbose ?? false ? CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE : 0;
+      const { driver } = this.device;
+      const code = driver.graph.cuGraphDebugDotPrint(handle, cString(file), flags);
+      checkCuda(driver, "cuGraphDebugDotPrint", code);
+      return readFileSync(file, "utf8");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  /**
+   * Makes something that can be launched. It does not change when this graph is closed.
+   *
+   * @returns what the caller closes
+   */
+  instantiate(): CudaGraphExec {
+    return CudaGraphExec.instantiate(this);
+  }
+
+  /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
+  close(): void {
+    if (this.#left.closed) return;
+    this.#left.closed = true;
+    this.#left.close();
+  }
+
+  /** Destroys the graph. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #handles(arena: NativeArena): readonly bigint[] {
+    const count = arena.out("size");
+    const { driver } = this.device;
+    const ask = (at: bigint) =>
+      checkCuda(driver, "cuGraphGetNodes", driver.graph.cuGraphGetNodes(this.handle, at, count.$address));
+    ask(0n);
+    if (count.value === 0) return [];
+    const list = handleList(arena, count.value);
+    ask(list.address);
+    return list.read();
+  }
+}
+
+/** What is left of a graph that its user has dropped. */
+interface LeftGraph extends Left {
+  closed: boolean;
+}
+
+/** A function of its own, from which nothing leads back to the graph. */
+function destroyer({ driver }: CudaDevice, handle: bigint, release: () => void): () => void {
+  return () => {
+    const code = driver.graph.cuGraphDestroy(handle);
+    release();
+    checkRelease(driver, "cuGraphDestroy", code);
+  };
+}
+
+/** Room for handles that the driver writes. */
+function handleList(arena: NativeArena, count: number): { readonly address: bigint; readonly read: () => bigint[] } {
+  const { address, bytes } = arena.bytes(8 * count, 8);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { address, read: () => Array.from({ length: count }, (_, i) => view.getBigUint64(8 * i, true)) };
+}

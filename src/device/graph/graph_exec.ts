@@ -1,0 +1,161 @@
+/**
+ * Graphs that can be launched.
+ *
+ * @module
+ */
+import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { checkSameCuda } from "../check_device.ts";
+import { afterCaptures, captureOf } from "./active_captures.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/driver.ts";
+import { closeIfDropped, type Left } from "../finalizer.ts";
+import type { CudaGraph } from "./graph.ts";
+import type { GraphUse } from "./graph_resources.ts";
+import { besideCaptures } from "../relaxed_capture.ts";
+import type { CudaStream } from "../stream.ts";
+
+const reasons: ReadonlyMap<number, string> = new Map(
+  Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
+);
+
+/** What is left of a graph that its user has dropped. */
+class LeftExec implements Left {
+  readonly kind = "CudaGraphExec";
+  readonly driver: CudaDriver;
+  /** What its work uses. */
+  use: GraphUse;
+  closed = false;
+  readonly #handle: bigint;
+  /** Ends the hold on that. */
+  #release: () => void;
+
+  constructor({ driver }: CudaDevice, handle: bigint, use: GraphUse) {
+    this.driver = driver;
+    this.#handle = handle;
+    this.use = use;
+    this.#release = use.hold();
+  }
+
+  /** Its later launches are of another graph's work. */
+  become(use: GraphUse): void {
+    const release = this.#release;
+    if (use !== this.use) this.use.ended(this);
+    this.use = use;
+    this.#release = use.hold();
+    release();
+  }
+
+  close(): void {
+    const { driver } = this;
+    this.use.ended(this);
+    afterCaptures(driver, () => { // it would spoil a capture
+      const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
+      this.#release();
+      checkRelease(driver, "cuGraphExecDestroy", code);
+    });
+  }
+}
+
+/** A graph that can be launched, as often as one likes: each launch begins when the one before it is over. */
+export class CudaGraphExec {
+  /** The device whose stream was captured. */
+  readonly device: CudaDevice;
+  readonly #handle: bigint;
+  readonly #left: LeftExec;
+
+  private constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
+    this.device = device;
+    this.#handle = handle;
+    this.#left = new LeftExec(device, handle, use);
+    closeIfDropped(this, this.#left);
+  }
+
+  /** Use {@linkcode CudaGraph.instantiate}. */
+  static instantiate({ device, handle, use }: CudaGraph): CudaGraphExec {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const make = () => driver.graph.cuGraphInstantiateWithFlags(out.$address, handle, 0n);
+    checkCuda(driver, "cuGraphInstantiateWithFlags", device.within(make));
+    return new CudaGraphExec(device, out.value, use);
+  }
+
+  /**
+   * `CUgraphExec`.
+   *
+   * @throws {TypeError} if it is closed
+   */
+  get handle(): bigint {
+    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraphExec");
+    return this.#handle;
+  }
+
+  /**
+   * Enqueues all work of the graph on a stream.
+   *
+   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: what can be captured is the work
+   *   itself, by doing it again
+   */
+  launch(stream: CudaStream): void {
+    this.#enqueue("cuGraphLaunch", stream);
+  }
+
+  /** Enqueues the preparation of a launch, so that the first one need not make it. */
+  upload(stream: CudaStream): void {
+    this.#enqueue("cuGraphUpload", stream);
+  }
+
+  /**
+   * Makes later launches do what another graph does, which must have the same shape: the same kinds of nodes with the
+   * same edges between them. Much faster than to instantiate it. Launches that are under way are not changed.
+   *
+   * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing has
+   *   changed then
+   */
+  update(graph: CudaGraph): void {
+    using arena = new NativeArena();
+    const [node, result] = [arena.out("ptr"), arena.out("i32")];
+    const { device, handle } = this;
+    const { driver } = device;
+    const source = graph.handle;
+    checkSameCuda(graph, device, "Cannot update to a graph");
+    const code = device.within(() => driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address));
+    if (code === CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
+      const reason = reasons.get(result.value) ?? String(result.value);
+      const way = `${reason}. Only a graph of the same shape fits: instantiate this one instead.`;
+      throw new CudaError("cuGraphExecUpdate", code, resultName(code), way);
+    }
+    checkCuda(driver, "cuGraphExecUpdate", code);
+    this.#left.become(graph.use);
+  }
+
+  /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
+  close(): void {
+    if (this.#left.closed) return;
+    this.#left.closed = true;
+    this.#left.close();
+  }
+
+  /** Destroys it. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
+    const { device, handle } = this;
+    const { driver } = device;
+    const on = stream.handleTo("launch a graph on");
+    checkSameCuda(stream, device, "Cannot launch a graph on a stream");
+    if (captureOf(stream) !== null) {
+      throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
+    }
+    const launch = this.#left.use.launchOf(this.#left); // which the object itself may be dropped before
+    launch.prepare(stream);
+    try {
+      checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));
+    } finally {
+      launch.note(stream);
+    }
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * Kernels: functions that a grid of threads runs.
+ *
+ * @module
+ */
+import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { checkOptions, none, type OptionNames } from "../../layout/options.ts";
+import { show } from "../../layout/shape.ts";
+import { isSameDevice } from "../check_device.ts";
+import type { StreamCapture } from "../graph/capture.ts";
+import { captureOf } from "../graph/active_captures.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkCuda } from "../../driver/driver.ts";
+import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
+import { keepMemory } from "./kernel_memory.ts";
+import { contextWanted, type CudaStream } from "../stream.ts";
+
+/** Extents along x, y and z; what is left out is 1. */
+export type Dim3 = number | readonly [x: number, y?: number, z?: number];
+
+/** Where a parameter of a kernel is among its parameters, in bytes. */
+export interface KernelParameter {
+  /** From the beginning of the parameters. */
+  readonly offset: number;
+  /** How many it takes. */
+  readonly size: number;
+}
+
+/** Options of {@linkcode Kernel.launch}. */
+export interface LaunchOptions {
+  /** Bytes of shared memory beyond what the kernel declares. Default 0. */
+  readonly sharedBytes?: number;
+}
+
+const launchOptionNames: OptionNames<LaunchOptions> = { sharedBytes: true };
+
+/** The extents of a grid and of its blocks. */
+type Shape = readonly [gx: number, gy: number, gz: number, bx: number, by: number, bz: number];
+
+/** An attribute of a kernel by its name in the header, without the prefix `CU_FUNC_ATTRIBUTE_`. */
+export type KernelAttribute = keyof typeof CU_FUNC_ATTRIBUTE;
+
+/** A kernel of a {@linkcode Program}. */
+export class Kernel {
+  /** The device. */
+  readonly device: CudaDevice;
+  /** Its name. */
+  readonly name: string;
+  readonly #handle: bigint;
+  readonly #hold: () => () => void;
+  #slots: ArgumentSlots | undefined;
+  #sizes: readonly number[] | null | undefined;
+  #parameters: readonly KernelParameter[] | null | undefined;
+  #closed = false;
+
+  /**
+   * Use {@linkcode Program.kernel}.
+   *
+   * @param hold keeps the code loaded until what it returns is called
+   */
+  constructor(device: CudaDevice, name: string, handle: bigint, hold: () => () => void) {
+    this.device = device;
+    this.name = name;
+    this.#handle = handle;
+    this.#hold = hold;
+  }
+
+  /**
+   * `CUfunction`.
+   *
+   * @throws {TypeError} if its program is closed
+   */
+  get handle(): bigint {
+    if (this.#closed) throw new TypeError(`Cannot use the kernel ${this.name}: its Program is closed`);
+    return this.#handle;
+  }
+
+  /** The parameters, in order; null if the driver does not tell (before CUDA 12.4). */
+  get parameters(): readonly KernelParameter[] | null {
+    if (this.#parameters === undefined) this.#parameters = this.device.within(() => this.#askParameters());
+    return this.#parameters;
+  }
+
+  /**
+   * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it, which
+   * memory freed on the same stream does by itself.
+   *
+   * @param grid blocks, along each axis
+   * @param block threads of a block, along each axis
+   * @param args one for each parameter, in order
+   * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0
+   * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too few,
+   *   memory is closed or out of the device's reach, or the program or the stream is closed or of another device
+   * @throws {CudaError} if the driver refuses the launch
+   */
+  launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = none): void {
+    checkOptions(options, launchOptionNames);
+    const { sharedBytes = 0 } = options;
+    const { device, handle } = this;
+    checkShared(this.name, sharedBytes);
+    const on = stream.handleTo("launch a kernel on");
+    if (!isSameDevice(stream.device, device)) {
+      throw new TypeError(
+        `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
+      );
+    }
+    const sizes = this.#parameterSizes();
+    if (sizes !== null && sizes.length !== args.length) {
+      throw new TypeError(
+        `Cannot launch ${this.name}: expected ${sizes.length} arguments, one for each parameter, got ${args.length}`,
+      );
+    }
+    const slots = this.#slotsFor(args.length);
+    this.#write(slots, args, sizes);
+    const { pointers } = slots;
+    const gx = extent("grid", grid, 0);
+    const gy = extent("grid", grid, 1);
+    const gz = extent("grid", grid, 2);
+    const bx = extent("block", block, 0);
+    const by = extent("block", block, 1);
+    const bz = extent("block", block, 2);
+    const { driver } = device;
+    let code = contextWanted;
+    if (!stream.needsContext) {
+      code = driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n);
+    }
+    if (code === contextWanted) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
+    if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
+    const capture = captureOf(stream);
+    if (capture !== null) this.#keep(args, capture);
+  }
+
+  /** An attribute of the kernel. */
+  attribute(name: KernelAttribute): number {
+    if (!Object.hasOwn(CU_FUNC_ATTRIBUTE, name)) {
+      throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_FUNC_ATTRIBUTE`);
+    }
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const get = () => driver.kernel.cuFuncGetAttribute(out.$address, CU_FUNC_ATTRIBUTE[name], this.handle);
+    checkCuda(driver, "cuFuncGetAttribute", this.device.within(get));
+    return out.value;
+  }
+
+  /** The size of block that keeps the device busiest, and the smallest grid of such blocks that fills it. */
+  occupancy(options: LaunchOptions = none): { readonly blockSize: number; readonly minGridSize: number } {
+    checkOptions(options, launchOptionNames);
+    checkShared(this.name, options.sharedBytes ?? 0);
+    using arena = new NativeArena();
+    const [grid, block] = [arena.out("i32"), arena.out("i32")];
+    const { driver } = this.device;
+    const shared = BigInt(options.sharedBytes ?? 0);
+    const { cuOccupancyMaxPotentialBlockSize } = driver.kernel;
+    const ask = () => cuOccupancyMaxPotentialBlockSize(grid.$address, block.$address, this.handle, 0n, shared, 0);
+    checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.within(ask));
+    return { blockSize: block.value, minGridSize: grid.value };
+  }
+
+  #write(slots: ArgumentSlots, args: readonly KernelArg[], sizes: readonly number[] | null): void {
+    let index = 0;
+    try {
+      for (; index < args.length; index++) {
+        const size = slots.write(index, args[index] as KernelArg, this.device); // as: holes are refused as undefined
+        const expected = sizes?.[index] ?? size;
+        if (size === expected) continue;
+        throw new TypeError(`expected ${expected} bytes, which the parameter takes, got ${size}`);
+      }
+    } catch (error) {
+      if (error instanceof Error) error.message = `${this.name}, argument ${index}: ${error.message}`;
+      throw error;
+    }
+  }
+
+  #slotsFor(count: number): ArgumentSlots {
+    if (this.#slots !== undefined && this.#slots.capacity >= count) return this.#slots;
+    this.#slots?.close();
+    this.#slots = new ArgumentSlots(Math.max(16, count));
+    return this.#slots;
+  }
+
+  #launchWithin(shape: Shape, sharedBytes: number, stream: bigint, pointers: bigint): number {
+    const { driver } = this.device;
+    return this.device.within(() =>
+      driver.kernel.cuLaunchKernel(this.handle, ...shape, sharedBytes, stream, pointers, 0n)
+    );
+  }
+
+  /** Bytes that each parameter takes. */
+  #parameterSizes(): readonly number[] | null {
+    if (this.#sizes === undefined) this.#sizes = this.parameters?.map(({ size }) => size) ?? null;
+    return this.#sizes;
+  }
+
+  /** What a graph of this launch needs stays until the graph is gone. */
+  #keep(args: readonly KernelArg[], capture: StreamCapture): void {
+    capture.keep({ home: () => null, release: this.#hold() });
+    for (const arg of args) if (isMemory(arg)) keepMemory(arg, capture);
+  }
+
+  #askParameters(): readonly KernelParameter[] | null {
+    const { driver } = this.device;
+    const { cuFuncGetParamInfo } = driver.kernel;
+    if (cuFuncGetParamInfo === null) return null;
+    using arena = new NativeArena();
+    const [offset, size] = [arena.out("size"), arena.out("size")];
+    const parameters: KernelParameter[] = [];
+    for (;;) {
+      const code = cuFuncGetParamInfo(this.handle, BigInt(parameters.length), offset.$address, size.$address);
+      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // there is none of this index
+      checkCuda(driver, "cuFuncGetParamInfo", code);
+      parameters.push({ offset: offset.value, size: size.value });
+    }
+  }
+
+  /** Frees what launches have needed. Called by the program. */
+  close(): void {
+    this.#closed = true;
+    this.#slots?.close();
+    this.#slots = undefined;
+  }
+}
+
+function checkShared(name: string, bytes: number): void {
+  if (!Number.isInteger(bytes) || bytes < 0 || bytes > 0xffff_ffff) {
+    throw new RangeError(
+      `Cannot launch ${name} with ${show(bytes)} bytes of shared memory: expected an integer of at least 0`,
+    );
+  }
+}
+
+function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
+  const first = axis === 0;
+  const value = (typeof dim === "object" ? dim[axis] : first ? dim : 1) ?? (first ? NaN : 1);
+  if (Number.isInteger(value) && value >= 1 && value <= 0x7fff_ffff) return value;
+  throw new RangeError(`Cannot launch a ${what} of ${show(dim)}: expected positive integers, one to three`);
+}

@@ -1,0 +1,105 @@
+/**
+ * The arguments of a kernel, as they are given and as the driver reads them.
+ *
+ * @module
+ */
+import { NativeArena } from "../../ffi/arena.ts";
+import { DType } from "../../layout/mod.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkReachable, type KernelMemory } from "./kernel_memory.ts";
+
+/**
+ * An argument: memory (a buffer, a view, anything with an address), an address or 64-bit integer as bigint, or a number
+ * with its type, `["float32", 2.5]`, because JavaScript's numbers do not say how wide C's are.
+ */
+export type KernelArg = bigint | KernelMemory | readonly [dtype: string, value: number | bigint | boolean];
+
+/** The widest argument that is passed by value. */
+const slotBytes = 16;
+
+/** Where arguments are put for the driver, which copies them during the call. */
+export class ArgumentSlots {
+  /** How many there are. */
+  readonly capacity: number;
+  /** Address of the array of pointers to the slots. */
+  readonly pointers: bigint;
+  readonly #arena = new NativeArena();
+  readonly #values: DataView;
+
+  constructor(capacity: number) {
+    const values = this.#arena.bytes(capacity * slotBytes, slotBytes);
+    const pointers = this.#arena.bytes(capacity * 8);
+    const list = new DataView(pointers.bytes.buffer, pointers.bytes.byteOffset);
+    for (let i = 0; i < capacity; i++) list.setBigUint64(8 * i, values.address + BigInt(i * slotBytes), true);
+    this.capacity = capacity;
+    this.pointers = pointers.address;
+    this.#values = new DataView(values.bytes.buffer, values.bytes.byteOffset, values.bytes.byteLength);
+  }
+
+  /**
+   * Writes an argument.
+   *
+   * @param device where the kernel runs: it must reach memory that is passed
+   * @returns the bytes that it takes
+   * @throws {TypeError} that begins with what was expected, or {RangeError}, if it cannot be passed
+   */
+  write(index: number, arg: KernelArg, device: CudaDevice): number {
+    const values = this.#values;
+    const at = index * slotBytes;
+    if (typeof arg === "bigint") {
+      const word = BigInt.asUintN(64, arg);
+      if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw new RangeError(`${arg} does not fit 64 bits`);
+      values.setBigUint64(at, word, true);
+      return 8;
+    }
+    if (isTyped(arg)) return writeTyped(values, at, arg[0], arg[1]);
+    const ptr = typeof arg === "object" && arg !== null ? arg.ptr : undefined;
+    if (typeof ptr !== "bigint") {
+      throw new TypeError(
+        `expected memory, a bigint, or a number with its type such as ["float32", 1], got ${describe(arg)}`,
+      );
+    }
+    checkReachable(arg, device);
+    values.setBigUint64(at, ptr, true);
+    return 8;
+  }
+
+  /** Frees the slots. */
+  close(): void {
+    this.#arena.close();
+  }
+}
+
+/** Writes a number. @returns the bytes that it takes */
+function writeTyped(values: DataView, at: number, name: string, value: number | bigint | boolean): number {
+  // What kernels are given most is written at once, without looking up the dtype and how it is written.
+  if (typeof value === "number") {
+    if (name === "float32") {
+      values.setFloat32(at, value, true);
+      return 4;
+    }
+    if (name === "int32" && value === (value | 0)) {
+      values.setInt32(at, value, true);
+      return 4;
+    }
+  }
+  const dtype = DType.from(name);
+  if (dtype.itemsize > slotBytes) throw new TypeError(`${dtype.name} is too large to be passed by value`);
+  dtype.write(values, at, value);
+  return dtype.itemsize;
+}
+
+/** Whether an argument is memory, of those that can be passed. */
+export function isMemory(arg: KernelArg): arg is KernelMemory {
+  return typeof arg === "object" && !isTyped(arg);
+}
+
+function isTyped(arg: KernelArg): arg is readonly [dtype: string, value: number | bigint | boolean] {
+  return Array.isArray(arg) && arg.length === 2 && typeof arg[0] === "string";
+}
+
+/** The kind of a value that is no argument, for a message. */
+function describe(value: unknown): string {
+  if (ArrayBuffer.isView(value)) return "an array of JavaScript: copy it to the device first";
+  return value === null ? "null" : typeof value;
+}

@@ -1,0 +1,90 @@
+/**
+ * Memory as an argument of a kernel: whether the kernel's device can reach it, and who keeps it.
+ *
+ * @module
+ */
+import {
+  CU_MEM_ACCESS_FLAGS_PROT,
+  CU_MEM_LOCATION_TYPE,
+  CU_POINTER_ATTRIBUTE,
+  CUmemLocation,
+} from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { isSameDevice } from "../check_device.ts";
+import type { StreamCapture } from "../graph/capture.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkCuda } from "../../driver/driver.ts";
+import type { CudaStream } from "../stream.ts";
+
+/** Memory that a kernel can be given: a buffer, a view, or anything else with an address. */
+export interface KernelMemory {
+  /** Address of the first byte. */
+  readonly ptr: bigint;
+  /** The buffer behind a view. */
+  readonly buffer?: KernelMemory;
+  /** The device whose memory it is; null for memory of the host; left out if that is not known, and not checked. */
+  readonly device?: CudaDevice | null;
+  /** Whether kernels can use it. Default true. */
+  readonly isDeviceAccessible?: boolean;
+  /** The stream on which it is freed. */
+  readonly stream?: CudaStream | null;
+  /** Keeps it allocated until the returned function is called. */
+  pin?(): () => void;
+}
+
+/**
+ * Throws unless kernels of a device can use memory.
+ *
+ * @throws {TypeError} that begins with what was expected
+ */
+export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
+  const { device: owner, isDeviceAccessible = true } = memory.buffer ?? memory;
+  if (!isDeviceAccessible) {
+    throw new TypeError(`expected memory that kernels can use, got host memory. Copy it to the device first.`);
+  }
+  if (owner === undefined || owner === null || isSameDevice(owner, device)) return;
+  if (owner.driver !== device.driver) {
+    throw new TypeError(`expected memory of the kernel's own Cuda, got memory of another one`);
+  }
+  if (!hasAccess(memory.ptr, device)) {
+    throw new TypeError(
+      `expected memory that device ${device.ordinal} can reach, got memory of device ${owner.ordinal}. ` +
+        "Give access with peerAccessibleBy of its pool, or copy it; where peer access was enabled by other means, pass " +
+        "the address itself.",
+    );
+  }
+}
+
+/**
+ * Whether a device has access to memory of another one: every device has to managed memory, and to that of a pool whoever
+ * was given it. All other memory is the owner's alone.
+ */
+function hasAccess(ptr: bigint, device: CudaDevice): boolean {
+  if (ptr === 0n) return true; // an empty view
+  const { driver, ordinal } = device;
+  using arena = new NativeArena();
+  const [managed, pool] = [arena.out("u64"), arena.out("ptr")];
+  const { IS_MANAGED, MEMPOOL_HANDLE } = CU_POINTER_ATTRIBUTE;
+  const ask = (out: bigint, attribute: number) => {
+    const call = () => driver.pointer.cuPointerGetAttribute(out, attribute, ptr);
+    checkCuda(driver, "cuPointerGetAttribute", device.within(call));
+  };
+  ask(managed.$address, IS_MANAGED);
+  if (managed.value !== 0n) return true;
+  ask(pool.$address, MEMPOOL_HANDLE);
+  if (pool.value === 0n) return false;
+  const [location, flags] = [arena.struct(CUmemLocation), arena.out("i32")];
+  location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+  location.id = ordinal;
+  const code = driver.pool.cuMemPoolGetAccess(flags.$address, pool.value, location.$address);
+  checkCuda(driver, "cuMemPoolGetAccess", code);
+  return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
+}
+
+/** Keeps memory as long as captured work that uses it. */
+export function keepMemory(memory: KernelMemory, capture: StreamCapture): void {
+  const owner = memory.buffer ?? memory;
+  const release = owner.pin?.();
+  if (release === undefined) return;
+  capture.keep({ home: () => owner.stream ?? null, release });
+}

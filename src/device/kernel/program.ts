@@ -1,0 +1,228 @@
+/**
+ * Programs: CUDA C++ or PTX, loaded into a device's context.
+ *
+ * @module
+ */
+import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import { cString, readField } from "../../ffi/c_string.ts";
+import { checkOptions, type OptionNames } from "../../layout/options.ts";
+import { unheard } from "../../ffi/report_uncaught.ts";
+import { cached } from "./code_cache.ts";
+import { compilerVersion, compileSource, withLines } from "./compiler.ts";
+import { afterCaptures } from "../graph/active_captures.ts";
+import type { CudaDevice } from "../device.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "../../driver/driver.ts";
+import { besideCaptures } from "../relaxed_capture.ts";
+import { closeIfDropped, type Left } from "../finalizer.ts";
+import { Holders } from "../reference_count.ts";
+import { Kernel } from "./kernel.ts";
+import { causeOf } from "../../cuda/simulation.ts";
+
+/** Options of {@linkcode CudaDevice.compile}. */
+export interface CompileOptions {
+  /** Name of the source in messages. Default `program.cu`. */
+  readonly name?: string;
+  /** Further options of NVRTC, for example `["--use_fast_math"]`. */
+  readonly options?: readonly string[];
+}
+
+const compileOptionNames: OptionNames<CompileOptions> = { name: true, options: true };
+
+/** Code in a device's context, from which kernels are taken. */
+export class Program {
+  /** The device. */
+  readonly device: CudaDevice;
+  readonly #handle: bigint;
+  readonly #holders: Holders;
+  readonly #kernels = new Map<string, Kernel>();
+
+  private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
+    this.device = device;
+    [this.#handle, this.#holders] = device.holding((release) => {
+      const handle = load(device, code);
+      return [handle, new Holders(() => unload(device, handle, release))];
+    });
+    closeIfDropped(this, leftOf(device, this.#holders));
+  }
+
+  /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
+  static compile(device: CudaDevice, source: string, given: CompileOptions): Program {
+    checkOptions(given, compileOptionNames);
+    const { name = "program.cu", options = [] } = given;
+    const [major, minor] = device.computeCapability;
+    const compiler = compilerVersion();
+    // A driver understands PTX of its own CUDA version and older; machine code it takes from newer compilers as well.
+    const target = isNewer(compiler, device.driverVersion) ? "cubin" : "ptx";
+    const architecture = `--gpu-architecture=${target === "ptx" ? "compute" : "sm"}_${major}${minor}`;
+    const all = [architecture, ...options];
+    const key = [name, source, ...all, target, compiler.join("."), device.driverVersion.join(".")];
+    const make = () => compileSource({ name, source, options: all, target });
+    return new Program(device, dependsOnItself(source, options) ? cached(key, make) : make());
+  }
+
+  /**
+   * Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}.
+   *
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with what the
+   *   driver's compiler said and the lines that it is about; the simulator's has the {@linkcode PtxError} as its cause
+   */
+  static fromPtx(device: CudaDevice, ptx: string): Program {
+    return new Program(device, cString(ptx));
+  }
+
+  /**
+   * A kernel of the program.
+   *
+   * @param name as the driver knows it: declare kernels `extern "C"` to keep their names
+   * @throws {CudaError} CUDA_ERROR_NOT_FOUND if there is none
+   */
+  kernel(name: string): Kernel {
+    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed Program");
+    let kernel = this.#kernels.get(name);
+    if (kernel === undefined) {
+      using arena = new NativeArena();
+      const out = arena.out("ptr");
+      const { driver } = this.device;
+      const text = cString(name);
+      const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, text);
+      const code = this.device.within(find);
+      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
+      checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
+      kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
+      this.#kernels.set(name, kernel);
+    }
+    return kernel;
+  }
+
+  /**
+   * Unloads the code once no graph needs it. No kernel of it may be running any more, and none can be launched. Closing
+   * twice is harmless.
+   */
+  close(): void {
+    for (const kernel of this.#kernels.values()) kernel.close();
+    this.#holders.close();
+  }
+
+  /** Unloads the code. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+function unload(device: CudaDevice, handle: bigint, release: () => void): void {
+  const { driver } = device;
+  // The driver unloads nothing while a stream is captured: it would spoil the capture.
+  afterCaptures(driver, () => {
+    try {
+      const take = () => device.within(() => driver.module.cuModuleUnload(handle));
+      checkRelease(driver, "cuModuleUnload", besideCaptures(driver, take));
+    } finally {
+      release();
+    }
+  });
+}
+
+/** What is left of a program that was dropped with its kernels. One of them may be running, on whatever stream. */
+function leftOf(device: CudaDevice, holders: Holders): Left {
+  return {
+    kind: "Program",
+    driver: device.driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close() {
+      const end = atRest(device).finally(() => holders.close());
+      end.catch((error) => unheard("unloading a Program that was collected", error));
+    },
+  };
+}
+
+/** Settles when everything is done that the device holds now; where that cannot be waited for, the host waits. */
+async function atRest(device: CudaDevice): Promise<void> {
+  using event = device.makeEvent();
+  try {
+    if (device.recordContext(event)) return await event.completed();
+  } catch {
+    // The host waits: the Cuda is closed, perhaps.
+  }
+  device.synchronize();
+}
+
+/** The error for a kernel that a program does not have by this name. */
+function notFound(name: string): CudaError {
+  const code = CUresult.CUDA_ERROR_NOT_FOUND;
+  return new CudaError(
+    `cuModuleGetFunction of ${name}`,
+    code,
+    resultName(code),
+    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare it " +
+      '`extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
+  );
+}
+
+/** Bytes of the compiler's log that are kept. */
+const logBytes = 8192;
+
+/** Loads code into a device's context. @returns `CUmodule` */
+function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
+  using arena = new NativeArena();
+  const out = arena.out("ptr");
+  const image = arena.bytes(code.length, 16);
+  image.bytes.set(code);
+  const log = arena.bytes(logBytes);
+  const [options, values] = [arena.bytes(8, 4), arena.bytes(16, 8)];
+  const asked = new DataView(options.bytes.buffer, options.bytes.byteOffset);
+  asked.setInt32(0, CU_JIT.ERROR_LOG_BUFFER, true);
+  asked.setInt32(4, CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES, true);
+  const given = new DataView(values.bytes.buffer, values.bytes.byteOffset);
+  given.setBigUint64(0, log.address, true);
+  given.setBigUint64(8, BigInt(logBytes), true); // the value itself, in the place of a pointer
+  const { driver } = device;
+  const result = device.within(() =>
+    driver.module.cuModuleLoadDataEx(out.$address, image.address, 2, options.address, values.address)
+  );
+  if (result !== CUresult.CUDA_SUCCESS) throw loadError(driver, result, readField(log.bytes), code);
+  return out.value;
+}
+
+/** The driver's error, with what its compiler has said and the lines of the PTX that it is about. */
+function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Array<ArrayBuffer>): CudaError {
+  const error = cudaError(driver, "cuModuleLoadDataEx", code);
+  const cause = error.cause ?? causeOf(driver, code);
+  if (log === "") return error;
+  const said = withLines(log.trimEnd(), readField(image), /\bline (\d+);/);
+  const options = cause === undefined ? undefined : { cause };
+  return new CudaError(error.call, code, error.codeName, `the compiler in the driver said:\n${said}`, options);
+}
+
+function isNewer(one: readonly [number, number], other: readonly [number, number]): boolean {
+  return one[0] !== other[0] ? one[0] > other[0] : one[1] > other[1];
+}
+
+/** What ends a line without ending it, for the compiler. */
+const splice = /(\\|\?\?\/)\r?\n/g;
+
+/** What no text shows in the end: the clock, and the operator that puts names together. */
+const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
+
+/** What a source that looks at files has somewhere: the name of the directive, for which no macro can stand. */
+const looksAround = /include|embed|import/;
+
+/** Options that name no file and write none; `-I` alone reads nothing. */
+const selfContained = new RegExp(
+  "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|prec-div|" +
+    "fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|-(arch|std|diag-(error|suppress|warn))=.*|" +
+    "--use_fast_math|-use_fast_math|--device-as-default-execution-space|-default-device|--relocatable-device-code=.*|" +
+    "-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|--restrict|-restrict)$",
+);
+
+/**
+ * Whether code depends on its source and options alone, so that they are a key to it. NVRTC does not say which files it
+ * has read: whatever might read one is compiled anew, and so is whatever has an option that is not known here.
+ */
+function dependsOnItself(source: string, options: readonly string[]): boolean {
+  const text = source.replace(splice, "");
+  if (looksAround.test(text) || hidden.test(text)) return false;
+  return options.every((option) => selfContained.test(option) && !hidden.test(option));
+}

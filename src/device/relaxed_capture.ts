@@ -1,0 +1,100 @@
+/**
+ * What may be done while another library captures a stream, of whatever kind and on whatever thread: with its thread
+ * relaxed, the driver lets a call through that it would otherwise refuse, spoiling the capture. Which calls those are is
+ * in `tests/data/driver_answers.json`. Not among them are what concerns all streams of a context (`cuCtxSynchronize`,
+ * `cuCtxRecordEvent`), and the legacy default stream while a stream is captured that it would wait for.
+ *
+ * @module
+ */
+import { CU_STREAM_CAPTURE_MODE, CU_STREAM_LEGACY, CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { ffiPort } from "../ffi/port.ts";
+import type { HandleArgument } from "../ffi/types.ts";
+import { isCapturing } from "./graph/active_captures.ts";
+import type { CudaDevice } from "./device.ts";
+import { type CudaDriver, CudaError } from "../driver/driver.ts";
+
+/** Where the driver reads the mode that a thread is to have, and writes the one that it had. There as long as the process. */
+interface Slot {
+  readonly word: Int32Array<ArrayBuffer>;
+  readonly address: bigint;
+  /** The address as the runtime passes it fastest: every allocation and every question passes it twice. */
+  readonly argument: HandleArgument;
+}
+
+let slot: Slot | undefined;
+
+function makeSlot(): Slot {
+  const { address, bytes: { buffer, byteOffset } } = new NativeArena().bytes(4);
+  return slot = { word: new Int32Array(buffer, byteOffset, 1), address, argument: ffiPort().handle(address) };
+}
+
+/** A mode that need not be put back. */
+const unchanged = -1;
+
+function relaxThread({ capture }: CudaDriver): number {
+  const { word, argument } = slot ?? makeSlot();
+  word[0] = CU_STREAM_CAPTURE_MODE.RELAXED;
+  const code = capture.cuThreadExchangeStreamCaptureMode(argument);
+  const before = word[0];
+  return code !== CUresult.CUDA_SUCCESS || before === CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;
+}
+
+/**
+ * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` says what is let through. For calls so
+ * frequent that the function which {@linkcode besideCaptures} takes would show.
+ *
+ * @returns what {@linkcode restore} takes, which must be called next, whatever happens
+ */
+export function relax(driver: CudaDriver): number {
+  return isCapturing(driver) ? unchanged : relaxThread(driver);
+}
+
+/** Gives the thread the mode back that it had. */
+export function restore({ capture }: CudaDriver, mode: number): void {
+  if (mode === unchanged || slot === undefined) return;
+  slot.word[0] = mode;
+  capture.cuThreadExchangeStreamCaptureMode(slot.argument);
+}
+
+/** Makes calls that a capture of another library must not be spoiled by. While one of ours is active its `mode` counts. */
+export function besideCaptures<T>(driver: CudaDriver, calls: () => T): T {
+  const before = relax(driver);
+  try {
+    return calls();
+  } finally {
+    restore(driver, before);
+  }
+}
+
+/** Makes calls that concern no stream, and so no capture, of ours neither. */
+export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
+  const before = relaxThread(driver);
+  try {
+    return calls();
+  } finally {
+    restore(driver, before);
+  }
+}
+
+/**
+ * Whether another library captures a stream that the legacy default stream of a device would wait for. Then whatever is done
+ * there, and what concerns all streams, is refused and spoils the capture, and has to wait. To ask harms nobody. Captures of
+ * streams that ignore the legacy one are not seen: of those the driver says nothing.
+ */
+export function isHeldUp(device: CudaDevice): boolean {
+  if (device.isGone) return false;
+  const { capture } = device.driver;
+  const ask = () => capture.cuStreamIsCapturing(CU_STREAM_LEGACY, (slot ?? makeSlot()).address);
+  return device.within(ask) === CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+}
+
+/** Whether a call was refused because somebody captures: it may be tried again after that. */
+export function isRefusedByCapture(error: unknown): boolean {
+  return error instanceof CudaError && refusals.has(error.code);
+}
+
+const refusals: ReadonlySet<number> = new Set([
+  CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+  CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+]);

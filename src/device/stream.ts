@@ -1,0 +1,609 @@
+/**
+ * A stream: work that the GPU does in order.
+ *
+ * @module
+ */
+import {
+  CU_STREAM,
+  CU_STREAM_CAPTURE_STATUS,
+  CU_STREAM_LEGACY,
+  CU_STREAM_PER_THREAD,
+  CUresult,
+} from "../../bindings/cuda_types.ts";
+import { isAddress } from "../ffi/address.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { builtin } from "../ffi/node_builtin.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { createWakeup } from "../unix/wakeup.ts";
+import { checkSameCuda, checkSameDevice } from "./check_device.ts";
+import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
+import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";
+import { checkOf } from "../driver/observer.ts";
+import type { CudaDevice } from "./device.ts";
+import { checkCuda, checkRelease, cudaError } from "../driver/driver.ts";
+import { besideCaptures } from "./relaxed_capture.ts";
+import { closeIfDropped, type Left } from "./finalizer.ts";
+import { closeDropped, type CudaEvent } from "./event.ts";
+import type { CudaGraph } from "./graph/graph.ts";
+import { Holders } from "./reference_count.ts";
+
+/** How often to look whether a stream that is waited for has failed, in milliseconds. */
+const failureCheck = 100;
+
+/** What a call that names a stream answers if the stream does not say which context is meant. */
+export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
+
+/**
+ * From the host to the device, driver 580 reads up to 24 KiB of page-locked memory during the call, if the stream holds
+ * nothing that it was told to do. This is more, for drivers to come: a larger copy takes longer than what is done about it.
+ */
+const readAtOnce = 64 * 1024;
+
+/** What recording does if the first attempt has failed: apart, because small functions become part of their callers. */
+function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = marked.argumentTo("record");
+  const again = () => driver.event.cuEventRecord(event, stream);
+  checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);
+}
+
+function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = awaited.argumentTo("wait for");
+  const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
+  checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);
+}
+
+/** Who has something to do at the end of a stream's work, and has not marked it by an event. */
+export interface StreamWatcher {
+  /** Everything that was enqueued is done: somebody has waited for the stream, or has asked. */
+  passed(): void;
+  /** The stream is about to be closed: its end can be marked now, and not later. */
+  leaving(): void;
+}
+
+/** What the objects of one stream share, and what outlives the one that its user has. */
+interface Life {
+  readonly holders: Holders;
+  /** What those who hold the stream go on with when it is closed. */
+  heir: CudaStream | null;
+  watcher: StreamWatcher | null;
+}
+
+/** What is left of a stream that its user has dropped. */
+function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
+  const { holders } = life;
+  return {
+    kind: "CudaStream",
+    driver,
+    get closed() {
+      return holders.isClosed;
+    },
+    close() {
+      life.watcher?.leaving();
+      holders.close();
+      if (!holders.isDestroyed) checkOf(driver)?.letGo(handle);
+    },
+  };
+}
+
+/** Who is told of the end of a stream's work. */
+export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
+
+/** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
+export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
+
+/** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
+export let isLasting: (stream: CudaStream) => boolean;
+
+/** The stream as those see it who must not keep its user's object: what is dropped could never be found. */
+export let withoutUser: (stream: CudaStream) => CudaStream;
+
+/** Has something done first when a stream is closed, instead of what was. */
+export let beforeClose: (stream: CudaStream, act: () => void) => void;
+
+/** A CUDA stream. */
+export class CudaStream {
+  static {
+    beforeClose = (stream, act) => void (stream.#beforeClose = act);
+    watcherOf = (stream) => stream.#watcher;
+    withoutUser = (stream) => stream.#inherited();
+    watch = (stream, watcher) => void (stream.#watcher = watcher);
+    isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
+  }
+
+  /** The device whose context it belongs to. */
+  readonly device: CudaDevice;
+  /** What keeps a foreign stream alive. */
+  readonly owner: unknown;
+  readonly #handle: bigint;
+  readonly #argument: bigint | number;
+  /** Whether the handle stands for whatever default stream the current context has. */
+  readonly #isDefault: boolean;
+  readonly #isOwned: boolean;
+  /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
+  readonly isKnownNonBlocking: boolean;
+  readonly #holders: Holders;
+  readonly #life: Life;
+  /** Whether it is closed or gone, to be asked in one step. */
+  #isShut = false;
+  /** Whether it is nobody's to close: an heir, or a default stream of a device. */
+  readonly #isLent: boolean;
+  #beforeClose: (() => void) | null = null;
+
+  private constructor(
+    device: CudaDevice,
+    handle: bigint,
+    owned: boolean,
+    isNonBlocking: boolean,
+    owner: unknown,
+    inherited: Life | null = null,
+    isLent = false,
+    releaseDevice: (() => void) | null = null,
+  ) {
+    this.device = device;
+    this.#handle = handle;
+    this.#argument = ffiPort().handle(handle);
+    this.isKnownNonBlocking = isNonBlocking;
+    this.#isDefault = handle <= CU_STREAM_PER_THREAD;
+    this.#isOwned = owned;
+    this.#isLent = isLent;
+    this.owner = owner;
+    if (inherited !== null) {
+      this.#life = inherited;
+      this.#holders = inherited.holders;
+      return;
+    }
+    // What is done in the end does not lead to this object, which may have been dropped.
+    const holders = new Holders(() => {
+      if (life.heir !== null) life.heir.#isShut = true;
+      if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
+      const { driver } = device;
+      try {
+        const code = device.within(() => driver.stream.cuStreamDestroy_v2(handle));
+        checkRelease(driver, "cuStreamDestroy_v2", code);
+      } finally {
+        releaseDevice();
+      }
+    });
+    const life: Life = { holders, heir: null, watcher: null };
+    this.#life = life;
+    this.#holders = holders;
+  }
+
+  get #watcher(): StreamWatcher | null {
+    return this.#life.watcher;
+  }
+
+  set #watcher(watcher: StreamWatcher | null) {
+    this.#life.watcher = watcher;
+  }
+
+  /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
+  static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
+    if (!isAddress(handle)) {
+      throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
+    }
+    checkOf(device.driver)?.adopted(handle);
+    return new CudaStream(device, handle, false, false, owner);
+  }
+
+  /** A default stream of a device, which nobody can destroy or close. Used by {@linkcode CudaDevice.defaultStream}. */
+  static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
+    return new CudaStream(device, handle, false, false, undefined, null, true);
+  }
+
+  /**
+   * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
+   *
+   * @param releaseDevice ends the hold on the device that the stream has
+   */
+  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, releaseDevice: () => void): CudaStream {
+    const stream = new CudaStream(device, handle, true, nonBlocking, undefined, null, false, releaseDevice);
+    closeIfDropped(stream, leftOf(device, handle, stream.#life));
+    return stream;
+  }
+
+  /**
+   * `CUstream`, the same as `cudaStream_t`. It is good until the stream is closed, or nobody holds this object any more.
+   *
+   * @throws {TypeError} if the stream is closed
+   */
+  get handle(): bigint {
+    return this.#open("use");
+  }
+
+  /**
+   * The handle as the runtime passes it fastest, for the functions of the driver that take one so (`cuEventRecord`,
+   * `cuStreamWaitEvent`).
+   *
+   * @throws {TypeError} if the stream is closed
+   */
+  get argument(): bigint | number {
+    if (this.#isShut) this.#open("use");
+    return this.#argument;
+  }
+
+  /**
+   * The handle, for a call that says in its error what it is about to do with the stream: `launch a kernel on`.
+   *
+   * @throws {TypeError} if the stream is closed
+   */
+  handleTo(doing: string): bigint {
+    return this.#open(doing);
+  }
+
+  #open(doing: string): bigint {
+    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);
+    return this.#handle;
+  }
+
+  /**
+   * The stream as those see it who hold it: open until the last of them lets it go, whoever has closed it. Buffers go on
+   * with it, whose home it is. What nobody holds is as closed as it seems.
+   */
+  get held(): CudaStream {
+    return this.#isShut ? this.#inherited() : this;
+  }
+
+  #inherited(): CudaStream {
+    if (this.#isLent || this.#holders.isDestroyed) return this;
+    const { device, owner, isKnownNonBlocking } = this;
+    const life = this.#life;
+    life.heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, life, true);
+    return life.heir;
+  }
+
+  /**
+   * Whether calls of the driver that name this stream need the device's context to be current, for certain. Others may
+   * answer CUDA_ERROR_INVALID_CONTEXT. What `enqueue` does, for calls so frequent that the function it takes would show.
+   */
+  get needsContext(): boolean {
+    return this.#isDefault;
+  }
+
+  /** Whether it is the legacy default stream, which waits for and holds up every blocking stream of its context. */
+  get isLegacy(): boolean {
+    return this.#handle <= CU_STREAM_LEGACY;
+  }
+
+  /**
+   * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
+   * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
+   * so), the device's context is made current, which costs two calls more.
+   *
+   * @returns what the driver returned
+   */
+  enqueue(call: () => number): number {
+    if (!this.#isDefault) {
+      const code = call();
+      if (code !== contextWanted) return code;
+    }
+    return this.device.within(call);
+  }
+
+  /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
+  record(given?: CudaEvent): CudaEvent {
+    if (this.#isShut) this.#open("record an event in");
+    if (given !== undefined) {
+      if (given.device !== this.device) {
+        given.argumentTo("record"); // what is closed is said to be: where it is from does not matter then
+        checkSameDevice(given, this.device, "Cannot record an event");
+      }
+      this.#mark(given);
+      return given;
+    }
+    const event = this.recordNew();
+    closeDropped(event);
+    return event;
+  }
+
+  /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
+  recordNew(): CudaEvent {
+    this.#open("record an event in");
+    const event = this.device.makeEvent();
+    try {
+      this.#mark(event);
+    } catch (error) {
+      event.close();
+      throw error;
+    }
+    return event;
+  }
+
+  /** Makes all later work of this stream wait for an event, or for everything enqueued so far in another stream. */
+  wait(other: CudaEvent | CudaStream): void {
+    if (this.#isShut) this.#open("wait for anything in");
+    if (other instanceof CudaStream) {
+      if (other.#open("wait for") === this.#handle && other.device === this.device) return;
+      checkSameCuda(other, this.device, "Cannot wait for a stream");
+      const event = other.device.takeEvent();
+      try {
+        other.#mark(event);
+        this.#waitFor(event);
+      } finally {
+        other.device.giveEvent(event);
+      }
+      return;
+    }
+    if (other.device !== this.device) {
+      other.argumentTo("wait for");
+      checkSameCuda(other, this.device, "Cannot wait for an event");
+    }
+    this.#waitFor(other);
+  }
+
+  /** Records an event of the stream's device, without asking whether it is one. */
+  #mark(event: CudaEvent): void {
+    const { event: events } = this.device.driver;
+    const code = this.#isDefault ? contextWanted : events.cuEventRecord(event.argumentTo("record"), this.#argument);
+    if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);
+    noteRecord(event, this);
+  }
+
+  /** Makes the stream wait for an event of the same Cuda, without asking whether it is one. */
+  #waitFor(event: CudaEvent): void {
+    const { stream: streams } = this.device.driver;
+    const code = this.#isDefault
+      ? contextWanted
+      : streams.cuStreamWaitEvent(this.#argument, event.argumentTo("wait for"), 0);
+    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);
+    noteWait(this, event);
+  }
+
+  /**
+   * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the stream
+   * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
+   * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
+   */
+  tellOrder(bytes: number): void {
+    this.#open("copy on");
+    if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
+    const event = this.device.takeEvent();
+    try {
+      this.#mark(event);
+      this.#waitFor(event);
+    } finally {
+      this.device.giveEvent(event);
+    }
+  }
+
+  /**
+   * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one meanwhile
+   * takes part (`other.wait(stream)`), and must be waited for before the function returns (`stream.wait(other)`).
+   *
+   * Whatever would wait for the device or ask it fails meanwhile, as do allocations on the stream: allocate before. If
+   * the function throws, what was captured is thrown away, and the stream is as it was before.
+   *
+   * @param work enqueues; it must not be asynchronous, because nothing else may be enqueued meanwhile
+   * @returns the graph, which the caller closes
+   * @throws {TypeError} if `work` returns a promise
+   * @throws {CudaError} CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED for the legacy default stream, and whatever
+   *   {@linkcode StreamCapture.end} throws
+   *
+   * @example
+   * ```ts ignore
+   * using graph = stream.capture(() => kernel.launch(stream, 64, 256, [buffer]));
+   * using exec = graph.instantiate();
+   * for (let i = 0; i < 1000; i++) exec.launch(stream);
+   * ```
+   */
+  capture(work: () => void, options: CaptureOptions = {}): CudaGraph {
+    using capture = this.beginCapture(options);
+    const result: unknown = work();
+    if (result instanceof Promise) {
+      result.catch(() => {}); // what it does outside of the capture fails with an error of its own, or not at all
+      throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
+    }
+    return capture.end();
+  }
+
+  /** Begins a capture that ends at a place of your own choice. See {@linkcode CudaStream.capture}. */
+  beginCapture(options: CaptureOptions = {}): StreamCapture {
+    return new StreamCapture(this, options);
+  }
+
+  /** Whether the stream takes part in a capture, of whatever library. */
+  get isCapturing(): boolean {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const handle = this.#open("ask");
+    const ask = () => driver.capture.cuStreamIsCapturing(handle, out.$address);
+    checkCuda(driver, "cuStreamIsCapturing", this.enqueue(ask));
+    return out.value !== CU_STREAM_CAPTURE_STATUS.NONE;
+  }
+
+  /** Blocks until everything enqueued so far is done. */
+  synchronize(): void {
+    const { driver } = this.device;
+    const handle = this.#open("synchronize");
+    const synchronize = () => this.enqueue(() => driver.stream.cuStreamSynchronize(handle));
+    checkCuda(driver, "cuStreamSynchronize", besideCaptures(driver, synchronize));
+    this.#watcher?.passed();
+  }
+
+  /**
+   * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what that one
+   * holds, and the legacy one after what those hold: `synchronize` of an empty stream does not wait for that.
+   */
+  waitUntilReady(): void {
+    if (this.isKnownNonBlocking) return this.synchronize();
+    this.#atNext((event) => event.synchronize());
+    this.#watcher?.passed();
+  }
+
+  /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
+  async ready(): Promise<void> {
+    if (!this.isReady) await this.completed(); // what that enqueues comes after all of it
+  }
+
+  /** Whether the stream's next work could begin now: see {@linkcode CudaStream.waitUntilReady}. */
+  get isReady(): boolean {
+    if (this.isKnownNonBlocking) return this.isDone;
+    return this.#atNext((event) => event.isDone);
+  }
+
+  /** Asks an event that stands where the stream's next work would. */
+  #atNext<T>(ask: (event: CudaEvent) => T): T {
+    this.#open("wait for");
+    const event = this.device.takeEvent();
+    try {
+      this.#mark(event);
+      return ask(event);
+    } finally {
+      this.device.giveEvent(event);
+    }
+  }
+
+  /**
+   * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
+   * JavaScript: the stream closes one of two connected sockets, which the event loop sees.
+   *
+   * @throws {CudaError} if the work has failed
+   */
+  async completed(): Promise<void> {
+    const release = this.keep("wait for"); // it may be closed meanwhile
+    try {
+      await this.#end();
+    } finally {
+      release();
+    }
+  }
+
+  async #end(): Promise<void> {
+    const { device } = this;
+    const { driver } = device;
+    const handle = this.#handle;
+    if (this.isCapturing) {
+      throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    const wakeup = createWakeup();
+    const { callback, argument } = wakeup;
+    let passed: (() => void) | undefined;
+    const code = this.enqueue(() => {
+      const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
+      passed = checkOf(driver)?.mark(handle);
+      return launched;
+    });
+    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
+    // A context that has failed calls no host functions any more: without this look the wait would never end.
+    const { clearInterval, setInterval } = builtin("node:timers");
+    const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);
+    try {
+      await wakeup.said;
+    } finally {
+      clearInterval(watch);
+    }
+    checkCuda(driver, "cuLaunchHostFunc", code);
+    passed?.();
+    if (isCapturing(driver)) return;
+    const state = this.#query();
+    if (state === CUresult.CUDA_SUCCESS) this.#watcher?.passed();
+    else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
+  }
+
+  /** For who has looked whether the stream is there, or keeps it. */
+  #query(): number {
+    const handle = this.#handle;
+    const { driver } = this.device;
+    return besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)));
+  }
+
+  /** While anything is captured no stream may be asked: then it is not known to have failed. */
+  #hasFailed(): boolean {
+    if (isCapturing(this.device.driver)) return false;
+    const code = this.#query();
+    return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
+  }
+
+  /** Its priority: see {@linkcode CudaDevice.priorityRange}. */
+  get priority(): number {
+    using arena = new NativeArena();
+    const out = arena.out("i32");
+    const { driver } = this.device;
+    const handle = this.#open("ask");
+    const code = this.enqueue(() => driver.stream.cuStreamGetPriority(handle, out.$address));
+    checkCuda(driver, "cuStreamGetPriority", code);
+    return out.value;
+  }
+
+  /** Whether it ignores the legacy default stream, instead of waiting for it and holding it up. */
+  get isNonBlocking(): boolean {
+    using arena = new NativeArena();
+    const out = arena.out("u32");
+    const { driver } = this.device;
+    const handle = this.#open("ask");
+    const code = this.enqueue(() => driver.stream.cuStreamGetFlags(handle, out.$address));
+    checkCuda(driver, "cuStreamGetFlags", code);
+    return (out.value & CU_STREAM.NON_BLOCKING) !== 0;
+  }
+
+  /** Whether everything enqueued so far is done. */
+  get isDone(): boolean {
+    this.#open("ask");
+    const code = this.#query();
+    if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
+    checkCuda(this.device.driver, "cuStreamQuery", code);
+    this.#watcher?.passed();
+    return true;
+  }
+
+  /** Whether `close` has been called. */
+  get isClosed(): boolean {
+    return this.#isShut;
+  }
+
+  /**
+   * Keeps the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
+   * closed meanwhile. What a buffer does with its home stream, on which it will be freed.
+   *
+   * @throws {TypeError} if the stream is closed, or its Cuda
+   */
+  retain(): void {
+    this.#open("hold");
+    if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
+    this.#holders.retain();
+  }
+
+  /**
+   * Keeps the stream until the returned function is called, as `retain` does, also after the `Cuda` was closed: for who still
+   * has work to finish.
+   */
+  keep(doing = "hold"): () => void {
+    this.#open(doing);
+    const releaseDevice = this.device.keep();
+    const release = this.#holders.hold();
+    return () => {
+      release();
+      releaseDevice();
+    };
+  }
+
+  /** Ends one {@linkcode CudaStream.retain}. */
+  release(): void {
+    this.#holders.release();
+    if (!this.#isOwned) this.device.release();
+  }
+
+  /**
+   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot be
+   * used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own object of a
+   * default stream stays open. Closing twice is harmless.
+   */
+  close(): void {
+    if (this.#isShut || this.#isLent) return;
+    const act = this.#beforeClose;
+    this.#beforeClose = null;
+    act?.();
+    this.#watcher?.leaving();
+    this.#isShut = true;
+    this.#holders.close();
+    if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
+  }
+
+  /** Destroys the stream once its work is done. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

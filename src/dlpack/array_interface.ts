@@ -1,0 +1,273 @@
+/**
+ * Arrays described by a plain object: NumPy's `__array_interface__`, and the CUDA Array Interface (version 3), which says
+ * in addition on which stream the memory is ordered.
+ *
+ * @module
+ */
+import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
+import { checkPlace } from "../device/check_device.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { isAddress } from "../ffi/address.ts";
+import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ImportOptions } from "./tensor.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { extentOf } from "./foreign_range.ts";
+import { findLayout, rememberLayout } from "./layout_cache.ts";
+import { consumerStream, orderBack, orderHostView, orderStreams } from "../order/order.ts";
+
+/** NumPy's array interface, version 3. */
+export interface ArrayInterface {
+  /** Extents. */
+  readonly shape: readonly number[];
+  /** NumPy's type string: `<f4`. */
+  readonly typestr: string;
+  /** Address of the first element, 0n if there are none, and whether writing is refused. */
+  readonly data: readonly [ptr: bigint, readonly: boolean];
+  /** Strides in bytes; null for C order without gaps. */
+  readonly strides: readonly number[] | null;
+  /** 3. */
+  readonly version: number;
+}
+
+/** The CUDA Array Interface, version 3. */
+export interface CudaArrayInterface extends ArrayInterface {
+  /** Handle of the stream that the memory is ordered on: 1n is the legacy default one. null: no order is needed. */
+  readonly stream: bigint | null;
+}
+
+/** Names of the two protocols. */
+type InterfaceName = "__array_interface__" | "__cuda_array_interface__";
+
+/** Whether an object describes itself by this interface. */
+export function hasInterface(source: object, name: InterfaceName): boolean {
+  return Reflect.get(source, name) !== undefined;
+}
+
+/** Describes a view of host memory, when what its home stream holds is done: the description has no stream to wait for. */
+export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
+  const described = describe(view);
+  orderHostView(view, "__array_interface__");
+  return described;
+}
+
+function describe(view: StridedMemoryView): ArrayInterface {
+  const { dtype, layout, shape, ptr, readonly } = view;
+  if (dtype.typestr === null) {
+    throw new ExchangeError(
+      `Cannot describe ${dtype.name} by the array interface: NumPy has no type string for it. Use DLPack, or view the ` +
+        "bytes as unsigned integers.",
+    );
+  }
+  const strides = layout.isContiguousC ? null : layout.stridesInBytes;
+  return { shape, typestr: dtype.typestr, data: [ptr, readonly], strides, version: 3 };
+}
+
+/** Describes a view of device memory. */
+export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterface {
+  if (view.device === null) {
+    throw new ExchangeError(
+      "Cannot describe host memory by the CUDA Array Interface. Use DLPack, or copy it to a device.",
+    );
+  }
+  const stream = view.stream === null ? null : nameOf(view.stream, view.device);
+  return { ...describe(view), stream };
+}
+
+/** The handle by which a consumer on a device finds a stream. */
+function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
+  if (device !== consumer) {
+    throw new ExchangeError(
+      `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: a ` +
+        `consumer would take the stream for one of device ${consumer.ordinal}. Give the buffer a home stream there, with ` +
+        "setHomeStream(), or use DLPack.",
+    );
+  }
+  return handle || CU_STREAM_LEGACY; // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
+}
+
+/**
+ * Sees host memory that an object describes.
+ *
+ * @param release lets go of the object, where more is to be done than to forget it
+ */
+export function fromArrayInterface(source: unknown, _?: ImportOptions, release?: () => void): StridedMemoryView {
+  const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
+  const { ptr, size, offset } = extentOf(layout, data, "an array");
+  if (release === undefined) {
+    const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
+    return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
+  }
+  const buffer = MemoryBuffer.fromLoan(ptr, size, null, "host", null, source, release, letGo);
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
+}
+
+/** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
+export function fromCudaArrayInterface(
+  source: unknown,
+  options: ImportOptions,
+  release?: () => void,
+): StridedMemoryView {
+  checkPlace(options, "Cannot import by the CUDA Array Interface");
+  const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
+  const device = options.stream?.device ?? options.device;
+  if (device === undefined) {
+    throw new ExchangeError(
+      "Cannot import by the CUDA Array Interface, which does not say which device it is about: pass { stream } to say " +
+        "where the memory will be used, or { device }.",
+    );
+  }
+  const producer = producerStream(stream, device, options);
+  const { ptr, size, offset } = extentOf(layout, data, "a CUDA array");
+  // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
+  const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
+  if (home !== null && producer !== null) orderStreams(producer, home);
+  const buffer = home === null && release === undefined
+    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing is to be done at its end
+    : release === undefined
+    ? MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, producer, giveBack)
+    : MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
+}
+
+/** What ends an import: the producer's next work comes after what was enqueued here. */
+function giveBack(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
+  if (producer !== null && stream !== null) orderBack(stream, producer);
+}
+
+function letGo(_ptr: bigint, _stream: CudaStream | null, release: () => void): void {
+  release();
+}
+
+function giveBackAndLetGo(
+  ptr: bigint,
+  stream: CudaStream | null,
+  { producer, release }: { readonly producer: CudaStream | null; readonly release: () => void },
+): void {
+  giveBack(ptr, stream, producer);
+  release();
+}
+
+/** The producer's stream; null if it asks for no order, or the consumer wants none. */
+function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
+  if (stream === undefined || stream === null) return null;
+  const known = typeof stream === "bigint" && options.stream !== null ? device.knownStream(stream) : null;
+  if (known !== null) return known;
+  const handle = toAddress(stream);
+  if (handle === null) throw unusable(`stream is ${show(stream)}, expected null or a handle`);
+  if (handle === 0n) {
+    throw unusable(
+      "stream is 0, which the protocol forbids: it must be 1 for the legacy default stream, 2 for the " +
+        "per-thread one, or null",
+    );
+  }
+  return options.stream === null ? null : consumerStream(device, handle);
+}
+
+interface Described {
+  readonly layout: StridedLayout;
+  readonly dtype: DType;
+  readonly data: bigint;
+  readonly readonly: boolean;
+  readonly stream: unknown;
+}
+
+/** What a description may have, of any type. */
+type Description = Readonly<
+  Partial<Record<"shape" | "typestr" | "descr" | "data" | "strides" | "version" | "mask" | "stream", unknown>>
+>;
+
+/** Reads a description, believing nothing that it says. */
+function readInterface(source: unknown, name: InterfaceName): Described {
+  const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
+    ? Reflect.get(source, name)
+    : undefined;
+  if (typeof found !== "object" || found === null) throw unusable(`expected an object with ${name}`);
+  const { shape, typestr, descr, data, strides, version, mask, stream }: Description = found;
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 0) {
+    throw unusable(`version is ${show(version)}, expected 3 or an older one`);
+  }
+  if (mask !== undefined && mask !== null) {
+    throw unusable("it has a mask. Fill the masked elements in first, or exchange data and mask as two arrays");
+  }
+  const dtype = readDtype(typestr, descr);
+  const layout = readLayout(shape, strides, dtype.itemsize);
+  if (!Array.isArray(data) || data.length !== 2) {
+    throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
+  }
+  const address: unknown = data[0]; // taking an array apart at once goes through an iterator
+  return { layout, dtype, data: readAddress(address), readonly: Boolean(data[1]), stream };
+}
+
+function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {
+  const isDense = strides === undefined || strides === null;
+  if (Array.isArray(shape) && (isDense || (Array.isArray(strides) && strides.length === shape.length))) {
+    const known = findLayout(shape, isDense ? null : strides, shape.length, itemsize, itemsize);
+    if (known !== null) return known;
+  }
+  const extents = readNumbers("shape", shape, 0);
+  const steps = isDense ? null : readNumbers("strides", strides, -Infinity);
+  try {
+    const layout = new StridedLayout(extents, steps, itemsize, isDense ? undefined : inBytes);
+    rememberLayout(layout, !isDense);
+    return layout;
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+const inBytes = { divideStrides: true };
+
+function readDtype(typestr: unknown, descr: unknown): DType {
+  if (typeof typestr !== "string") throw unusable(`typestr is ${show(typestr)}, expected a string such as "<f4"`);
+  const isStructured = Array.isArray(descr) &&
+    (descr.length !== 1 || !Array.isArray(descr[0]) || descr[0].length !== 2 || descr[0][0] !== "");
+  if (isStructured && typestr.includes("V")) {
+    throw unusable("its elements are structures. Exchange each field as an array of its own");
+  }
+  try {
+    return DType.from(typestr);
+  } catch (error) {
+    throw unusable(error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function readNumbers(what: string, values: unknown, least: number): number[] {
+  if (!Array.isArray(values)) throw unusable(`${what} is ${show(values)}, expected an array of integers`);
+  if (values.length > MAX_NDIM) throw unusable(`it has ${values.length} dimensions, expected at most ${MAX_NDIM}`);
+  const numbers: number[] = [];
+  for (const value of values as readonly unknown[]) {
+    const number = typeof value === "bigint" ? Number(value) : value;
+    if (typeof number !== "number" || !Number.isSafeInteger(number) || number < least) {
+      throw unusable(`${what} has ${show(value)} in it, expected integers${what === "shape" ? " from 0 on" : ""}`);
+    }
+    numbers.push(number + 0); // not -0
+  }
+  return numbers;
+}
+
+function readAddress(address: unknown): bigint {
+  const ptr = address === null ? 0n : toAddress(address);
+  if (ptr === null) throw unusable(`its address is ${show(address)}, expected an integer from 0 on`);
+  return ptr;
+}
+
+/** A 64-bit address or handle, or null if the value is none. */
+function toAddress(value: unknown): bigint | null {
+  if (typeof value === "number" && Number.isSafeInteger(value)) return value < 0 ? null : BigInt(value);
+  return typeof value === "bigint" && isAddress(value) ? value : null;
+}
+
+function unusable(why: string, cause?: unknown): ExchangeError {
+  return new ExchangeError(`Cannot import by the array interface: ${why}`, { cause });
+}
+
+function show(value: unknown): string {
+  return typeof value === "object" && value !== null
+    ? "an object"
+    : typeof value === "bigint"
+    ? `${value}`
+    : `${value as string}`;
+}

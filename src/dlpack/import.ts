@@ -1,0 +1,222 @@
+/**
+ * DLPack, inwards: a tensor of any library as a view.
+ *
+ * @module
+ */
+import {
+  DLDeviceType,
+  DLPACK_FLAG_BITMASK,
+  DLPACK_MAJOR_VERSION,
+  DLPACK_MINOR_VERSION,
+} from "../../bindings/dlpack.ts";
+import { checkPlace } from "../device/check_device.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { isAddress } from "../ffi/address.ts";
+import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
+import { none } from "../layout/options.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import {
+  type DlpackPointer,
+  type DlpackSource,
+  DlpackTensor,
+  type ImportOptions,
+  isDlpackSource,
+  type ToDlpackOptions,
+} from "./tensor.ts";
+import { callRelease } from "../native/call_pointer.ts";
+import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { extentOf } from "./foreign_range.ts";
+import { findLayout, rememberLayout } from "./layout_cache.ts";
+import { orderGiveBack } from "../order/order.ts";
+
+/**
+ * Takes a tensor over.
+ *
+ * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
+ * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
+ */
+export function fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
+  checkPlace(options, "Cannot import by DLPack");
+  const { stream, device } = options;
+  if (source instanceof DlpackTensor) return takeTensor(source, stream, device);
+  if (typeof source === "object" && source !== null) {
+    const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = source;
+    if (typeof managedTensorVersioned === "bigint") return take(managedTensorVersioned, true, null, stream, device);
+    if (typeof managedTensor === "bigint") return take(managedTensor, false, null, stream, device);
+    if (isDlpackSource(source)) return ask(source, options);
+  }
+  throw new ExchangeError(
+    "Cannot import by DLPack: expected an object with a method __dlpack__(), or the address of a tensor as a bigint: " +
+      "{ managedTensorVersioned }",
+  );
+}
+
+function takeTensor(
+  tensor: DlpackTensor,
+  stream: ImportOptions["stream"],
+  device: CudaDevice | undefined,
+): StridedMemoryView {
+  return take(tensor.ptr, tensor.version !== null, tensor, stream, device);
+}
+
+function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
+  const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
+  const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
+  const tensor = made instanceof DlpackTensor ? made : wrap(made);
+  try {
+    return takeTensor(tensor, options.stream, options.device);
+  } catch (error) {
+    tensor.close(); // made for this import alone
+    throw error;
+  }
+}
+
+/** A struct of the producer's own as a tensor, which is released if nobody takes it. */
+function wrap(made: unknown): DlpackTensor {
+  const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
+    made,
+  );
+  const address = managedTensorVersioned ?? managedTensor;
+  if (typeof address !== "bigint") {
+    throw new ExchangeError(
+      "Cannot import by DLPack: __dlpack__() returned neither a DlpackTensor nor the address of a tensor as a bigint: " +
+        "{ managedTensorVersioned }",
+    );
+  }
+  checkAddress(address);
+  const version: DlpackTensor["version"] = address === managedTensorVersioned ? [DLPACK_MAJOR_VERSION, 0] : null;
+  return new DlpackTensor(address, version, { isReleased: () => false }); // who made it knows
+}
+
+/**
+ * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean elsewhere,
+ * on ROCm above all, is another thing: such a producer is not asked.
+ */
+function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
+  const [type] = source.__dlpack_device__?.() ?? [];
+  if (type !== undefined && !usable.has(type)) throw wrongType(type);
+  const isOnHost = type === DLDeviceType.kDLCPU || type === DLDeviceType.kDLCUDAHost;
+  return isOnHost || stream === undefined ? {} : { stream };
+}
+
+const usable: ReadonlySet<number> = new Set([
+  DLDeviceType.kDLCPU,
+  DLDeviceType.kDLCUDAHost,
+  DLDeviceType.kDLCUDA,
+  DLDeviceType.kDLCUDAManaged,
+]);
+
+function wrongType(type: number): ExchangeError {
+  return new ExchangeError(`Cannot import memory of DLPack device type ${type}: expected CPU (1) or CUDA (2)`);
+}
+
+/**
+ * @param tensor what the struct came in, which is taken if the struct is
+ * @param used where the memory will be used, if no stream says so
+ */
+function take(
+  address: bigint,
+  isVersioned: boolean,
+  tensor: DlpackTensor | null,
+  stream: ImportOptions["stream"],
+  used: CudaDevice | undefined,
+): StridedMemoryView {
+  checkAddress(address);
+  const fields = readTensor(address, isVersioned);
+  const dtype = readDtype(fields);
+  const device = readDevice(fields, stream?.device ?? used);
+  const layout = readLayout(fields, dtype);
+  const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
+  const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
+  const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
+  const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // which producers take it for, too
+  const loan = { tensor: address, deleter: fields.deleter };
+  const buffer = MemoryBuffer.fromLoan(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
+  tensor?.take(); // not before: of a device that is closed there is no buffer
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
+}
+
+function checkAddress(address: bigint): void {
+  if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
+  if (!isAddress(address)) {
+    throw new ExchangeError(`Cannot import a DLPack tensor: its address is ${address}, expected one of 64 bits`);
+  }
+  if ((address & 7n) !== 0n) throw misaligned("address", address);
+}
+
+/** A struct that was taken over, and how it is given back. */
+interface Loan {
+  readonly tensor: bigint;
+  readonly deleter: bigint;
+}
+
+/** What ends an import. */
+function giveBack(_: bigint, stream: CudaStream | null, { tensor, deleter }: Loan): void {
+  if (stream !== null) orderGiveBack(stream);
+  if (deleter !== 0n) callRelease(deleter, tensor);
+}
+
+const readOnly = Number(DLPACK_FLAG_BITMASK.READ_ONLY);
+const isPadded = Number(DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED);
+
+function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
+  const padded = (flags & isPadded) !== 0;
+  try {
+    return DType.from({ code, bits, lanes, padded });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
+  }
+}
+
+/** Extents and strides of a tensor, until they are looked up: in arrays of their own, which are made once. */
+const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);
+const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
+
+function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
+  const { ndim } = fields;
+  readNumbers(fields, extents, steps);
+  const strides = fields.hasStrides ? steps : null;
+  const known = findLayout(extents, strides, ndim, itemsize, 1);
+  if (known !== null) return known;
+  try {
+    // Which takes no number that was rounded.
+    const layout = new StridedLayout(
+      extents.slice(0, ndim),
+      strides === null ? null : strides.slice(0, ndim),
+      itemsize,
+    );
+    rememberLayout(layout, strides !== null);
+    return layout;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ExchangeError(`Cannot import a DLPack tensor: ${why}`, { cause: error });
+  }
+}
+
+/** @param device where the memory will be used */
+function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaDevice | null {
+  const { deviceType, deviceId } = fields;
+  switch (deviceType) {
+    case DLDeviceType.kDLCPU:
+    case DLDeviceType.kDLCUDAHost:
+      return null;
+    case DLDeviceType.kDLCUDA:
+    case DLDeviceType.kDLCUDAManaged: {
+      if (device === undefined) {
+        throw new ExchangeError(
+          `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or { device }`,
+        );
+      }
+      if (device.ordinal !== deviceId) {
+        throw new ExchangeError(`Cannot import memory of CUDA device ${deviceId} for device ${device.ordinal}`);
+      }
+      return device;
+    }
+    default:
+      throw wrongType(deviceType);
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * DLPack: what an export is, and the protocol's vocabulary. The two directions are in `dlpack_export.ts` and
+ * `dlpack_import.ts`.
+ *
+ * @module
+ */
+import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { peek } from "../ffi/read_foreign.ts";
+import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import type { OptionNames } from "../layout/options.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { callRelease } from "../native/call_pointer.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+
+/** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */
+export interface ToDlpackOptions {
+  /**
+   * The stream on which the consumer will use the memory: it is made to wait for what the producer has enqueued. A
+   * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted. Default:
+   * the legacy default stream, as DLPack says. Host memory takes none: by default page-locked memory is waited for, until
+   * its home stream has passed what it holds.
+   */
+  readonly stream?: CudaStream | bigint | null;
+  /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. `null` (the default): 1.3. */
+  readonly maxVersion?: readonly [major: number, minor: number] | null;
+  /** `true`: always copy; `false`: never; `null` (the default): only to get to another device. */
+  readonly copy?: boolean | null;
+  /**
+   * Where the consumer wants the array, as `__dlpack_device__()` says it: `[1, 0]` is the host, `[2, n]` CUDA device n. `null`
+   * (the default): where it is. A copy on the host is there on return; the consumer's stream waits for one on a device.
+   */
+  readonly dlDevice?: readonly [type: number, id: number] | null;
+}
+
+/** The names of {@linkcode ToDlpackOptions}. */
+export const toDlpackOptionNames: OptionNames<ToDlpackOptions> = {
+  stream: true,
+  maxVersion: true,
+  copy: true,
+  dlDevice: true,
+};
+
+/** Options of {@linkcode StridedMemoryView.fromDlpack}. */
+export interface ImportOptions {
+  /**
+   * The stream on which the array will be used; the producer's work comes before it. Default: the default stream of `device`,
+   * or the one that the producer names. `null`: no order is wanted, neither now nor when the array is handed on or given back.
+   */
+  readonly stream?: CudaStream | null;
+  /** The device of the array, where no stream says it. */
+  readonly device?: CudaDevice;
+}
+
+/** Any object that can hand itself over by DLPack. */
+export interface DlpackSource {
+  /** Hands the array over: the consumer releases the tensor. Who makes structs of its own returns the address of one. */
+  __dlpack__(options?: ToDlpackOptions): DlpackTensor | DlpackPointer;
+  /** DLPack's device type and number. Without it the memory may be anywhere. */
+  __dlpack_device__?(): readonly [type: number, id: number];
+}
+
+/** Address of a struct that is the caller's to give away: one of the two. */
+export interface DlpackPointer {
+  /** `DLManagedTensorVersioned *`. */
+  readonly managedTensorVersioned?: bigint;
+  /** `DLManagedTensor *`, from before DLPack 1.0. */
+  readonly managedTensor?: bigint;
+}
+
+/** Whether an object speaks DLPack. */
+export function isDlpackSource(source: unknown): source is DlpackSource {
+  return typeof source === "object" && source !== null && "__dlpack__" in source &&
+    typeof source.__dlpack__ === "function";
+}
+
+/** Who is responsible for a tensor, and what its producer wants to know. */
+export interface TensorHolder {
+  /** Whether the consumer has called the deleter. */
+  isReleased(): boolean;
+}
+
+/**
+ * An exported tensor: a `DLManagedTensorVersioned *`, or the older `DLManagedTensor *`, on its way to a consumer. The
+ * counterpart of Python's capsule: exactly one consumer may take it over, and must then call its deleter once.
+ */
+export class DlpackTensor {
+  /** Version of the struct, `null` for the old struct that has none. */
+  readonly version: [major: number, minor: number] | null;
+  readonly #holder: TensorHolder;
+  readonly #held: Untaken;
+
+  /** Wraps a tensor that a producer has made. `holder` knows when it has been released. */
+  constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: TensorHolder) {
+    this.version = version;
+    this.#holder = holder;
+    this.#held = { ptr, versioned: version !== null, closed: false };
+    untaken.watch(this, this.#held);
+  }
+
+  /** Address of the struct, to look at. To pass it on to a consumer use {@linkcode DlpackTensor.take}. */
+  get ptr(): bigint {
+    const { ptr, closed } = this.#held;
+    if (closed) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
+    return ptr;
+  }
+
+  /** Whether the consumer has called the deleter; the memory is then the producer's again. */
+  get released(): boolean {
+    return this.#holder.isReleased();
+  }
+
+  /**
+   * Gives the tensor to a consumer, which must call its deleter once.
+   *
+   * @returns address of the struct
+   * @throws {ExchangeError} if it was given away before
+   */
+  take(): bigint {
+    const { ptr } = this;
+    this.#held.closed = true;
+    return ptr;
+  }
+
+  /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
+  close(): void {
+    if (!this.#held.closed) callDeleter(this.take(), this.version !== null);
+  }
+
+  /** Releases the tensor if no consumer has taken it over. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** A tensor on its way; it is closed when a consumer has taken it over. */
+interface Untaken extends Watched {
+  readonly ptr: bigint;
+  readonly versioned: boolean;
+  closed: boolean;
+}
+
+/** Tensors that were dropped before anybody took them over are released all the same. */
+const untaken = new LateRegistry<Untaken>(({ ptr, versioned }) => callDeleter(ptr, versioned));
+
+const deleterAt = {
+  versioned: layoutOf(DLManagedTensorVersioned).offsets.deleter,
+  legacy: layoutOf(DLManagedTensor).offsets.deleter,
+};
+
+/** Calls the deleter in a tensor's struct, if it has one. */
+export function callDeleter(ptr: bigint, versioned: boolean): void {
+  const at = versioned ? deleterAt.versioned : deleterAt.legacy;
+  const deleter = peek(ptr, at + 8).getBigUint64(at, littleEndian);
+  if (deleter !== 0n) callRelease(deleter, ptr);
+}
+
+/** DLPack's device of a view. */
+export function dlpackDevice(view: StridedMemoryView): [type: number, id: number] {
+  return view.device === null ? [DLDeviceType.kDLCPU, 0] : [DLDeviceType.kDLCUDA, view.device.ordinal];
+}

@@ -1,0 +1,178 @@
+/**
+ * The CUDA driver as a value: its functions, where its library is found, and its error codes.
+ *
+ * @module
+ */
+import { cuda } from "../../bindings/cuda.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import type { LibraryDescription } from "../ffi/library.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { causeOf } from "../cuda/simulation.ts";
+import { readCString } from "../ffi/c_string.ts";
+import type { Functions } from "../ffi/types.ts";
+
+/** An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions. */
+export type CudaDriver = Functions<typeof cuda>;
+
+/** How libcuda is found. It comes with NVIDIA's driver and nothing else. */
+export const libcuda: LibraryDescription<typeof cuda> = {
+  name: "libcuda",
+  symbols: cuda,
+  override: "CAUSEWAY_LIBCUDA",
+  sonames: ["libcuda.so.1"],
+  homes: ["CUDA_HOME", "CUDA_PATH"],
+  folders: ["/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/cuda/compat"],
+  remedy: "Install NVIDIA's driver (libcuda.so.1 is part of it), or run in a container started with --gpus all.",
+};
+
+/** A call into the CUDA driver failed. */
+export class CudaError extends Error {
+  /** `CudaError`. */
+  override readonly name: string = "CudaError";
+  /** The driver's own code, a `CUresult`. */
+  readonly code: number;
+  /** Its name in the header, for example `CUDA_ERROR_OUT_OF_MEMORY`. */
+  readonly codeName: string;
+  /** The function that returned it. */
+  readonly call: string;
+  /**
+   * Whether the device's context is lost with all that is in it: from now on every call returns the same error, until
+   * the process ends. Its `cause` is the error that was first seen, if that is another one; in the simulator the first
+   * one's cause says what the kernel did. Closing what is left does nothing then, and does not throw.
+   */
+  readonly isSticky: boolean;
+
+  /** For implementations of the driver. */
+  constructor(call: string, code: number, codeName: string, explanation: string, options?: ErrorOptions) {
+    super(`${call} failed with ${codeName} (${code})${explanation === "" ? "" : `: ${explanation}`}`, options);
+    this.code = code;
+    this.codeName = codeName;
+    this.call = call;
+    this.isSticky = lost.has(code);
+  }
+}
+
+/** The errors of which the header says that the process must be terminated and relaunched. */
+const lost: ReadonlySet<number> = new Set([
+  CUresult.CUDA_ERROR_CONTAINED,
+  CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,
+  CUresult.CUDA_ERROR_LAUNCH_TIMEOUT,
+  CUresult.CUDA_ERROR_ASSERT,
+  CUresult.CUDA_ERROR_HARDWARE_STACK_ERROR,
+  CUresult.CUDA_ERROR_ILLEGAL_INSTRUCTION,
+  CUresult.CUDA_ERROR_MISALIGNED_ADDRESS,
+  CUresult.CUDA_ERROR_INVALID_ADDRESS_SPACE,
+  CUresult.CUDA_ERROR_INVALID_PC,
+  CUresult.CUDA_ERROR_LAUNCH_FAILED,
+  CUresult.CUDA_ERROR_TENSOR_MEMORY_LEAK,
+  CUresult.CUDA_ERROR_MPS_CLIENT_TERMINATED,
+  CUresult.CUDA_ERROR_EXTERNAL_DEVICE,
+]);
+
+/** The first of each sticky error. The devices of a driver share it: which of them is lost the code does not say. */
+const firstSeen = new WeakMap<CudaDriver, Map<number, CudaError>>();
+
+const names = new Map<number, string>(Object.entries(CUresult).map(([name, code]) => [code, name]));
+
+/** The name of a `CUresult`. */
+export function resultName(code: number): string {
+  return names.get(code) ?? `CUresult(${code})`;
+}
+
+/**
+ * Throws unless a call has succeeded.
+ *
+ * @param call the function's name
+ * @param code what it returned
+ * @throws {CudaError}
+ */
+export function checkCuda(driver: CudaDriver, call: string, code: number): void {
+  if (code !== CUresult.CUDA_SUCCESS) throw cudaError(driver, call, code);
+}
+
+/** The error of a code, in the driver's words, and with what to do where that is known. */
+export function cudaError(driver: CudaDriver, call: string, code: number): CudaError {
+  using arena = new NativeArena();
+  const text = arena.out("ptr");
+  driver.opening.cuGetErrorString(code, text.$address); // leaves NULL for a code that it does not know
+  const words = [readCString(text.value), remedies.get(code) ?? ""].filter((one) => one !== "");
+  return lost.has(code)
+    ? stickyError(driver, call, code, words)
+    : new CudaError(call, code, resultName(code), words.join(". "));
+}
+
+function stickyError(driver: CudaDriver, call: string, code: number, words: readonly string[]): CudaError {
+  const seen = firstSeen.get(driver) ?? new Map<number, CudaError>();
+  firstSeen.set(driver, seen);
+  const first = seen.get(code);
+  const told = first === undefined
+    ? "This call is the first to report it, the work that failed was enqueued before"
+    : `It was first reported by ${first.call}: see the cause`;
+  const known = causeOf(driver, code); // the simulator knows what the kernel did
+  const reason = known instanceof Error ? [known.message] : [];
+  const explanation = [...words, ...reason, told, known === undefined ? `${advice}; ${search}` : advice].join(". ");
+  const cause = first ?? known;
+  const error = new CudaError(call, code, resultName(code), explanation, cause === undefined ? undefined : { cause });
+  if (first === undefined) seen.set(code, error);
+  return error;
+}
+
+const advice = "The context is lost: every later call of the device fails like this one, and memory on it cannot be " +
+  "read any more. Start the process anew";
+
+const search = "to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
+
+/**
+ * Throws unless a call that gives something back has succeeded. In a context that is lost there is nothing left to give
+ * back, and the error that told of it has been seen: a close after it must not hide it.
+ *
+ * @throws {CudaError}
+ */
+export function checkRelease(driver: CudaDriver, call: string, code: number): void {
+  if (code !== CUresult.CUDA_SUCCESS && !lost.has(code) && !gone.has(code)) throw cudaError(driver, call, code);
+}
+
+/** There is nothing to give back either when somebody else has destroyed the context, or the process is ending. */
+const gone: ReadonlySet<number> = new Set([
+  CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED,
+  CUresult.CUDA_ERROR_DEINITIALIZED,
+]);
+
+/** Whether an error says that a context is lost. */
+export function isSticky(error: unknown): boolean {
+  return error instanceof CudaError && error.isSticky;
+}
+
+/** Whether a driver's answer says that a context is lost. */
+export function isStickyCode(code: number): boolean {
+  return lost.has(code);
+}
+
+/** What to do about errors that a program makes by the order of its calls. */
+const remedies: ReadonlyMap<number, string> = new Map([
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+    "While a stream is captured nothing may wait for the device, ask it, or allocate and free at once: do that before or " +
+    'after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
+  ],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+    "Something before this could not be captured, and its own error did not end the capture",
+  ],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_MERGE, "End one of the two captures first"],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+    "Let the stream that the capture began on wait for every stream that has joined: stream.wait(other)",
+  ],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "Wait for work from before the capture before the capture begins"],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+    "The default stream waits for every stream that was made with { nonBlocking: false }: capture another one",
+  ],
+  [CUresult.CUDA_ERROR_CAPTURED_EVENT, "Only a stream can wait for an event that was recorded in a capture"],
+]);
+
+/** CUDA writes 13.0 as 13000. */
+export function decodeVersion(version: number): [major: number, minor: number] {
+  return [Math.floor(version / 1000), Math.floor((version % 1000) / 10)];
+}

@@ -1,0 +1,288 @@
+/**
+ * Device memory for other processes, and of other processes.
+ *
+ * @module
+ */
+import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { checkStream } from "../device/check_device.ts";
+import { allOf } from "../ffi/run_all.ts";
+import { checkCuda, checkRelease, isSticky } from "../driver/driver.ts";
+import { besideCaptures } from "../device/relaxed_capture.ts";
+import type { CudaEvent } from "../device/event.ts";
+import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../device/ipc_handle.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { unheard } from "../ffi/report_uncaught.ts";
+import type { OptionNames } from "../layout/options.ts";
+import { freeAfter, isOver, markEnd, onceLetThrough } from "../order/deferred_free.ts";
+import { MemoryBuffer } from "./memory_buffer.ts";
+import type { MemoryPool } from "./memory_pool.ts";
+import { ProcessWide } from "./process_wide.ts";
+import { reclaim } from "../order/reclaim.ts";
+
+/**
+ * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
+ * says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
+ */
+export interface BufferDescriptor extends SharedHandle {
+  /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */
+  readonly kind: "pool memory" | "memory";
+  /** Bytes. */
+  readonly size: number;
+  /** Bytes from the beginning of what the handle is about. */
+  readonly offset: number;
+}
+
+/** Options of the `importBuffer` methods. */
+export interface ImportBufferOptions {
+  /** The home stream, in whose order the use here ends. Default: the device's default stream. */
+  readonly stream?: CudaStream;
+  /**
+   * Called when the memory has been given back here. What is enqueued on the stream by then comes before it: record an
+   * interprocess event there, tell the owner, and its stream can wait for that before it frees the memory. It must not
+   * hold on to the buffer.
+   */
+  readonly onRelease?: (stream: CudaStream) => void;
+}
+
+/** The names of {@linkcode ImportBufferOptions}. */
+export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
+
+/** Describes memory of a pool that can be shared. */
+function describePoolMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  const { driver } = device;
+  if (size > 0) {
+    const code = device.within(() => driver.poolSharing.cuMemPoolExportPointer(address, ptr));
+    checkCuda(driver, "cuMemPoolExportPointer", code);
+  }
+  return descriptor("pool memory", device, bytes, size, 0);
+}
+
+/** Describes memory that was allocated without a pool, ours or another library's. */
+export function describeMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  const base = arena.out("ptr");
+  base.value = ptr;
+  const { driver } = device;
+  if (size > 0) {
+    device.within(() => {
+      const range = driver.pointer.cuMemGetAddressRange_v2(base.$address, 0n, ptr);
+      checkCuda(driver, "cuMemGetAddressRange_v2", range);
+      checkCuda(driver, "cuIpcGetMemHandle", driver.ipc.cuIpcGetMemHandle(address, base.value));
+    });
+  }
+  return descriptor("memory", device, bytes, size, Number(ptr - base.value));
+}
+
+function descriptor(
+  kind: BufferDescriptor["kind"],
+  device: CudaDevice,
+  bytes: Uint8Array,
+  size: number,
+  offset: number,
+): BufferDescriptor {
+  return { ...writeHandle(kind, device, bytes), kind, size, offset };
+}
+
+/** Refuses a descriptor that nobody can have made. @returns the driver's bytes */
+function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
+  const bytes = readHandle(from, [kind], device);
+  const isSize = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+  if (isSize(from.size) && isSize(from.offset)) return bytes;
+  throw new RangeError(
+    `Cannot import ${from.size} bytes at ${from.offset}: expected safe integers of at least 0`,
+  );
+}
+
+/** One piece of another process' memory, however often it is imported, and by however many imports of its pool. */
+interface Imported {
+  readonly ptr: bigint;
+  /** Pools that it came by, each retained until the piece is given back. */
+  readonly pools: Set<MemoryPool>;
+  /** Buffers over it that are not closed. */
+  buffers: number;
+  /** What the free has to wait for: the ends of the streams of those that were closed. */
+  readonly closed: CudaEvent[];
+}
+
+/**
+ * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the pool, and
+ * unmaps it at the first free: so pieces are counted here, and the last free is the only one.
+ */
+const allPieces = new ProcessWide<Imported>();
+
+/** A buffer over memory of another process' pool. Closing it frees nothing of that process. */
+export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
+  const { device } = pool;
+  const { stream = device.defaultStream, onRelease } = options;
+  const bytes = checked(from, "pool memory", device);
+  const { size, offset } = from;
+  const { handle } = pool; // a closed pool or stream is an error before anything is held
+  checkHome(stream, device);
+  if (size === 0) return emptyBuffer(device, stream, onRelease);
+  const ptr = importPointer(device, handle, bytes);
+  const pieces = allPieces.of(device.driver);
+  const piece = pieces.get(ptr) ?? { ptr, pools: new Set(), buffers: 0, closed: [] };
+  pieces.set(ptr, piece);
+  piece.buffers++;
+  if (!piece.pools.has(pool)) {
+    pool.retain();
+    piece.pools.add(pool);
+  }
+  const free = (_: bigint, home: CudaStream | null) => {
+    const last = home ?? device.defaultStream;
+    allOf([() => closePiece(pieces, piece, last), () => onRelease?.(last)]);
+  };
+  return importedBuffer({ ptr: ptr + BigInt(offset), size, device, stream, free, pool });
+}
+
+function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigint {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  bytes.set(data);
+  const out = arena.out("ptr");
+  const { driver } = device;
+  const open = () => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address);
+  const code = besideCaptures(driver, () => device.within(open));
+  checkCuda(driver, "cuMemPoolImportPointer", code);
+  return out.value;
+}
+
+/** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
+function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
+  const { ptr, pools, closed } = piece;
+  piece.buffers--;
+  if (piece.buffers > 0) {
+    for (let [first] = closed; first !== undefined && isOver(first); [first] = closed) closed.shift()?.close();
+    const end = markEnd(home);
+    if (end !== null) closed.push(end);
+    return;
+  }
+  pieces.delete(ptr);
+  const { handle } = home;
+  const { driver } = home.device;
+  const free = () => {
+    const take = () => home.enqueue(() => driver.pool.cuMemFreeAsync(ptr, handle));
+    checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
+  };
+  const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
+  onceLetThrough(home, () => allOf([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
+}
+
+/** Makes a stream come after an event, or the host where the driver refuses. */
+function comeAfter(stream: CudaStream, event: CudaEvent): void {
+  try {
+    stream.wait(event);
+  } catch {
+    unlessLost(() => event.synchronize());
+  } finally {
+    event.close();
+  }
+}
+
+/** Orders something; in a lost context there is nothing left to come before. */
+function unlessLost(order: () => void): void {
+  try {
+    order();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
+}
+
+/** A buffer over memory that another process has allocated without a pool. */
+export function importMemory(
+  device: CudaDevice,
+  from: BufferDescriptor,
+  options: ImportBufferOptions,
+): MemoryBuffer {
+  const { stream = device.defaultStream, onRelease } = options;
+  const bytes = checked(from, "memory", device);
+  const { size, offset } = from;
+  checkHome(stream, device);
+  if (size === 0) return emptyBuffer(device, stream, onRelease);
+  const release = device.hold();
+  try {
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
+    // The driver counts how often it is open, and unmaps it at the last close.
+    const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.within(open)));
+    const base = out.value;
+    const free = (_: bigint, home: CudaStream | null) => {
+      freeAfter(home, () => {
+        allOf([() => closeMemory(device, base, release), () => onRelease?.(home ?? device.defaultStream)]);
+      });
+      if (home !== null) lookAfter(home);
+    };
+    return importedBuffer({ ptr: base + BigInt(offset), size, device, stream, free });
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Gives back what waits for a stream when the stream has come to it: the owner waits, and need not until we allocate. */
+function lookAfter(stream: CudaStream): void {
+  unlessLost(() => {
+    if (stream.isDone) return reclaim();
+    const release = stream.keep();
+    const end = stream.completed().then(reclaim, reclaim).finally(release);
+    end.catch((error) => unheard("giving back imported memory", error));
+  });
+}
+
+function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
+  const { driver } = device;
+  try {
+    const close = () => device.within(() => driver.ipc.cuIpcCloseMemHandle(base));
+    checkRelease(driver, "cuIpcCloseMemHandle", besideCaptures(driver, close));
+  } finally {
+    release();
+  }
+}
+
+function emptyBuffer(
+  device: CudaDevice,
+  stream: CudaStream,
+  onRelease: ImportBufferOptions["onRelease"],
+): MemoryBuffer {
+  const free = (_: bigint, home: CudaStream | null) => onRelease?.(home ?? device.defaultStream);
+  return importedBuffer({ ptr: 0n, size: 0, device, stream, free });
+}
+
+/** A buffer over memory that another process owns; only that one can share it further. */
+function importedBuffer(allocation: Parameters<typeof MemoryBuffer.fromAllocation>[0]): MemoryBuffer {
+  return MemoryBuffer.fromAllocation({ ...allocation, describe: refuseToShare });
+}
+
+/** What describes memory of a pool of this process. */
+export function describerOf(pool: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
+  if (pool.isShareable) {
+    return (ptr, size) => {
+      pool.ensureExported();
+      return describePoolMemory(pool.device, ptr, size);
+    };
+  }
+  return () => {
+    throw new TypeError("Cannot export memory of this pool: allocate from a pool made with { shareable: true }");
+  };
+}
+
+function refuseToShare(): never {
+  throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
+}
+
+/** A closed Cuda, a closed stream or one of another Cuda is an error before anything is imported that would have to go back. */
+function checkHome(stream: CudaStream, device: CudaDevice): void {
+  checkStream(stream, device, "Cannot import memory to a stream");
+  device.retain();
+  device.release();
+  stream.retain();
+  stream.release();
+}

@@ -1,0 +1,123 @@
+/**
+ * What one end of a memory channel has given to the other: memory that is kept until it is given back, and pools that the
+ * other end knows.
+ *
+ * @module
+ */
+import { CudaEvent } from "../../device/event.ts";
+import { FileDescriptor } from "../../unix/file_descriptor.ts";
+import {
+  extract,
+  type Mark,
+  type Part,
+  type ReleaseMessage,
+  type Shareable,
+  type SharedResource,
+  type ValueMessage,
+} from "./channel_message.ts";
+import { DeviceMemoryResource } from "../device_memory_resource.ts";
+import type { MemoryBuffer } from "../memory_buffer.ts";
+import type { MemoryPool } from "../memory_pool.ts";
+import type { StreamMarks } from "./interprocess_events.ts";
+
+/** A message that is being put together. */
+export class Outgoing {
+  readonly parts: Part[] = [];
+  readonly pools: ValueMessage["pools"][number][] = [];
+  readonly marks: Mark[] = [];
+  /** Files that go along, in the order of their numbers. */
+  readonly files: FileDescriptor[] = [];
+  /** Those of them that were made for this message. */
+  readonly own: FileDescriptor[] = [];
+  /** What is undone if it is not sent. */
+  readonly undo: (() => void)[] = [];
+}
+
+/** A part before it has a place. */
+type Placeless<T> = T extends unknown ? Omit<T, "path"> : never;
+
+/** What the other end has of ours. */
+export class ChannelExports {
+  readonly #marks: StreamMarks;
+  /** Memory that was not given back, by number: each ends the pin of a buffer, after what was done there. */
+  readonly #shares = new Map<number, (mark: number | null) => void>();
+  /** Pools that the other end knows, and their numbers. */
+  readonly #told = new Map<MemoryPool, number>();
+  #nextShare = 0;
+  #nextPool = 0;
+
+  /** @param marks of the channel */
+  constructor(marks: StreamMarks) {
+    this.#marks = marks;
+  }
+
+  /** How many buffers were not given back. */
+  get size(): number {
+    return this.#shares.size;
+  }
+
+  /** Describes a value for the other end, which from now on has what is in it. */
+  describe(value: Shareable, outgoing: Outgoing): ValueMessage {
+    const { value: plain, found } = extract(value);
+    for (const { path, resource } of found) outgoing.parts.push({ path, ...this.#describe(resource, outgoing) });
+    const { parts, pools, marks } = outgoing;
+    return { kind: "value", value: plain, parts, pools, marks };
+  }
+
+  /** Takes back what was described and not sent. */
+  undo({ undo, marks }: Outgoing): void {
+    for (const one of undo) one();
+    this.#marks.unmark(marks);
+  }
+
+  /** Takes back what the other end has given back: its streams' work comes before whatever the memory is used for next. */
+  takeBack({ shares, mark, marks }: ReleaseMessage): void {
+    this.#marks.learn(marks);
+    for (const share of shares) this.#shares.get(share)?.(mark);
+  }
+
+  /** Takes everything back: who is gone uses nothing any more. */
+  takeAllBack(): void {
+    for (const end of [...this.#shares.values()]) end(null);
+  }
+
+  #describe(resource: SharedResource, outgoing: Outgoing): Placeless<Part> {
+    if (resource instanceof FileDescriptor) return { kind: "file", file: outgoing.files.push(resource) - 1 };
+    if (resource instanceof CudaEvent) return { kind: "event", event: resource.exportHandle() };
+    if (resource instanceof DeviceMemoryResource) return { kind: "pool", pool: this.#tell(resource.pool, outgoing) };
+    const descriptor = resource.exportDescriptor();
+    const pool = resource.pool === null ? null : this.#tell(resource.pool, outgoing);
+    const share = this.#share(resource, outgoing);
+    const mark = resource.stream === null ? null : this.#marks.mark(resource.stream, outgoing.marks);
+    return { kind: "buffer", share, descriptor, pool, mark };
+  }
+
+  /** The number of a pool, which is sent along if the other end does not know it. */
+  #tell(pool: MemoryPool, outgoing: Outgoing): number {
+    const known = this.#told.get(pool);
+    if (known !== undefined) return known;
+    const file = pool.export();
+    outgoing.own.push(file);
+    const id = this.#nextPool++;
+    outgoing.pools.push({ id, device: pool.device.uuid, file: outgoing.files.push(file) - 1 });
+    this.#told.set(pool, id);
+    outgoing.undo.push(() => this.#told.delete(pool));
+    return id;
+  }
+
+  /** Keeps a buffer's memory until the other end gives it back. */
+  #share(buffer: MemoryBuffer, outgoing: Outgoing): number {
+    const share = this.#nextShare++;
+    const unpin = buffer.pin();
+    this.#shares.set(share, (mark) => {
+      this.#shares.delete(share);
+      try {
+        if (mark !== null && buffer.stream !== null) this.#marks.wait(buffer.stream, mark);
+      } finally {
+        unpin();
+      }
+    });
+    outgoing.undo.push(() => this.#shares.get(share)?.(null));
+    return share;
+  }
+}

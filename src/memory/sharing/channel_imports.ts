@@ -1,0 +1,126 @@
+/**
+ * What one end of a memory channel has of the other: pools, and memory that it has to give back.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../../device/device.ts";
+import type { CudaStream } from "../../device/stream.ts";
+import type { FileDescriptor } from "../../unix/file_descriptor.ts";
+import { type Part, restore, type SharedResource, type ValueMessage } from "./channel_message.ts";
+import { DeviceMemoryResource } from "../device_memory_resource.ts";
+import type { MemoryBuffer } from "../memory_buffer.ts";
+import { type ImportBufferOptions, importMemory } from "../import_buffer.ts";
+import { findDevice, type StreamMarks } from "./interprocess_events.ts";
+
+/** A value that has arrived and was not taken. */
+export interface Arrived {
+  readonly message: ValueMessage;
+  readonly files: readonly FileDescriptor[];
+}
+
+/** Says that memory is no longer used, after what is enqueued on a stream. */
+export type GiveBack = (shares: readonly number[], stream: CudaStream | null) => void;
+
+/** What this end has of the other. */
+export class ChannelImports {
+  readonly #devices: readonly CudaDevice[];
+  readonly #marks: StreamMarks;
+  readonly #giveBack: GiveBack;
+  readonly #pools = new Map<number, DeviceMemoryResource>();
+  #buffers = 0;
+
+  /** @param devices of this process */
+  constructor(devices: readonly CudaDevice[], marks: StreamMarks, giveBack: GiveBack) {
+    this.#devices = devices;
+    this.#marks = marks;
+    this.#giveBack = giveBack;
+  }
+
+  /** How many buffers are not closed. */
+  get size(): number {
+    return this.#buffers;
+  }
+
+  /**
+   * Opens a value, all of it or nothing.
+   *
+   * @param stream the home stream of its buffers; by default that of each device
+   */
+  open({ message, files }: Arrived, stream: CudaStream | undefined): unknown {
+    const opened: SharedResource[] = [];
+    const taken = new Set<number>();
+    try {
+      this.#marks.learn(message.marks);
+      for (const { id, device, file } of message.pools) this.#learnPool(id, device, files[file]);
+      let { value } = message;
+      for (const part of message.parts) {
+        const resource = this.#import(part, files, stream);
+        if (part.kind === "buffer") taken.add(part.share);
+        opened.push(resource);
+        value = restore(value, part.path, resource);
+      }
+      return value;
+    } catch (error) {
+      // A pool stays the channel's; everything else goes back as if it had never come.
+      for (const one of opened) if (!(one instanceof DeviceMemoryResource)) one.close();
+      this.refuse({ message, files }, taken);
+      throw error;
+    }
+  }
+
+  /** Gives back what has come with a value, but for the memory that was taken. */
+  refuse({ message, files }: Arrived, taken: ReadonlySet<number> = new Set()): void {
+    for (const file of files) file.close();
+    const shares = message.parts.flatMap((part) => part.kind === "buffer" ? [part.share] : []);
+    this.#giveBack(shares.filter((share) => !taken.has(share)), null);
+  }
+
+  /** Closes the pools, once their buffers are. */
+  close(): void {
+    for (const pool of this.#pools.values()) pool.close();
+  }
+
+  #learnPool(id: number, uuid: string, file: FileDescriptor | undefined): void {
+    if (file === undefined) throw new TypeError(`Cannot read a message: pool ${id} came without its file`);
+    this.#pools.set(id, DeviceMemoryResource.importPool(findDevice(this.#devices, uuid), file));
+    file.close();
+  }
+
+  #pool(id: number): DeviceMemoryResource {
+    const pool = this.#pools.get(id);
+    if (pool === undefined) throw new TypeError(`Cannot read a message: it speaks of pool ${id}, which never came`);
+    return pool;
+  }
+
+  #import(part: Part, files: readonly FileDescriptor[], stream: CudaStream | undefined): SharedResource {
+    switch (part.kind) {
+      case "event":
+        return findDevice(this.#devices, part.event.device).importEvent(part.event);
+      case "pool":
+        return this.#pool(part.pool);
+      case "file": {
+        const file = files[part.file];
+        if (file === undefined) throw new TypeError("Cannot read a message: a file did not come with it");
+        return file;
+      }
+      case "buffer":
+        return this.#importBuffer(part, stream);
+    }
+  }
+
+  #importBuffer(part: Extract<Part, { readonly kind: "buffer" }>, stream: CudaStream | undefined): MemoryBuffer {
+    const device = findDevice(this.#devices, part.descriptor.device);
+    const home = stream ?? device.defaultStream;
+    const onRelease = (at: CudaStream) => {
+      this.#buffers--;
+      this.#giveBack([part.share], at);
+    };
+    const options: ImportBufferOptions = { stream: home, onRelease };
+    if (part.mark !== null) this.#marks.wait(home, part.mark); // first: what fails after it has nothing to undo
+    const buffer = part.pool === null
+      ? importMemory(device, part.descriptor, options)
+      : this.#pool(part.pool).importBuffer(part.descriptor, options);
+    this.#buffers++;
+    return buffer;
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What goes over a memory channel: a JSON value, and beside it what JSON cannot hold, by its place in the value.
+ *
+ * @module
+ */
+import { CudaEvent } from "../../device/event.ts";
+import type { SharedHandle } from "../../device/ipc_handle.ts";
+import { FileDescriptor } from "../../unix/file_descriptor.ts";
+import { DeviceMemoryResource } from "../device_memory_resource.ts";
+import { MemoryBuffer } from "../memory_buffer.ts";
+import type { BufferDescriptor } from "../import_buffer.ts";
+
+/** What can be shared with another process: buffers of device memory, pools, interprocess events, and open files. */
+export type SharedResource = MemoryBuffer | DeviceMemoryResource | CudaEvent | FileDescriptor;
+
+/** What a channel sends: JSON, with resources anywhere in it. */
+export type Shareable =
+  | null
+  | boolean
+  | number
+  | string
+  | SharedResource
+  | readonly Shareable[]
+  | { readonly [key: string]: Shareable };
+
+/** Where in a value something stands: the keys that lead to it. */
+export type Path = readonly (string | number)[];
+
+/** A point in a stream of the sender's, by an event that the receiver opens when it first hears of it. */
+export interface Mark {
+  readonly id: number;
+  readonly event: SharedHandle;
+}
+
+/** A resource in a message. */
+export type Part =
+  & { readonly path: Path }
+  & (
+    | { readonly kind: "pool"; readonly pool: number }
+    | { readonly kind: "event"; readonly event: SharedHandle }
+    | { readonly kind: "file"; readonly file: number }
+    | {
+      readonly kind: "buffer";
+      /** By what the receiver says that it has given the memory back. */
+      readonly share: number;
+      readonly descriptor: BufferDescriptor;
+      /** The pool that the memory is from, by its number in this direction of the channel. */
+      readonly pool: number | null;
+      /** What the receiver's stream waits for. */
+      readonly mark: number | null;
+    }
+  );
+
+/** A value on its way. */
+export interface ValueMessage {
+  readonly kind: "value";
+  readonly value: unknown;
+  readonly parts: readonly Part[];
+  /** Pools that the receiver has not seen yet, each by the descriptor of this index. */
+  readonly pools: readonly { readonly id: number; readonly device: string; readonly file: number }[];
+  /** Marks that it has not seen yet. */
+  readonly marks: readonly Mark[];
+}
+
+/** The word that memory has been given back. */
+export interface ReleaseMessage {
+  readonly kind: "released";
+  readonly shares: readonly number[];
+  /** What the owner's stream has to wait for. */
+  readonly mark: number | null;
+  readonly marks: readonly Mark[];
+}
+
+/** The word that marks of a release have been opened: their events may be destroyed from now on. */
+export interface LearnedMessage {
+  readonly kind: "learned";
+  readonly count: number;
+}
+
+/** Everything that goes over a channel. */
+export type Message = ValueMessage | ReleaseMessage | LearnedMessage;
+
+/** A resource of a value, and where it stands. */
+export interface Found {
+  readonly path: Path;
+  readonly resource: SharedResource;
+}
+
+/**
+ * Takes the resources out of a value.
+ *
+ * @returns the value with null in their places, and what stood there
+ * @throws {TypeError} for what is neither JSON nor a resource
+ */
+export function extract(value: Shareable): { readonly value: unknown; readonly found: Found[] } {
+  const found: Found[] = [];
+  const walk = (one: unknown, path: Path): unknown => {
+    if (isResource(one)) {
+      found.push({ path, resource: one });
+      return null;
+    }
+    if (one === null || typeof one === "string" || typeof one === "boolean" || Number.isFinite(one)) return one;
+    if (Array.isArray(one)) return one.map((element, i) => walk(element, [...path, i]));
+    if (isPlain(one)) {
+      return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, walk(member, [...path, key])]));
+    }
+    const where = path.length === 0 ? "" : ` at ${path.join(".")}`;
+    throw new TypeError(`Cannot send ${Object.prototype.toString.call(one)}${where}: expected JSON or a resource`);
+  };
+  return { value: walk(value, []), found };
+}
+
+/** Puts a resource into its place in a value. @returns the value, which is the resource itself for the empty path */
+export function restore(value: unknown, path: Path, resource: SharedResource): unknown {
+  if (path.length === 0) return resource;
+  let holder = value;
+  for (const key of path.slice(0, -1)) holder = member(holder, key);
+  const [last] = path.slice(-1);
+  if (typeof holder !== "object" || holder === null || last === undefined || !Object.hasOwn(holder, last)) {
+    throw new TypeError(`Cannot read a message: it has no place for ${path.join(".")}`);
+  }
+  Object.defineProperty(holder, last, { value: resource, enumerable: true, configurable: true, writable: true });
+  return value;
+}
+
+function member(holder: unknown, key: string | number): unknown {
+  return typeof holder === "object" && holder !== null && Object.hasOwn(holder, key)
+    ? Reflect.get(holder, key)
+    : undefined;
+}
+
+function isResource(value: unknown): value is SharedResource {
+  return value instanceof MemoryBuffer || value instanceof DeviceMemoryResource || value instanceof CudaEvent ||
+    value instanceof FileDescriptor;
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

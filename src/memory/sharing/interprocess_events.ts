@@ -1,0 +1,141 @@
+/**
+ * Points in the streams of one process that streams of another wait for: interprocess events, each of which is recorded anew
+ * for a later point of its stream, or, once everything before its point is done, for any stream. So there are as many as
+ * streams that are at work at a time. Whoever waits for a later point than was meant waits longer than needed, never shorter.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../../device/device.ts";
+import { isSticky } from "../../driver/driver.ts";
+import type { CudaEvent } from "../../device/event.ts";
+import { checkDevice } from "../../device/ipc_handle.ts";
+import type { CudaStream } from "../../device/stream.ts";
+import type { Mark } from "./channel_message.ts";
+import { isOver } from "../../order/deferred_free.ts";
+
+/** An event of ours that the other side knows. */
+interface Ours {
+  readonly id: number;
+  readonly event: CudaEvent;
+}
+
+/** The marks of both directions of a channel. */
+export class StreamMarks {
+  readonly #devices: readonly CudaDevice[];
+  /** By device and by the stream whose point each marks; what was recorded or asked last comes last. */
+  readonly #ours = new Map<CudaDevice, Map<CudaStream, Ours>>();
+  /** Null where our own device is gone: nothing is left there that could wait. */
+  readonly #theirs = new Map<number, CudaEvent | null>();
+  #next = 0;
+
+  /** @param devices where events of the other process are opened */
+  constructor(devices: readonly CudaDevice[]) {
+    this.#devices = devices;
+  }
+
+  /**
+   * Marks the present end of a stream.
+   *
+   * @param fresh where a mark is put that the other side has to be told of
+   * @returns the mark's number
+   */
+  mark(stream: CudaStream, fresh: Mark[]): number {
+    const { device } = stream;
+    let ours = this.#ours.get(device);
+    if (ours === undefined) this.#ours.set(device, ours = new Map());
+    const former = ours.has(stream) ? stream : passed(ours);
+    const known = former === null ? undefined : ours.get(former);
+    const event = known?.event ?? device.makeEvent({ interprocess: true });
+    try {
+      stream.record(event);
+      const id = known?.id ?? this.#next++;
+      if (known === undefined) fresh.push({ id, event: event.exportHandle() });
+      if (former !== null) ours.delete(former);
+      ours.set(stream, { id, event });
+      return id;
+    } catch (error) {
+      if (known === undefined) event.close();
+      throw error;
+    }
+  }
+
+  /** Takes marks back that the other side was not told of after all. */
+  unmark(fresh: readonly Mark[]): void {
+    for (const ours of this.#ours.values()) {
+      for (const [stream, { id, event }] of ours) {
+        if (!fresh.some((mark) => mark.id === id)) continue;
+        ours.delete(stream);
+        event.close();
+      }
+    }
+  }
+
+  /** Opens the marks that the other side tells of. */
+  learn(marks: readonly Mark[]): void {
+    for (const { id, event } of marks) {
+      if (this.#theirs.has(id)) continue;
+      const device = findDevice(this.#devices, event.device);
+      this.#theirs.set(id, device.isGone ? null : device.importEvent(event));
+    }
+  }
+
+  /** Makes a stream wait for a mark of the other side, or the host where the driver refuses. */
+  wait(stream: CudaStream, id: number): void {
+    const event = this.#theirs.get(id);
+    if (event === undefined) throw new TypeError(`Cannot read a message: it speaks of mark ${id}, which nobody made`);
+    if (event === null) return;
+    try {
+      stream.wait(event);
+    } catch {
+      waitOnHost(event);
+    }
+  }
+
+  /** Destroys the events; waits that are enqueued are kept. */
+  close(): void {
+    for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();
+    for (const event of this.#theirs.values()) event?.close();
+    this.#ours.clear();
+    this.#theirs.clear();
+  }
+}
+
+/** So many marks are asked whether they have passed before another event is made. */
+const patience = 8;
+
+/** A stream whose mark has passed: whoever waits for it waits for nothing. Those that have not are asked last next time. */
+function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
+  for (let asked = 0; asked < Math.min(patience, ours.size); asked++) {
+    const oldest = ours.entries().next().value;
+    if (oldest === undefined) return null;
+    const [stream, mark] = oldest;
+    if (isOver(mark.event)) return stream;
+    ours.delete(stream);
+    ours.set(stream, mark);
+  }
+  return null;
+}
+
+/** In a lost context, or one that is gone, there is nothing left to wait for. */
+function waitOnHost(event: CudaEvent): void {
+  if (event.device.isGone) return;
+  try {
+    event.synchronize();
+  } catch (error) {
+    if (!isSticky(error)) throw error;
+  }
+}
+
+/**
+ * The device of this process with a UUID.
+ *
+ * @throws {RangeError} if this process does not see it
+ */
+export function findDevice(devices: readonly CudaDevice[], uuid: string): CudaDevice {
+  const found = devices.find((device) => device.uuid === uuid);
+  const [first] = devices;
+  if (found !== undefined) return found;
+  if (first === undefined) throw new RangeError("Cannot import anything: this Cuda has no devices");
+  checkDevice(uuid, first);
+  return first;
+}

@@ -1,0 +1,252 @@
+/**
+ * Sharing memory with another process: values with buffers in them, in causal order, over a Unix socket.
+ *
+ * @module
+ */
+import type { Cuda } from "../../cuda/cuda.ts";
+import type { CudaStream } from "../../device/stream.ts";
+import { orAborted } from "../../unix/abortable.ts";
+import type { FileDescriptor } from "../../unix/file_descriptor.ts";
+import {
+  checkMessage,
+  type UnixConnectOptions,
+  type UnixMessage,
+  UnixSocket,
+  type WaitOptions,
+} from "../../unix/socket.ts";
+import { checkOptions, type OptionNames } from "../../layout/options.ts";
+import { ChannelExports, Outgoing } from "./channel_exports.ts";
+import { type Arrived, ChannelImports } from "./channel_imports.ts";
+import type { Mark, Message, Shareable } from "./channel_message.ts";
+import { waitForEnd } from "../../order/deferred_free.ts";
+import { StreamMarks } from "./interprocess_events.ts";
+
+/** Options of {@linkcode MemoryChannel.receive}. */
+export interface ReceiveValueOptions extends WaitOptions {
+  /** The home stream of the buffers that arrive. Default: the default stream of each buffer's device. */
+  readonly stream?: CudaStream;
+}
+
+const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true, stream: true };
+
+/**
+ * A connection to another process that carries JSON with buffers, pools, interprocess events and open files in it.
+ *
+ * A buffer that is sent is shared, not copied, and the order is kept for both sides: what was enqueued on its home stream
+ * before `send` comes before everything that the receiver enqueues on the buffer's home stream there; and the memory is
+ * freed here, however early the buffer is closed, after everything that the receiver enqueued before it closed its own, or
+ * when the receiver is gone. No host waits for a GPU. Both sides see the same bytes: who writes when is theirs to agree
+ * on.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, DeviceMemoryResource, MemoryBuffer, MemoryChannel, UnixSocket } from "@causeway/causeway";
+ *
+ * // Two drivers stand for the two processes, and a pair of sockets for UnixListener.listen() and MemoryChannel.connect().
+ * const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+ * const [one, other] = UnixSocket.pair();
+ * {
+ *   using owner = new MemoryChannel(one, here);
+ *   using user = new MemoryChannel(other, there);
+ *   using stream = here.device(0).createStream();
+ *   using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+ *   using weights = pool.allocate(1024, { stream });
+ *   weights.fill(7, { stream });
+ *   await owner.send({ weights, shape: [32, 32] });
+ *
+ *   const { weights: shared, shape } = await user.receive() as { weights: MemoryBuffer; shape: number[] };
+ *   console.log(shared.size, shape); // 1024 [ 32, 32 ]
+ *   shared.close();
+ * }
+ * ```
+ */
+export class MemoryChannel {
+  readonly #socket: UnixSocket;
+  readonly #marks: StreamMarks;
+  readonly #exports: ChannelExports;
+  readonly #imports: ChannelImports;
+  readonly #arrived: Arrived[] = [];
+  #news = Promise.withResolvers<void>();
+  /** Answers that are not sent yet, and marks in them whose events the other end has not opened yet. */
+  #unsent = 0;
+  #unlearned = 0;
+  #closed = false;
+  #ended = false;
+  #failure: unknown;
+
+  /** A channel over a connected socket, which it takes over. Whatever arrives is for devices of this `Cuda`. */
+  constructor(socket: UnixSocket, { devices }: Cuda) {
+    this.#socket = socket;
+    this.#marks = new StreamMarks(devices);
+    this.#exports = new ChannelExports(this.#marks);
+    this.#imports = new ChannelImports(devices, this.#marks, (shares, stream) => this.#giveBack(shares, stream));
+    this.#listen();
+  }
+
+  /** Connects to a process that listens. See {@linkcode UnixSocket.connect}. */
+  static async connect(path: string, cuda: Cuda, options: UnixConnectOptions = {}): Promise<MemoryChannel> {
+    return new MemoryChannel(await UnixSocket.connect(path, options), cuda);
+  }
+
+  /** Buffers that were sent and that the other end has not given back. Their memory is kept, even if they are closed. */
+  get shared(): number {
+    return this.#exports.size;
+  }
+
+  /**
+   * Sends a value. What is enqueued on the home streams of its buffers at this moment comes before all use at the other
+   * end. A pool is known to the other end from the first time that it, or a buffer of it, was sent.
+   *
+   * @throws {TypeError} for what is neither JSON nor can be shared; nothing has been sent then
+   * @throws {RangeError} for a value of more than 64 KiB as JSON, or with more than 253 pools and files that are new
+   * @throws {SystemError} EPIPE if the other end is gone
+   */
+  async send(value: Shareable): Promise<void> {
+    this.#refuseClosed();
+    const outgoing = new Outgoing();
+    try {
+      // All of this happens at the call: so the message cannot fail later but with the connection as a whole.
+      const message = encode(this.#exports.describe(value, outgoing));
+      checkMessage(message, outgoing.files);
+      await this.#socket.send(message, outgoing.files);
+    } catch (error) {
+      this.#exports.undo(outgoing);
+      throw error;
+    } finally {
+      for (const file of outgoing.own) file.close();
+    }
+  }
+
+  /**
+   * Waits for the next value. Its buffers are usable on their home streams at once, and have to be closed; its pools
+   * belong to the channel; its events have to be closed, before their owner closes them; so have its files.
+   *
+   * @returns undefined when the other end has closed the channel or is gone
+   * @throws {RangeError} if it speaks of a device that this process does not see; it counts as given back then
+   * @throws {CudaError} if the memory cannot be opened, such as when it comes from this very process
+   */
+  async receive(options: ReceiveValueOptions = {}): Promise<unknown> {
+    checkOptions(options, receiveValueOptionNames);
+    for (;;) {
+      this.#refuseClosed();
+      const next = this.#arrived.shift();
+      if (next !== undefined) return this.#imports.open(next, options.stream);
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#ended) return undefined;
+      await orAborted(this.#news.promise, options.signal);
+    }
+  }
+
+  /**
+   * Closes the channel: at once for its user; the connection itself, when everything that went over it in either direction
+   * has been given back, until when it keeps the process alive. Closing twice is harmless.
+   */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const one of this.#arrived.splice(0)) this.#imports.refuse(one);
+    this.#tellNews();
+    this.#endIfUnused();
+  }
+
+  /** Closes the channel. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #giveBack(shares: readonly number[], stream: CudaStream | null): void {
+    try {
+      if (shares.length === 0 || this.#ended) return; // if the other end is gone, so is the need
+      const marks: Mark[] = [];
+      const mark = stream === null ? null : this.#markEnd(stream, marks);
+      this.#unlearned += marks.length;
+      this.#answer({ kind: "released", shares, mark, marks });
+    } finally {
+      this.#endIfUnused();
+    }
+  }
+
+  /** Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give. */
+  #markEnd(stream: CudaStream, marks: Mark[]): number | null {
+    try {
+      return this.#marks.mark(stream, marks);
+    } catch {
+      waitForEnd(stream);
+      return null;
+    }
+  }
+
+  #answer(message: Message): void {
+    this.#unsent++;
+    this.#socket.send(encode(message)).catch(() => {}).finally(() => { // if it fails the other end is gone
+      this.#unsent--;
+      this.#endIfUnused();
+    });
+  }
+
+  async #listen(): Promise<void> {
+    try {
+      for (let next = await this.#socket.receive(); next !== null; next = await this.#socket.receive()) {
+        this.#take(next);
+      }
+      this.#exports.takeAllBack();
+    } catch (error) {
+      this.#failure = error;
+      // What cannot be understood is the end of it, for the other end too. That one may still use our memory, which is
+      // kept for as long as the process lives: nobody will ever say that it is free.
+      this.#socket.close();
+    }
+    this.#ended = true;
+    this.#tellNews();
+    this.#endIfUnused();
+  }
+
+  #take({ data, descriptors }: UnixMessage): void {
+    const message = decode(data, descriptors);
+    switch (message.kind) {
+      case "released":
+        this.#exports.takeBack(message);
+        if (message.marks.length > 0) this.#answer({ kind: "learned", count: message.marks.length });
+        break;
+      case "learned":
+        this.#unlearned -= message.count;
+        break;
+      case "value":
+        if (this.#closed) this.#imports.refuse({ message, files: descriptors });
+        else this.#arrived.push({ message, files: descriptors });
+        this.#tellNews();
+    }
+    this.#endIfUnused();
+  }
+
+  #tellNews(): void {
+    this.#news.resolve();
+    this.#news = Promise.withResolvers();
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed) throw new TypeError("Cannot use a closed MemoryChannel");
+  }
+
+  #endIfUnused(): void {
+    const used = this.#exports.size + this.#imports.size + this.#unsent + this.#unlearned > 0;
+    if (!this.#closed || (used && !this.#ended)) return;
+    this.#socket.close();
+    this.#marks.close();
+    this.#imports.close();
+  }
+}
+
+function encode(message: Message): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(message));
+}
+
+/** @throws {SyntaxError} for what is no JSON: what came with it is closed */
+function decode(data: Uint8Array, descriptors: readonly FileDescriptor[]): Message {
+  try {
+    return JSON.parse(new TextDecoder().decode(data)) as Message; // made by `encode` of a channel of the same user
+  } catch (error) {
+    for (const descriptor of descriptors) descriptor.close();
+    throw error;
+  }
+}

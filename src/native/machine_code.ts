@@ -1,0 +1,40 @@
+/**
+ * Machine code of our own: a few functions that threads may call on which no JavaScript can run.
+ *
+ * @module
+ */
+import { MAP, PROT } from "../../bindings/libc.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { roundUp } from "../ffi/struct.ts";
+
+/** What `mmap` returns when it fails: (void *) -1. */
+const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
+
+const pageBytes = 4096;
+
+/**
+ * Puts functions into a page that is first writable and then executable, never both, and never unmapped.
+ *
+ * On arm64 no cache maintenance of our own is needed: Linux synchronises the instruction cache when `mprotect` makes a
+ * page executable.
+ *
+ * @param functions position-independent code of this processor; all of it fits a page
+ * @returns their addresses, or null where the system refuses executable memory
+ */
+export function executable(functions: readonly Uint8Array[]): bigint[] | null {
+  const { mmap, mprotect, munmap } = libc().memory;
+  const page = mmap(0n, BigInt(pageBytes), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
+  if (page === MAP_FAILED) return null;
+  const memory = new Uint8Array(ffiPort().memory(page, pageBytes));
+  let used = 0;
+  const addresses = functions.map((code) => {
+    memory.set(code, used);
+    const address = page + BigInt(used);
+    used += roundUp(code.length, 16); // processors fetch instructions in aligned blocks
+    return address;
+  });
+  if (mprotect(page, BigInt(pageBytes), PROT.READ | PROT.EXEC) === 0) return addresses;
+  munmap(page, BigInt(pageBytes));
+  return null;
+}

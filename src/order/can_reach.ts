@@ -1,0 +1,17 @@
+/**
+ * Who can use whose memory.
+ *
+ * @module
+ */
+import type { CudaDevice } from "../device/device.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+
+/** Whether a device can read and write the memory of another one directly. */
+export function canReach(
+  peer: CudaDevice,
+  { pool, kind }: Pick<MemoryBuffer, "pool" | "kind">,
+  owner: CudaDevice,
+): boolean {
+  if (kind !== "device") return true;
+  return pool === null ? peer.canAccessPeer(owner) : pool.isReachedBy(peer);
+}

@@ -1,0 +1,208 @@
+/**
+ * The one place that knows who must wait for whom when memory changes hands.
+ *
+ * @module
+ */
+import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import { isCapturing } from "../device/graph/active_captures.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { isHeldUp, isRefusedByCapture } from "../device/relaxed_capture.ts";
+import { isSticky } from "../driver/driver.ts";
+import type { CudaEvent } from "../device/event.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { canReach } from "./can_reach.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { tellHostElements } from "../copy/host_copy.ts";
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+
+/**
+ * Before a consumer begins: makes the consumer's stream wait for everything enqueued on the buffer's home stream. Host
+ * memory needs no order.
+ *
+ * @param stream the consumer's stream; null if it asked for no order
+ */
+export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): void {
+  if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
+}
+
+/**
+ * Before a consumer on the host begins, which has no stream that could wait: the host waits for everything that comes
+ * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
+ */
+export function orderHost({ stream }: MemoryBuffer): void {
+  stream?.waitUntilReady();
+}
+
+/**
+ * As {@linkcode orderHost}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
+ * home stream's next work is found by the checker.
+ *
+ * @param call what hands them over, as a report names it
+ */
+export function orderHostView(view: StridedMemoryView, call: string): void {
+  orderHost(view.buffer);
+  tellHostElements(view, false, call);
+}
+
+/**
+ * As {@linkcode orderHost}, for consumers that need not block: settles when they may begin.
+ *
+ * @returns null if they may at once
+ */
+export function hostReady({ stream }: MemoryBuffer): Promise<void> | null {
+  return stream === null || stream.isReady ? null : stream.ready();
+}
+
+/** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
+export function orderStreams(before: CudaStream, after: CudaStream): void {
+  after.wait(before);
+}
+
+/** When such a consumer is done: whatever the producer's stream does next comes after everything enqueued on its own. */
+export function orderBack(consumer: CudaStream, producer: CudaStream): void {
+  orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
+}
+
+/**
+ * What is ordered after consumers on unknown streams have released: the home stream waits for all the work that is enqueued
+ * at this moment in the contexts of all devices that can reach the memory, the consumers' included, so that whatever the
+ * home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is older than
+ * CUDA 12.5 and cannot do it. In a lost context there is nothing left to wait for.
+ *
+ * Each home stream waits once for each device, however many buffers are ordered: so all of them must have been released
+ * before the first is.
+ */
+export class ReleaseOrder {
+  /** Which devices each home stream waits for. */
+  #waits: Map<CudaStream, Set<CudaDevice>> | undefined;
+
+  /**
+   * Orders what comes after a buffer's consumers.
+   *
+   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture.
+   *   A capture of another library is only known of if the legacy default stream would wait for it
+   */
+  add(buffer: MemoryBuffer): boolean {
+    const { stream } = buffer;
+    if (stream === null) return true;
+    if (isCapturing(stream.device.driver)) return false;
+    const owner = buffer.device ?? stream.device; // pinned memory is the host's, and devices use it too
+    const waits = this.#waitsOf(stream);
+    if (!waits.has(owner) && !wait(stream, owner, waits)) return false;
+    for (const peer of owner.siblings) {
+      if (!waits.has(peer) && mayHaveUsed(peer, buffer, owner) && !wait(stream, peer, waits)) return false;
+    }
+    return true;
+  }
+
+  #waitsOf(stream: CudaStream): Set<CudaDevice> {
+    this.#waits ??= new Map();
+    let waits = this.#waits.get(stream);
+    if (waits === undefined) this.#waits.set(stream, waits = new Set());
+    return waits;
+  }
+}
+
+function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
+  if (!waitForContext(stream, device)) return false;
+  waits.add(device);
+  return true;
+}
+
+/**
+ * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
+ * functions to call: a release is to cost little more than what the driver takes. Nothing is left to order of a device whose
+ * Cuda is closed and that nobody needs: memory that someone else frees keeps none.
+ *
+ * @returns false if a capture is in the way
+ */
+function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
+  if (device.isGone) return true;
+  if (isHeldUp(device) || (stream.isLegacy && stream.device !== device && isHeldUp(stream.device))) return false;
+  try {
+    const event = device.takeEvent();
+    try {
+      if (device.recordContext(event)) {
+        stream.wait(event);
+        return true;
+      }
+    } finally {
+      device.giveEvent(event);
+    }
+  } catch (error) {
+    if (isRefusedByCapture(error)) return false;
+    // Otherwise the host waits.
+  }
+  try {
+    device.synchronize();
+  } catch (error) {
+    if (isRefusedByCapture(error)) return false;
+    if (!isSticky(error)) throw error;
+  }
+  return true;
+}
+
+/**
+ * Orders what must be: memory is given back next. Where the driver refuses, for want of an event perhaps, the host waits,
+ * which says what is wrong if it is something else. In a lost context there is nothing left to wait for.
+ */
+function orderOrElse(order: () => void, wait: () => void): void {
+  try {
+    order();
+  } catch {
+    try {
+      wait();
+    } catch (error) {
+      if (!isSticky(error)) throw error;
+    }
+  }
+}
+
+/** Waits for what a stream holds, which may be of a context of its own, and for whatever else its next work would wait for. */
+function waitForAll(stream: CudaStream): void {
+  stream.synchronize();
+  stream.device.synchronize();
+}
+
+/**
+ * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of the
+ * memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for that one by
+ * way of the memory's context, such as copying managed memory to the host, no event of the peer's context waits for
+ * (`tests/gpu/context_order_test.ts`).
+ */
+function mayHaveUsed(peer: CudaDevice, buffer: MemoryBuffer, owner: CudaDevice): boolean {
+  if (peer === owner || !peer.isActive) return false;
+  // What came as a device's own may be managed, which every device reaches.
+  return buffer.owner !== undefined || canReach(peer, buffer, owner);
+}
+
+/**
+ * Before foreign memory is given back to a producer who may free it at once: makes the host wait for everything that
+ * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
+ * stream, too.
+ */
+export function orderGiveBack(stream: CudaStream): void {
+  orderOrElse(() => stream.waitUntilReady(), () => waitForAll(stream));
+}
+
+/** A stream that a consumer names by its handle, on the buffer's device. */
+export function consumerStream(device: CudaDevice, stream: CudaStream | bigint): CudaStream {
+  if (typeof stream !== "bigint") return stream;
+  if (stream === CU_STREAM_LEGACY) return device.defaultStream;
+  return stream === CU_STREAM_PER_THREAD ? device.perThreadStream : device.foreignStream(stream);
+}
+
+/**
+ * Before a consumer that will wait for an event: an event that comes after everything enqueued on the home streams of
+ * these buffers.
+ *
+ * @returns the event, which the caller closes; null if no buffer has a home stream
+ */
+export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
+  const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
+  if (first === undefined) return null;
+  if (others.length === 0) return first.recordNew();
+  using joined = first.device.createStream(); // so that no home stream must wait for another
+  for (const stream of [first, ...others]) joined.wait(stream);
+  return joined.recordNew();
+}

@@ -1,0 +1,107 @@
+/**
+ * Ordinary memory of the host that work on a stream uses. To ask the driver about each copy would take longer than a small
+ * copy does, so what one stream uses is kept together: it is let go when somebody has waited for the stream, and otherwise the
+ * stream's end is marked for all of it, once it is much or the stream is closed.
+ *
+ * @module
+ */
+import { afterCaptures, captureOf } from "../device/graph/active_captures.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf, withoutUser } from "../device/stream.ts";
+import { unheard } from "../ffi/report_uncaught.ts";
+import { freeAfter, freeAfterAll, keepLooking } from "./deferred_free.ts";
+import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { onReclaim } from "./reclaim.ts";
+
+/** So many bytes are much, or so many buffers: each counts as its share at least. */
+const much = 16 * 2 ** 20;
+const share = much / 64;
+
+/** What nobody has marked the end of yet. The only thing that surely keeps it: a stream may be dropped. */
+const open = new Set<Kept>();
+
+/** Whether memory was closed that is in one of them: whoever looks next finds out whether it can go. */
+let isWanted = false;
+
+onReclaim(() => {
+  if (!isWanted) return;
+  isWanted = false;
+  for (const one of open) one.leaving();
+});
+
+/** Devices at whose end somebody looks. */
+const watched = new WeakSet<CudaDevice>();
+
+class Kept implements StreamWatcher {
+  readonly #stream: CudaStream;
+  readonly #buffers: MemoryBuffer[] = [];
+  #weight = 0;
+
+  constructor(stream: CudaStream) {
+    const { device } = stream;
+    this.#stream = withoutUser(stream);
+    watch(stream, this);
+    open.add(this);
+    if (device.isClosed || watched.has(device)) return;
+    watched.add(device);
+    device.onClose(() => {
+      for (const one of open) if (one.#stream.device === device) one.leaving();
+      keepLooking();
+    });
+  }
+
+  add(buffer: MemoryBuffer): void {
+    this.#buffers.push(buffer);
+    this.#weight += Math.max(buffer.size, share);
+    // Another's stream may be gone when its end is wanted, and so may one of ours that is closed, or a closed device's.
+    const stream = this.#stream;
+    if (this.#weight >= much || !isLasting(stream) || stream.device.isClosed) this.leaving();
+  }
+
+  passed(): void {
+    this.#end();
+    this.#free();
+  }
+
+  leaving(): void {
+    this.#end();
+    const { device } = this.#stream;
+    const free = () => this.#free();
+    quietly(() => {
+      if (captureOf(this.#stream) === null) freeAfter(this.#stream, free, this.#weight);
+      else afterCaptures(device.driver, () => freeAfterAll([device], free)); // a mark of the stream would be the graph's
+    });
+  }
+
+  /** Nothing comes to it any more. */
+  #end(): void {
+    open.delete(this);
+    watch(this.#stream, null);
+  }
+
+  #free(): void {
+    for (const buffer of this.#buffers) quietly(() => buffer.release());
+  }
+}
+
+/** For who copies, waits or closes, and whom others' memory does not concern. */
+function quietly(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    unheard("freeing memory that a copy has used", error);
+  }
+}
+
+/** Keeps the memory of a buffer until everything is done that the stream holds now. */
+export function keepWhileUsed(buffer: MemoryBuffer, stream: CudaStream): void {
+  buffer.retain();
+  const watcher = watcherOf(stream);
+  const kept = watcher instanceof Kept ? watcher : new Kept(stream);
+  kept.add(buffer);
+}
+
+/** Says that memory which perhaps is kept was closed. */
+export function wantKept(): void {
+  isWanted = open.size > 0;
+}

@@ -1,0 +1,251 @@
+/**
+ * Running a kernel: which thread runs next, and for how long.
+ *
+ * CUDA promises no order between threads but at barriers and meetings, so the seed chooses one of many: blocks in any
+ * order and a few at once; threads from first to last, from last to first or at random; each until it must wait, or for
+ * only a few instructions before another has its turn. A kernel without races gives the same result in all of them.
+ *
+ * @module
+ */
+import { type Machine, MOVED, type Op, type PtxMemory } from "./execution_state.ts";
+import type { Program, Uniform } from "./program.ts";
+import type { PrintTarget } from "./system_calls.ts";
+import { Block, Thread } from "./thread.ts";
+
+/** A launch of a kernel. */
+export interface PtxLaunch {
+  /** Blocks along x, y and z. */
+  readonly grid: readonly [number, number, number];
+  /** Threads of a block along x, y and z. */
+  readonly block: readonly [number, number, number];
+  /** The parameters at their offsets. */
+  readonly params: Uint8Array;
+  /** Shared memory beyond that of the kernel's own variables, in bytes. */
+  readonly dynamicSharedBytes: number;
+  /** Device memory. */
+  readonly memory: PtxMemory;
+  /** Addresses of the module's variables. */
+  readonly globals: ReadonlyMap<string, bigint>;
+  /** Chooses the order of threads and blocks. Default 0, which is an order like any other. */
+  readonly seed?: number;
+  /** Instructions that all threads together may do: with more to do the launch is stopped. Default: any number. */
+  readonly maxInstructions?: number;
+  /** Gets what threads print, as bytes: with `printf` for stdout, with an `assert` for stderr. Default: nobody gets it. */
+  readonly print?: (text: Uint8Array, to: PrintTarget) => void;
+}
+
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+function generator(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** A turn so long that a thread reaches the next barrier or its end, unless it waits for memory to change. */
+const LONG = 20_000;
+
+/** The most threads that are resident at once, as on a multiprocessor. */
+const RESIDENT = 2048;
+
+/** How turns are given. */
+interface Order {
+  /** Which ready thread is next: the last that became ready, or any. */
+  readonly pick: "last" | "any";
+  /** Whether the threads of a block become ready from its first or its last. */
+  readonly reversed: boolean;
+  /** Instructions of a turn at most; null for long turns. */
+  readonly turn: number | null;
+}
+
+function chooseOrder(random: () => number): Order {
+  const choice = Math.floor(random() * 8);
+  if (choice < 2) return { pick: "last", reversed: choice === 0, turn: null };
+  return { pick: "any", reversed: false, turn: choice === 2 ? null : 2 ** (choice - 1) };
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}
+
+/** A permutation of the numbers below `count`: steps of a length that meets each of them. */
+function* permutation(count: number, random: () => number): Generator<number> {
+  let step = 1 + Math.floor(random() * Math.min(count, 1 << 20));
+  while (greatestCommonDivisor(step, count) !== 1) step--;
+  let at = Math.floor(random() * count);
+  for (let i = 0; i < count; i++) {
+    yield at;
+    at = (at + step) % count;
+  }
+}
+
+/** Runs a thread until it leaves or its turn is over. */
+function turn(m: Machine, ops: readonly Op[], thread: Thread, instructions: number): boolean {
+  m.thread = thread;
+  let { pc, base } = thread;
+  let left = instructions;
+  while (left > 0) {
+    const op = ops[pc];
+    if (op === undefined) throw new Error(`there is no instruction ${pc}`);
+    left--;
+    const next = op(base);
+    if (next >= 0) {
+      pc = next;
+    } else if (next === MOVED) {
+      pc = thread.pc;
+      base = thread.base;
+    } else {
+      m.executed += instructions - left;
+      return false;
+    }
+  }
+  thread.pc = pc;
+  m.executed += instructions;
+  return true;
+}
+
+/** A launch while it runs. */
+class Execution {
+  readonly #m: Machine;
+  readonly #ops: readonly Op[];
+  readonly #program: Program;
+  readonly #launch: PtxLaunch;
+  readonly #random: () => number;
+  readonly #order: Order;
+  readonly #threads: number;
+  readonly #blocks: Generator<number>;
+  readonly #resident: Block[] = [];
+  /** Parts of the machine's memory that no block has. */
+  readonly #places: number[];
+  readonly #placeOf = new Map<Block, number>();
+
+  constructor(program: Program, launch: PtxLaunch) {
+    const { grid, block, dynamicSharedBytes, globals } = launch;
+    this.#program = program;
+    this.#launch = launch;
+    this.#random = generator(launch.seed ?? 0);
+    this.#order = chooseOrder(this.#random);
+    this.#threads = block[0] * block[1] * block[2];
+    const count = grid[0] * grid[1] * grid[2];
+    const most = Math.max(1, Math.min(count, Math.floor(RESIDENT / this.#threads), 4));
+    const atOnce = 1 + Math.floor(this.#random() * most);
+    const uniform: Uniform = {
+      grid,
+      block,
+      dynamicSharedBytes,
+      sharedBytes: dynamicSharedBytes === 0
+        ? program.staticSharedBytes
+        : program.dynamicSharedStart + dynamicSharedBytes,
+      globals,
+      poison: Math.floor(this.#random() * 4294967296) | 0,
+    };
+    const { machine, ops } = program.link(uniform, atOnce * this.#threads);
+    this.#m = machine;
+    this.#ops = ops;
+    this.#places = Array.from({ length: atOnce }, (_, i) => i);
+    this.#blocks = permutation(count, this.#random);
+    machine.ready.length = 0;
+    machine.executed = 0;
+    machine.limit = launch.maxInstructions ?? Infinity;
+    machine.failure = null;
+    machine.print = launch.print ?? (() => {});
+    machine.memory = launch.memory;
+    machine.params = new DataView(launch.params.buffer, launch.params.byteOffset, launch.params.byteLength);
+  }
+
+  run(): void {
+    const { ready } = this.#m;
+    for (;;) {
+      while (this.#places.length > 0 && this.#begin());
+      const thread = this.#next();
+      if (thread === null) {
+        const [block] = this.#resident;
+        if (block !== undefined) return this.#deadlock(block);
+        if (this.#m.failure !== null) throw this.#m.failure;
+        return;
+      }
+      const left = this.#m.limit - this.#m.executed;
+      if (left <= 0) this.#exhausted(thread, this.#m.limit);
+      const length = this.#order.turn === null ? LONG : 1 + Math.floor(this.#random() * this.#order.turn);
+      if (turn(this.#m, this.#ops, thread, Math.min(length, left))) {
+        // Others have their turn before it has another.
+        if (this.#order.pick === "last") ready.unshift(thread);
+        else ready.push(thread);
+      } else if (thread.block.live === 0) {
+        this.#end(thread.block);
+      }
+    }
+  }
+
+  /** Takes a ready thread. */
+  #next(): Thread | null {
+    const { ready } = this.#m;
+    const last = ready.pop();
+    if (last === undefined) return null;
+    if (this.#order.pick === "last") return last;
+    const at = Math.floor(this.#random() * (ready.length + 1));
+    const other = ready[at];
+    if (other === undefined) return last;
+    ready[at] = last;
+    return other;
+  }
+
+  /** Begins the next block, if there is one. */
+  #begin(): boolean {
+    const next = this.#blocks.next();
+    if (next.done === true) return false;
+    const place = this.#places.pop();
+    if (place === undefined) throw new Error("there is no room for another block");
+    const { grid, block: shape } = this.#launch;
+    const [x, y] = grid;
+    const index = next.value;
+    const coordinates = [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))] as const;
+    const m = this.#m;
+    const shared = new Int32Array(Math.ceil(m.sharedBytes / 4)).fill(m.poison);
+    const block = new Block(m, coordinates, shape, new DataView(shared.buffer, 0, m.sharedBytes));
+    const { entry } = this.#program;
+    for (let i = 0; i < this.#threads; i++) {
+      const slot = place * this.#threads + i;
+      const thread = new Thread(block, i, { regStart: slot * m.regStride, localStart: slot * m.localStride });
+      thread.pc = entry.pc;
+      entry.enter(m, thread);
+      block.threads.push(thread);
+    }
+    block.live = this.#threads;
+    m.ready.push(...(this.#order.reversed ? block.threads : block.threads.toReversed()));
+    this.#resident.push(block);
+    this.#placeOf.set(block, place);
+    return true;
+  }
+
+  #end(block: Block): void {
+    const place = this.#placeOf.get(block);
+    if (place === undefined) return;
+    this.#placeOf.delete(block);
+    this.#places.push(place);
+    this.#resident.splice(this.#resident.indexOf(block), 1);
+  }
+
+  #exhausted(thread: Thread, most: number): never {
+    this.#m.thread = thread;
+    const what =
+      `the kernel ${this.#m.kernel} has not ended after ${most} instructions of all its threads: it spins, ` +
+      "or waits for what only the host or other work could do; if it has so much to do, raise maxInstructions";
+    return this.#m.fault("instruction limit", 0, what);
+  }
+
+  #deadlock(block: Block): never {
+    const [first] = block.threads.filter(({ state }) => state === "waiting");
+    if (first !== undefined) this.#m.thread = first;
+    const { line, what } = block.stuck();
+    return this.#m.fault("deadlock", line, what);
+  }
+}
+
+/** Runs all threads of a launch to their end. */
+export function execute(program: Program, launch: PtxLaunch): void {
+  new Execution(program, launch).run();
+}

@@ -1,0 +1,173 @@
+/**
+ * Comparisons and selection.
+ *
+ * @module
+ */
+import { flush } from "./float_registers.ts";
+import { codecOf } from "./lower_float.ts";
+import { typeOf } from "./lower_integer.ts";
+import type { Link, Op } from "./execution_state.ts";
+import { copyBits, readerOf } from "./op_templates.ts";
+import type { Site } from "./operands.ts";
+import { isSigned, type ScalarType } from "./types.ts";
+import { compareSigned64, compareUnsigned64 } from "./int64.ts";
+
+/** Comparisons by name. `lo` to `hs` are `lt` to `ge` of unsigned integers; those with u hold for NaN, too. */
+const comparisons = [
+  ...["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"] as const,
+  ...["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"] as const,
+] as const;
+type Comparison = (typeof comparisons)[number];
+
+/** What holds, given how a is to b. Both number pairs of 32 bits and signs of wider comparisons fit. */
+const holds: Readonly<Record<Comparison, (a: number, b: number) => boolean>> = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => a !== b && !Number.isNaN(a) && !Number.isNaN(b),
+  lt: (a, b) => a < b,
+  le: (a, b) => a <= b,
+  gt: (a, b) => a > b,
+  ge: (a, b) => a >= b,
+  lo: (a, b) => a < b,
+  ls: (a, b) => a <= b,
+  hi: (a, b) => a > b,
+  hs: (a, b) => a >= b,
+  equ: (a, b) => a === b || Number.isNaN(a) || Number.isNaN(b),
+  neu: (a, b) => a !== b,
+  ltu: (a, b) => !(a >= b),
+  leu: (a, b) => !(a > b),
+  gtu: (a, b) => !(a <= b),
+  geu: (a, b) => !(a < b),
+  num: (a, b) => !Number.isNaN(a) && !Number.isNaN(b),
+  nan: (a, b) => Number.isNaN(a) || Number.isNaN(b),
+};
+
+const types = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "bf16", "f32", "f64"];
+
+/** A comparison of operands `first` and `first + 1`. */
+function comparison(
+  site: Site,
+  type: ScalarType,
+  compare: Comparison,
+  first: number,
+): (r: DataView, t: number) => boolean {
+  const isFloat = type.kind === "float";
+  const ftz = isFloat && type.bits < 64 && site.flag("ftz");
+  const unsignedOnly = ["lo", "ls", "hi", "hs"].includes(compare);
+  const floatOnly = ["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"].includes(compare);
+  if (unsignedOnly && type.kind !== "unsigned") site.fail(`.${compare} is of unsigned integers`);
+  if (floatOnly && !isFloat) site.fail(`.${compare} is of floats`);
+  if (type.kind === "bits" && compare !== "eq" && compare !== "ne") site.fail("bits are equal or not");
+  const [a, b] = [site.source(first, type), site.source(first + 1, type)];
+  const test = holds[compare];
+  if (isFloat) {
+    const { read, bits } = codecOf(site, type).codec;
+    if (ftz && bits === 32) return (r, t) => test(flush(read(r, t + a)), flush(read(r, t + b)));
+    return (r, t) => test(read(r, t + a), read(r, t + b));
+  }
+  if (type.bits === 64) {
+    const order = isSigned(type) ? compareSigned64 : compareUnsigned64;
+    return (r, t) => test(order(r, t + a, t + b), 0);
+  }
+  const read = readerOf(type);
+  return (r, t) => test(read(r, t + a), read(r, t + b));
+}
+
+/** `setp.lt.s32 p, a, b` and `setp.lt.and.s32 p|q, a, b, c`. */
+function setp(site: Site): Link {
+  const compare = site.choice(...comparisons);
+  const combine = site.option("and", "or", "xor");
+  const type = site.type(...types);
+  const test = comparison(site, type, compare, 1);
+  site.end(combine === null ? 3 : 4);
+  const target = site.operand(0);
+  const [first, second] = target.kind === "pair" ? [target.first, target.second] : [target, null];
+  const pred = typeOf("pred");
+  const p = site.to(first, pred);
+  const q = second === null ? null : site.to(second, pred);
+  const c = combine === null ? null : site.predicate(site.operand(3));
+  if (q === null && c === null) {
+    return ({ regs: r }, next): Op => (t) => {
+      r.setInt32(t + p, test(r, t) ? 1 : 0, true);
+      return next;
+    };
+  }
+  const join = combined(combine);
+  return ({ regs: r }, next) => (t) => {
+    const result = test(r, t);
+    const other = c !== null && (r.getInt32(t + c.slot, true) !== 0) !== c.negated;
+    r.setInt32(t + p, join(result, other) ? 1 : 0, true);
+    if (q !== null) r.setInt32(t + q, join(!result, other) ? 1 : 0, true);
+    return next;
+  };
+}
+
+function combined(combine: "and" | "or" | "xor" | null): (a: boolean, b: boolean) => boolean {
+  switch (combine) {
+    case "and":
+      return (a, b) => a && b;
+    case "or":
+      return (a, b) => a || b;
+    case "xor":
+      return (a, b) => a !== b;
+    case null:
+      return (a) => a;
+  }
+}
+
+/** `set.lt.u32.s32 d, a, b`: all ones, or 1.0 as a float. */
+function set(site: Site): Link {
+  const compare = site.choice(...comparisons);
+  const combine = site.option("and", "or", "xor");
+  const result = site.type("u32", "s32", "f32");
+  const type = site.type(...types);
+  const test = comparison(site, type, compare, 1);
+  site.end(combine === null ? 3 : 4);
+  const d = site.result(result);
+  const c = combine === null ? null : site.predicate(site.operand(3));
+  const join = combined(combine);
+  const yes = result.name === "f32" ? 0x3f800000 : -1;
+  return ({ regs: r }, next) => (t) => {
+    const other = c !== null && (r.getInt32(t + c.slot, true) !== 0) !== c.negated;
+    r.setInt32(t + d, join(test(r, t), other) ? yes : 0, true);
+    return next;
+  };
+}
+
+/** `selp.b32 d, a, b, p`: a if p, else b. */
+function selp(site: Site): Link {
+  const type = site.type(...types);
+  site.end(4);
+  const d = site.result(type);
+  const [one, other] = [site.source(1, type), site.source(2, type)];
+  const { slot, negated } = site.predicate(site.operand(3));
+  const [a, b] = negated ? [other, one] : [one, other];
+  const [taken, left] = [copyBits(type.bits, d, a), copyBits(type.bits, d, b)];
+  return (m, next, base) => {
+    const { regs: r } = m;
+    const [yes, no] = [taken(m, next, base), left(m, next, base)];
+    return (t) => r.getInt32(t + slot, true) !== 0 ? yes(t) : no(t);
+  };
+}
+
+/** `slct.f32.s32 d, a, b, c`: a if c is not negative, else b. */
+function slct(site: Site): Link {
+  const ftz = site.flag("ftz");
+  const type = site.type(...types);
+  const by = site.type("s32", "f32");
+  if (ftz && by.name !== "f32") site.fail("the modifier .ftz is not understood here");
+  site.end(4);
+  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, by)];
+  const [first, second] = [copyBits(type.bits, d, a), copyBits(type.bits, d, b)];
+  return (m, next, base) => {
+    const { regs: r } = m;
+    const [one, two] = [first(m, next, base), second(m, next, base)];
+    if (by.name === "s32") return (t) => r.getInt32(t + c, true) >= 0 ? one(t) : two(t);
+    return (t) => {
+      const value = r.getFloat32(t + c, true);
+      return (ftz ? flush(value) : value) >= 0 ? one(t) : two(t);
+    };
+  };
+}
+
+/** Comparisons and selections, by opcode. */
+export const compareInstructions: Readonly<Record<string, (site: Site) => Link>> = { setp, set, selp, slct };

@@ -1,0 +1,210 @@
+/**
+ * `cvt`: between integers and floats of all widths, with the rounding and saturation that it says.
+ *
+ * @module
+ */
+import { encode16, flush, NAN32, saturate } from "./float_registers.ts";
+import { codecOf, isNegative } from "./lower_float.ts";
+import { typeOf } from "./lower_integer.ts";
+import type { Link } from "./execution_state.ts";
+import { bfloat16, bigToOdd, binary16, fromBig, type Rounding, roundTo, roundToInteger } from "./rounding.ts";
+import { bigReaderOf, copyBits, readerOf } from "./op_templates.ts";
+import type { Site } from "./operands.ts";
+import { isSigned, type ScalarType } from "./types.ts";
+
+const integers = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"];
+const floats = ["f16", "bf16", "f32", "f64"];
+
+const toInteger: Readonly<Record<"rni" | "rzi" | "rmi" | "rpi", Rounding>> = {
+  rni: "rn",
+  rzi: "rz",
+  rmi: "rm",
+  rpi: "rp",
+};
+
+/** Writes an integer into a register that may be wider than its type: with its sign, or with zeros. */
+function writerOf(type: ScalarType, registerBits: number): (r: DataView, slot: number, value: bigint) => void {
+  const fit = (value: bigint): bigint =>
+    isSigned(type) ? BigInt.asIntN(type.bits, value) : BigInt.asUintN(type.bits, value);
+  if (registerBits === 64) return (r, slot, value) => r.setBigInt64(slot, BigInt.asIntN(64, fit(value)), true);
+  const mask = registerBits === 16 ? 0xffff : -1;
+  return (r, slot, value) => r.setInt32(slot, Number(BigInt.asIntN(32, fit(value))) & mask, true);
+}
+
+/** The smallest and largest value of an integer type. */
+function limits(type: ScalarType): readonly [min: bigint, max: bigint] {
+  const bits = BigInt(type.bits);
+  return isSigned(type) ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
+}
+
+function cvt(site: Site): Link {
+  if (site.flag("pack")) return site.fail("the modifier .pack is not understood");
+  const integerRounding = site.option("rni", "rzi", "rmi", "rpi");
+  const floatRounding = site.option("rn", "rz", "rm", "rp", "rna");
+  const [ftz, sat, relu] = [site.flag("ftz"), site.flag("sat"), site.flag("relu")];
+  const satfinite = site.flag("satfinite");
+  const to = site.type();
+  const from = site.type();
+  if (satfinite) site.fail("the modifier .satfinite is not understood");
+  if (ftz && from.name !== "f32" && to.name !== "f32") site.fail("the modifier .ftz is of .f32");
+  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) site.fail("pairs are rounded, and no more");
+  if (to.kind === "packed") return packed(site, to, from, floatRounding, relu);
+  site.end(2);
+  const [isToInteger, isFromInteger] = [integers.includes(to.name), integers.includes(from.name)];
+  if (!isToInteger && !floats.includes(to.name)) site.fail(`the type .${to.name} is not understood`);
+  if (!isFromInteger && !floats.includes(from.name)) site.fail(`the type .${from.name} is not understood`);
+  const target = site.operand(0);
+  const d = site.to(target, to, true);
+  const width = target.kind === "name" && target.name === "_" ? 64 : site.register(target).type.bits;
+  const a = site.source(1, from, true);
+
+  if (isFromInteger && isToInteger) {
+    if (integerRounding !== null || floatRounding !== null) site.fail("integers are not rounded");
+    if (ftz || relu) site.fail("only floats have .ftz and .relu");
+    return integerToInteger(to, from, width, sat, d, a);
+  }
+  if (isToInteger) {
+    if (integerRounding === null) return site.fail("expected one of .rni, .rzi, .rmi, .rpi");
+    if (floatRounding !== null || relu) site.fail("only floats have .relu and a rounding of their own");
+    const write = writerOf(to, width);
+    const { read, bits } = codecOf(site, from).codec;
+    const [min, max] = limits(to);
+    const rounding = toInteger[integerRounding];
+    // As the instruction set says of NaN: zero, but the top bit alone if either side has 64 bits.
+    const nan = from.bits === 64 || to.bits === 64 ? 1n << BigInt(to.bits - 1) : 0n;
+    return ({ regs: r }, next) => (t) => {
+      const number = read(r, t + a);
+      const value = roundToInteger(ftz && bits === 32 ? flush(number) : number, rounding);
+      if (Number.isNaN(value)) write(r, t + d, nan);
+      else if (value <= Number(min)) write(r, t + d, min);
+      else if (value >= Number(max)) write(r, t + d, max);
+      else write(r, t + d, BigInt(value));
+      return next;
+    };
+  }
+
+  const { codec } = codecOf(site, to);
+  if (isFromInteger) {
+    if (floatRounding === null) return site.fail("expected one of .rn, .rz, .rm, .rp");
+    if (integerRounding !== null || ftz || relu) site.fail("integers have no .ftz, .relu and fractions");
+    const read = bigReaderOf(from);
+    const small = readerOf(from);
+    return ({ regs: r }, next) => (t) => {
+      // Integers of 32 bits are exact as doubles; others become what can be rounded once more.
+      const value = from.bits < 64
+        ? small(r, t + a)
+        : codec.format === null
+        ? fromBig(read(r, t + a), floatRounding)
+        : bigToOdd(read(r, t + a));
+      const rounded = codec.round(value, floatRounding);
+      codec.write(r, t + d, sat ? saturate(rounded) : rounded);
+      return next;
+    };
+  }
+
+  const isLossy = to.bits < from.bits || (to.bits === from.bits && to.name !== from.name);
+  if (isLossy && floatRounding === null) site.fail("expected one of .rn, .rz, .rm, .rp");
+  if (!isLossy && floatRounding !== null) site.fail("what is exact is not rounded");
+  if (integerRounding !== null && to.name !== from.name) site.fail("only the same type is rounded to integers");
+  if (relu && (sat || to.bits !== 16 || from.name !== "f32" || (floatRounding !== "rn" && floatRounding !== "rz"))) {
+    site.fail("the modifier .relu is not understood here");
+  }
+  const source = codecOf(site, from).codec;
+  const rounding = floatRounding ?? "rn";
+  return ({ regs: r }, next) => (t) => {
+    let value = source.read(r, t + a);
+    if (Number.isNaN(value) && !sat) {
+      convertNan(r, t + d, t + a, from, to, ftz);
+      return next;
+    }
+    if (ftz && from.name === "f32") value = flush(value);
+    if (integerRounding !== null) value = roundToInteger(value, toInteger[integerRounding]);
+    // To binary64 everything is exact, and out of it this is the one rounding.
+    value = codec.round(value, rounding);
+    if (ftz && to.name === "f32") value = flush(value);
+    if (sat) value = saturate(value);
+    if (relu && isNegative(value)) value = 0;
+    codec.write(r, t + d, value);
+    return next;
+  };
+}
+
+/** Bits of the fraction of each float type. */
+const fractionBits: Readonly<Record<string, bigint>> = { f16: 10n, bf16: 7n, f32: 23n, f64: 52n };
+
+/**
+ * A NaN as another type, as an H200 does it: to and from binary64 it keeps its sign and the upper bits of its fraction
+ * and becomes quiet, a bfloat16 is widened as it is, and everything else gets the one NaN of its format.
+ */
+function convertNan(r: DataView, d: number, a: number, from: ScalarType, to: ScalarType, ftz: boolean): void {
+  const [given, wanted] = [fractionBits[from.name] ?? 0n, fractionBits[to.name] ?? 0n];
+  if (from.name === "bf16" && to.name === "f32") return r.setInt32(d, r.getUint16(a, true) << 16, true);
+  const isKept = from.name === "f64" ? to.name !== "bf16" : to.name === "f64";
+  if (!isKept) return r.setInt32(d, to.bits === 32 ? NAN32 : 0x7fff, true);
+  const flushed = ftz && from.name === "f32";
+  const code = flushed
+    ? BigInt(NAN32)
+    : from.bits === 64
+    ? r.getBigUint64(a, true)
+    : BigInt.asUintN(from.bits, BigInt(r.getUint32(a, true)));
+  const fraction = code & ((1n << given) - 1n);
+  const moved = wanted > given ? fraction << (wanted - given) : fraction >> (given - wanted);
+  const sign = (code >> BigInt(from.bits - 1)) << BigInt(to.bits - 1);
+  const exponent = ((1n << (BigInt(to.bits - 1) - wanted)) - 1n) << wanted;
+  const result = sign | exponent | moved | (1n << (wanted - 1n));
+  if (to.bits === 64) r.setBigUint64(d, result, true);
+  else r.setUint32(d, Number(result), true);
+}
+
+function integerToInteger(
+  to: ScalarType,
+  from: ScalarType,
+  width: number,
+  sat: boolean,
+  d: number,
+  a: number,
+): Link {
+  if (!sat && to.bits === width && from.bits >= to.bits) {
+    return copyBits(to.bits, d, a); // the lower bits, whatever their sign
+  }
+  if (!sat && to.bits === 64 && from.bits <= 32) {
+    const read = readerOf(from);
+    const signed = isSigned(from);
+    return ({ regs: r }, next) => (t) => {
+      const value = read(r, t + a);
+      r.setInt32(t + d, value, true);
+      r.setInt32(t + d + 4, signed && value < 0 ? -1 : 0, true);
+      return next;
+    };
+  }
+  const read = bigReaderOf(from);
+  const write = writerOf(to, width);
+  const [min, max] = limits(to);
+  return ({ regs: r }, next) => (t) => {
+    const value = read(r, t + a);
+    write(r, t + d, !sat ? value : value < min ? min : value > max ? max : value);
+    return next;
+  };
+}
+
+/** `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half. */
+function packed(site: Site, to: ScalarType, from: ScalarType, rounding: Rounding | null, relu: boolean): Link {
+  if (from.name !== "f32") site.fail(`the type .${from.name} is not understood here`);
+  if (rounding !== "rn" && rounding !== "rz") return site.fail("expected .rn or .rz");
+  site.end(3);
+  const f32 = typeOf("f32");
+  const [d, a, b] = [site.result(to), site.source(1, f32), site.source(2, f32)];
+  const format = to.name === "f16x2" ? binary16 : bfloat16;
+  const half = (value: number): number => {
+    const rounded = roundTo(format, value, rounding);
+    return encode16(format, relu && isNegative(rounded) ? 0 : rounded);
+  };
+  return ({ regs: r }, next) => (t) => {
+    const word = (half(r.getFloat32(t + a, true)) << 16) | half(r.getFloat32(t + b, true));
+    r.setInt32(t + d, word, true);
+    return next;
+  };
+}
+
+/** Conversions, by opcode. */
+export const convertInstructions: Readonly<Record<string, (site: Site) => Link>> = { cvt };

@@ -1,0 +1,230 @@
+/**
+ * Threads and blocks of a launch, and how the threads of a block wait for each other.
+ *
+ * @module
+ */
+import type { Machine } from "./execution_state.ts";
+
+/** Where a call returns to. */
+export interface Return {
+  readonly pc: number;
+  readonly base: number;
+  readonly localBase: number;
+  /** Copies the results into the caller's variables; gets the callee's local memory. */
+  readonly finish: (calleeLocal: number, callerLocal: number) => void;
+}
+
+/** A thread of a warp that has arrived where others must arrive too: `shfl.sync` and its relatives. */
+export interface Meeting {
+  /** Instruction with its modifiers: only the same may meet. */
+  readonly what: string;
+  readonly line: number;
+  readonly mask: number;
+  /** What this thread brings. */
+  readonly value: number | bigint;
+  /** Gives every thread its result, once all are there: `lanes[i]` is the meeting of lane i, or null. */
+  readonly resolve: (lanes: readonly (Meeting | null)[], lane: number) => void;
+}
+
+/** What a thread waits at. */
+export interface Waiting {
+  readonly barrier: number;
+  readonly line: number;
+  /** Instruction, by which it is told whether a warp has come apart; null for barriers at which it may. */
+  readonly pc: number | null;
+  /** Threads that the instruction asks for; null for all of the block. */
+  readonly expected: number | null;
+  /** What the thread brings to a reduction. */
+  readonly predicate: boolean;
+  /** Takes what all have brought, if it is a reduction. */
+  readonly receive: ((predicates: readonly boolean[]) => void) | null;
+}
+
+/** A thread. */
+export class Thread {
+  readonly block: Block;
+  /** Number in its block: x runs fastest. */
+  readonly index: number;
+  /** Offset of its frames. */
+  readonly regStart: number;
+  /** Offset of its local memory. */
+  readonly localStart: number;
+  /** Next instruction. */
+  pc = 0;
+  /** Frame of the running call. */
+  base: number;
+  /** Local memory of the running call, counted from `localStart`. */
+  localBase = 0;
+  state: "ready" | "waiting" | "exited" = "ready";
+  readonly calls: Return[] = [];
+  waiting: Waiting | null = null;
+  meeting: Meeting | null = null;
+
+  /** @param place which of the resident threads' memory it has: offsets of frames and local memory */
+  constructor(block: Block, index: number, place: { readonly regStart: number; readonly localStart: number }) {
+    this.block = block;
+    this.index = index;
+    this.regStart = place.regStart;
+    this.localStart = place.localStart;
+    this.base = place.regStart;
+  }
+
+  /** Number in its warp. */
+  get lane(): number {
+    return this.index & 31;
+  }
+
+  /** Its place in the block. */
+  get coordinates(): readonly [x: number, y: number, z: number] {
+    const [x, y] = this.block.shape;
+    const { index } = this;
+    return [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))];
+  }
+
+  /** Coordinates, for errors. */
+  where(): string {
+    return `block (${this.block.coordinates.join(", ")}), thread (${this.coordinates.join(", ")})`;
+  }
+}
+
+/** A block that has begun. */
+export class Block {
+  readonly coordinates: readonly [number, number, number];
+  readonly shape: readonly [number, number, number];
+  readonly shared: DataView;
+  readonly threads: Thread[] = [];
+  /** Threads that have not exited. */
+  live = 0;
+  /** Who has arrived at each barrier. */
+  readonly #barriers = new Map<number, { readonly waiting: Thread[]; arrived: number; expected: number | null }>();
+  readonly #m: Machine;
+
+  constructor(
+    m: Machine,
+    coordinates: readonly [number, number, number],
+    shape: readonly [number, number, number],
+    shared: DataView,
+  ) {
+    this.#m = m;
+    this.coordinates = coordinates;
+    this.shape = shape;
+    this.shared = shared;
+  }
+
+  /** A thread has come to a barrier and waits there, unless it is the last. */
+  wait(thread: Thread, waiting: Waiting): void {
+    const state = this.#arrive(waiting.barrier, waiting.expected, waiting.line);
+    for (const other of state.waiting) {
+      const at = other.waiting;
+      if (
+        at !== null && at.pc !== null && waiting.pc !== null && at.pc !== waiting.pc &&
+        other.index >> 5 === thread.index >> 5
+      ) {
+        const what =
+          `the threads of one warp are at barrier ${waiting.barrier} in lines ${at.line} and ${waiting.line}`;
+        this.#m.fault("undefined behaviour", waiting.line, what);
+      }
+    }
+    thread.state = "waiting";
+    thread.waiting = waiting;
+    state.waiting.push(thread);
+    this.#release(waiting.barrier);
+  }
+
+  /** A thread has come to a barrier and does not wait. */
+  arrive(barrier: number, expected: number, line: number): void {
+    this.#arrive(barrier, expected, line);
+    this.#release(barrier);
+  }
+
+  #arrive(barrier: number, expected: number | null, line: number): {
+    readonly waiting: Thread[];
+    arrived: number;
+    expected: number | null;
+  } {
+    const state = this.#barriers.get(barrier) ?? { waiting: [], arrived: 0, expected };
+    this.#barriers.set(barrier, state);
+    if (state.expected !== expected) {
+      const [one, two] = [state.expected ?? "all", expected ?? "all"];
+      this.#m.fault(
+        "undefined behaviour",
+        line,
+        `barrier ${barrier} is asked to wait for ${one} and for ${two} threads`,
+      );
+    }
+    state.arrived++;
+    return state;
+  }
+
+  #release(barrier: number): void {
+    const state = this.#barriers.get(barrier);
+    if (state === undefined || state.arrived < (state.expected ?? this.live)) return;
+    this.#barriers.delete(barrier);
+    const predicates = state.waiting.map(({ waiting }) => waiting?.predicate ?? false);
+    for (const thread of state.waiting) {
+      thread.waiting?.receive?.(predicates);
+      thread.waiting = null;
+      thread.state = "ready";
+      this.#m.ready.push(thread);
+    }
+  }
+
+  /** A thread has come to an instruction that the threads of a warp execute together. */
+  meet(thread: Thread, meeting: Meeting): void {
+    if (((meeting.mask >>> thread.lane) & 1) === 0) {
+      const mask = `0x${(meeting.mask >>> 0).toString(16)}`;
+      this.#m.fault(
+        "undefined behaviour",
+        meeting.line,
+        `${meeting.what} of lane ${thread.lane}, which ${mask} leaves out`,
+      );
+    }
+    thread.state = "waiting";
+    thread.meeting = meeting;
+    this.#gather(thread.index >> 5);
+  }
+
+  /** Lets the threads of a warp go on that have all met. */
+  #gather(warp: number): void {
+    const lanes = this.threads.slice(warp * 32, warp * 32 + 32);
+    for (const { meeting } of lanes) {
+      if (meeting === null) continue;
+      const { mask, what } = meeting;
+      const members = lanes.filter((thread) => ((mask >>> thread.lane) & 1) === 1 && thread.state !== "exited");
+      if (!members.every((one) => one.meeting !== null && one.meeting.mask === mask && one.meeting.what === what)) {
+        continue;
+      }
+      const met = lanes.map((thread) => members.includes(thread) ? thread.meeting : null);
+      for (const thread of members) thread.meeting?.resolve(met, thread.lane);
+      for (const thread of members) {
+        thread.meeting = null;
+        thread.state = "ready";
+        this.#m.ready.push(thread);
+      }
+    }
+  }
+
+  /** A thread has ended: it is waited for no longer. */
+  exit(thread: Thread): void {
+    thread.state = "exited";
+    this.live--;
+    for (const [barrier, { expected }] of this.#barriers) if (expected === null) this.#release(barrier);
+    this.#gather(thread.index >> 5);
+  }
+
+  /** What the threads wait for that cannot go on, with the line of one. */
+  stuck(): { readonly line: number; readonly what: string } {
+    const places = new Map<string, { line: number; count: number }>();
+    for (const { waiting, meeting } of this.threads) {
+      const what = waiting === null ? meeting?.what : `barrier ${waiting.barrier}`;
+      const line = waiting?.line ?? meeting?.line;
+      if (what === undefined || line === undefined) continue;
+      const key = `${what} in line ${line}`;
+      places.set(key, { line, count: (places.get(key)?.count ?? 0) + 1 });
+    }
+    const what = [...places].map(([place, { count }]) => `${count} at ${place}`).join(", ");
+    const ended = this.threads.length - this.live;
+    const text = `of ${this.threads.length} threads wait ${what}; ${ended} have ended`;
+    return { line: [...places.values()][0]?.line ?? 0, what: text };
+  }
+}

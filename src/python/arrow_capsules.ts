@@ -1,0 +1,128 @@
+/**
+ * Arrow's structs in Python's capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { cString } from "../ffi/c_string.ts";
+import { releaseSchema } from "../cdata/device_array.ts";
+import type { ForeignArrow, OpenedArrow } from "../cdata/import.ts";
+import { exportSchema } from "../cdata/schema_export.ts";
+import type { ArrowField } from "../cdata/type.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { PythonError } from "./error.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { type Handle, handleOf } from "./object.ts";
+
+/** The protocols' methods, and the names of the capsules that each returns. */
+const methods = {
+  __arrow_c_device_array__: ["arrow_schema", "arrow_device_array"],
+  __arrow_c_array__: ["arrow_schema", "arrow_array"],
+  __arrow_c_device_stream__: ["arrow_device_array_stream"],
+  __arrow_c_stream__: ["arrow_array_stream"],
+} as const;
+
+const all = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
+
+/** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
+export const pythonArrow: ForeignArrow = {
+  openArray(source, requested) {
+    return withCapsules(
+      source,
+      requested,
+      ["__arrow_c_device_array__", "__arrow_c_array__"],
+      (method, [schema = 0n, array = 0n]) =>
+        method === "__arrow_c_array__" ? { schema, array } : { schema, deviceArray: array },
+    );
+  },
+  openStream(source, requested) {
+    return withCapsules(
+      source,
+      requested,
+      ["__arrow_c_device_stream__", "__arrow_c_stream__"],
+      (method, [stream = 0n]) => method === "__arrow_c_stream__" ? { stream } : { deviceStream: stream },
+    );
+  },
+};
+
+function withCapsules<Pointers>(
+  source: object,
+  requested: ArrowField | null,
+  spoken: readonly (keyof typeof methods)[],
+  pointersOf: (method: keyof typeof methods, addresses: readonly bigint[]) => Pointers,
+): OpenedArrow<Pointers> | null {
+  const handle = handleOf(source);
+  if (handle === undefined) return null;
+  const { python } = handle;
+  return python.locked(() => {
+    const method = spoken.find((name) => python.speaks(handle.object, name));
+    if (method === undefined) {
+      const other = all.find((name) => python.speaks(handle.object, name));
+      throw new ExchangeError(
+        `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${wayOf(other)}`,
+      );
+    }
+    const returned = call(handle, method, requested);
+    try {
+      const pointers = pointersOf(method, unpack(python, returned, method));
+      // Whatever was not moved out of the capsules by then is released by them.
+      return { pointers, close: () => python.locked(() => python.drop(returned)) };
+    } catch (error) {
+      python.drop(returned);
+      throw error;
+    }
+  });
+}
+
+/** What to do with an object that hands over the other thing: one array instead of a stream, or the other way round. */
+function wayOf(method: keyof typeof methods | undefined): string {
+  if (method === undefined) return "";
+  return method.endsWith("stream__")
+    ? ". It hands over arrays one after the other: take them with ArrowStream.from()"
+    : ". It hands over one array: take it with ArrowArray.from()";
+}
+
+function call({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
+  const method = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  const schema = requested === null ? null : exportSchema(requested);
+  try {
+    if (schema === null) return python.check(python.api.calls.PyObject_CallNoArgs(method));
+    return python.call(method, [python.check(python.api.capsules.PyCapsule_New(schema.address, schemaName(), 0n))]);
+  } finally {
+    python.drop(method);
+    if (schema !== null) releaseSchema(schema.address); // unless the producer has moved it out of the capsule
+  }
+}
+
+let schemaNameAddress = 0n;
+
+/** What a capsule with a schema is called: it keeps the address, so the name is never freed. */
+function schemaName(): bigint {
+  if (schemaNameAddress === 0n) schemaNameAddress = new NativeArena().cString("arrow_schema");
+  return schemaNameAddress;
+}
+
+/**
+ * The addresses in one capsule, or in a tuple of several.
+ *
+ * @throws {ExchangeError} if there are no such capsules
+ */
+function unpack(python: Interpreter, returned: bigint, method: keyof typeof methods): bigint[] {
+  const { capsules, tuples } = python.api;
+  const names = methods[method];
+  try {
+    return names.map((name, i) => {
+      const capsule = names.length === 1 ? returned : python.check(tuples.PyTuple_GetItem(returned, BigInt(i)));
+      return python.check(capsules.PyCapsule_GetPointer(capsule, cString(name)));
+    });
+  } catch (cause) {
+    if (!(cause instanceof PythonError)) throw cause;
+    const expected = names.length === 1 ? `a capsule ${names[0]}` : `a tuple of capsules ${names.join(" and ")}`;
+    throw new ExchangeError(
+      `Cannot import ${python.show(returned)}, which ${method}() returned: expected ${expected}`,
+      {
+        cause,
+      },
+    );
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The streams that our table of C functions names: on one for each device its consumers work. Machine code reads them, on any
+ * thread, where JavaScript writes them. All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import { isCapturing } from "../device/graph/active_captures.ts";
+import { checkOf } from "../driver/observer.ts";
+import { libcuda } from "../driver/driver.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { beforeClose, type CudaStream, isLasting } from "../device/stream.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { LibraryNotFoundError } from "../ffi/errors.ts";
+import { openLibrary } from "../ffi/library.ts";
+import { consumerStream, orderBack } from "../order/order.ts";
+
+/** How many devices have a word of their own. On all others work is expected on the legacy default stream. */
+export const mostDevices = 64;
+
+interface Words {
+  readonly address: bigint;
+  /** Handles by the device's number. */
+  readonly handles: BigUint64Array<ArrayBuffer>;
+}
+
+let words: Words | undefined;
+
+/** Streams that are named, by their device's number: consumers may work on them though nobody else holds them. */
+const named = new Map<number, CudaStream>();
+
+/** They are never freed: consumers keep the table as long as they like. */
+function workStreams(): Words {
+  if (words === undefined) {
+    const { address, bytes } = new NativeArena().bytes(8 * mostDevices);
+    words = {
+      address,
+      handles: new BigUint64Array(bytes.buffer, bytes.byteOffset, mostDevices).fill(CU_STREAM_LEGACY),
+    };
+  }
+  return words;
+}
+
+/** Address of the handles, one of 64 bits for each device. */
+export function workStreamsAddress(): bigint {
+  return workStreams().address;
+}
+
+/**
+ * Names a stream for its device until it is closed, or another one is named. Whatever was done on the one before comes before
+ * what is done on this one: so what a consumer has made is always ready for the stream that is named.
+ *
+ * What cannot be named is left aside: a stream of a simulated device, and while a stream is captured, because the order would
+ * spoil it.
+ *
+ * @param locked does work while this thread has the interpreter's lock
+ */
+export function nameWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
+  if (isReal(stream.device)) change(stream, locked);
+}
+
+/** As {@linkcode nameWorkStream}, on any device; for its test. */
+export function change(stream: CudaStream, locked: (work: () => void) => void): void {
+  const { device, handle } = stream;
+  const { ordinal } = device;
+  const { handles } = workStreams();
+  const before = handles[ordinal];
+  // A foreign stream may be destroyed without a word, and the per-thread one is another for each thread.
+  const isOurs = handle > CU_STREAM_PER_THREAD && isLasting(stream);
+  const following = isOurs ? stream : device.defaultStream;
+  const next = isOurs ? handle : CU_STREAM_LEGACY;
+  if (before === undefined || before === next || isCapturing(device.driver)) return;
+  orderBack(consumerStream(device, before), following);
+  Atomics.store(handles, ordinal, next);
+  named.delete(ordinal);
+  if (!isOurs) return;
+  named.set(ordinal, stream);
+  beforeClose(stream, () =>
+    locked(() => {
+      if (handles[ordinal] !== handle) return; // another one was named since
+      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
+      named.delete(ordinal);
+      if (!isCapturing(device.driver)) orderBack(stream, device.defaultStream);
+    }));
+}
+
+/** Whether what Python does with the driver concerns a device: the driver of a simulated one is another. */
+function isReal({ driver }: CudaDevice): boolean {
+  try {
+    return (checkOf(driver)?.inner ?? driver) === openLibrary(libcuda).functions;
+  } catch (error) {
+    if (error instanceof LibraryNotFoundError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Arrow arrays and streams of ours in Python, without a copy. All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ArrowArray } from "../arrow/array.ts";
+import type { ArrowStreamExport } from "../arrow/stream_export.ts";
+import { viewOfArrow } from "../cdata/numbers.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { bindCuda, lend } from "./export_array.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+/**
+ * A new reference to what an Arrow array is in Python: an `Arrow` of the prelude, or an `Array` that is one too where the
+ * elements are numbers without nulls. It keeps the memory allocated until Python has let go of it.
+ *
+ * @throws {ExchangeError} for memory of a simulated device
+ */
+export function lendArrow(python: Interpreter, array: ArrowArray): bigint {
+  const { device } = array;
+  if (device !== null) bindCuda(python, device);
+  const numbers = numbersOf(array);
+  const make = () => {
+    const { schema, array: pointer } = array.toArrowDevice().take();
+    python.hasLent = true;
+    return python.callHelper("Arrow", [python.integer(schema), python.integer(pointer)]);
+  };
+  return numbers === null ? make() : lend(python, numbers, make);
+}
+
+/** The elements of an array as a view; null if they are none, or a null is among them. Indices are no elements. */
+function numbersOf(array: ArrowArray): StridedMemoryView | null {
+  if (array.type.kind === "dictionary") return null;
+  try {
+    return viewOfArrow(array);
+  } catch (error) {
+    if (error instanceof ExchangeError) return null;
+    throw error;
+  }
+}
+
+/** A new reference to what a stream will be in Python, before it is given away. */
+export function emptyStream(python: Interpreter, stream: ArrowStreamExport): bigint {
+  return python.callHelper(stream.isDevice ? "DeviceStream" : "HostStream", []);
+}
+
+/** Gives a stream to what stands for it in Python, where it is read once. */
+export function fillStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
+  const address = stream.take();
+  python.hasLent = true;
+  python.drop(
+    python.callHelper("method", [python.share(object), python.share(python.name("fill")), python.integer(address)]),
+  );
+}

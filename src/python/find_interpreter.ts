@@ -1,0 +1,79 @@
+/**
+ * Which Python a program means: an interpreter, the library that belongs to it, and where both have their packages.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { cString } from "../ffi/c_string.ts";
+
+/** An interpreter, as it describes itself. */
+export interface Installation {
+  /** The program, in its virtualenv if it has one: from here the library finds its packages. */
+  readonly executable: string;
+  /** `3.12`. */
+  readonly version: string;
+  /** Where its library may be, best first; the last is a soname for the dynamic linker. */
+  readonly libraries: readonly string[];
+}
+
+/** What an interpreter is asked. It has no single quotes, because it stands in single quotes in a shell's command. */
+const question = `
+import json, os, sys, sysconfig
+get = sysconfig.get_config_var
+version = "%d.%d" % sys.version_info[:2]
+soname = "libpython" + version + ".so.1.0"
+folders = [get("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
+found = [os.path.join(folder, soname) for folder in folders if os.path.exists(os.path.join(folder, soname))]
+print(json.dumps({"executable": sys.executable, "version": version, "libraries": found + [soname]}))
+`;
+
+/**
+ * The interpreters that a program may mean, best first: the one in `home`, or else CAUSEWAY_PYTHON, and nothing else; or
+ * else that of the active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own,
+ * whose library a distribution installs. Those that do not run are left out.
+ *
+ * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
+ */
+export function* findInterpreters(home?: string): Generator<Installation> {
+  for (const program of programs(home)) {
+    const found = ask(program);
+    if (found !== null) yield found;
+  }
+}
+
+function programs(home: string | undefined): string[] {
+  if (home !== undefined) return [`${home}/bin/python3`, home];
+  const env = (name: string): string[] => [ffiPort().env(name) ?? ""].filter((value) => value !== "");
+  const chosen = env("CAUSEWAY_PYTHON");
+  if (chosen.length > 0) return chosen;
+  const folders = [...env("VIRTUAL_ENV"), ...env("CONDA_PREFIX")];
+  return [...folders.map((folder) => `${folder}/bin/python3`), "python3", "/usr/bin/python3"];
+}
+
+/** Asks an interpreter about itself, in a process of its own. */
+function ask(program: string): Installation | null {
+  const output = outputOf(`${quoted(program)} -c ${quoted(question)} 2>/dev/null </dev/null`);
+  try {
+    return JSON.parse(output) as Installation; // what the question prints
+  } catch {
+    return null; // no such program, or not a Python
+  }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** What a shell command prints. By libc, because the runtimes' own way would need a permission beyond FFI. */
+function outputOf(command: string): string {
+  const { popen, fread, pclose } = libc().stdio;
+  const stream = popen(cString(command), cString("re"));
+  if (stream === 0n) return "";
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(16 * 1024); // far more than the answer takes
+  const length = Number(fread(address, 1n, BigInt(bytes.length), stream));
+  pclose(stream);
+  return new TextDecoder().decode(bytes.slice(0, length));
+}

@@ -1,0 +1,444 @@
+/**
+ * Objects of Python in JavaScript.
+ *
+ * @module
+ */
+import type { ArraySource } from "../view/from.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ImportOptions } from "../dlpack/tensor.ts";
+import { isArray, takeArray } from "./export_array.ts";
+import { PythonError } from "./error.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { all, copyOut, fromPython, isPlain } from "./values.ts";
+
+/**
+ * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
+ * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for an
+ * attribute, and for a key where Python has a mapping. What comes back is converted: None, truth values, numbers and texts
+ * to JavaScript's, arrays to views of the same memory, all else to another `PyObject`. Members of our own begin with `$`,
+ * which no name in Python does.
+ *
+ * It holds a reference until it is closed with `using` or `$close()`, or collected. A method, `array.sum`, holds its
+ * object until it was called: what is looked up to be called keeps nothing afterwards.
+ */
+export interface PyObject extends Iterable<unknown>, Disposable {
+  /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  (...args: unknown[]): any;
+  /** Calls the object and returns the result as it is, an array or number too: for its methods. */
+  $call(...args: unknown[]): PyObject;
+  /** An attribute as it is, an array or number too. */
+  $get(name: string): PyObject;
+  /** The item for an index, a key, a slice, or several of them: Python's `object[a, b]`. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  $item(...keys: unknown[]): any;
+  /** Sets the item for a key. */
+  $setItem(key: unknown, value: unknown): void;
+  /** A copy of the object with all that is in it: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array. */
+  $value(): unknown;
+  /** Lets go of the object. Closing twice is harmless. */
+  $close(): void;
+  /** An attribute. */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  [attribute: string]: any;
+}
+
+/** Arguments by name. */
+export class Keywords {
+  /** By name. */
+  readonly values: Readonly<Record<string, unknown>>;
+
+  /** Use {@linkcode kwargs}. */
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.values = values;
+  }
+}
+
+/** Arguments by name, as the last argument of a call: `torch.sum(view, kwargs({ dim: 0 }))`. */
+export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
+  return new Keywords(values);
+}
+
+/** How an object was come by: as an attribute of another one. */
+export interface Origin {
+  readonly owner: Handle;
+  readonly name: string;
+}
+
+/** A reference that lives as long as JavaScript holds this. */
+export class Handle {
+  readonly python: Interpreter;
+  /** 0n while it is let go of. */
+  #object: bigint;
+  #isClosed = false;
+  /** Where the object is a method of its owner: how it is had again after a call. */
+  readonly #origin: Origin | null;
+  /** The C function, or the function of Python, that the method is of; 0n until it was called. */
+  #function = 0n;
+  #looksAtFrame: boolean | null = null;
+
+  /** Takes the reference over. */
+  constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
+    this.python = python;
+    this.#object = object;
+    this.#origin = origin !== null && functionOf(python, object, origin.owner.object) !== 0n ? origin : null;
+    forgotten.register(this, { python, object }, this);
+  }
+
+  /** The object; borrowed. */
+  get object(): bigint {
+    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
+    if (this.#object === 0n && this.#origin !== null) this.#lookUp(this.#origin);
+    return this.#object;
+  }
+
+  /** Whether the object was let go of for good. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether what it does may depend on who calls it. Functions written in C do not look, but those of two modules. */
+  get looksAtFrame(): boolean {
+    return this.#looksAtFrame ??= looksAtFrame(this.python, this.object);
+  }
+
+  /**
+   * Lets go of a method after its first call, because nobody else might if it was looked up for that alone. Who has kept
+   * it, and calls it again, holds it from then on.
+   */
+  endCall(): void {
+    if (this.#origin === null || this.#function !== 0n || this.#isClosed) return;
+    const { owner } = this.#origin;
+    if (owner.isClosed) return; // it could not be had again
+    this.#function = functionOf(this.python, this.#object, owner.object);
+    forgotten.unregister(this);
+    this.python.drop(this.#object);
+    this.#object = 0n;
+  }
+
+  /** Lets go of the object. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    forgotten.unregister(this);
+    if (this.#object !== 0n) this.python.locked(() => this.python.release(this.#object));
+  }
+
+  #lookUp({ owner, name }: Origin): void {
+    const { python } = this;
+    if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
+    const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
+    if (functionOf(python, object, owner.object) !== this.#function) {
+      python.drop(object);
+      throw new TypeError(
+        `Cannot use ${name} again: the object has another one since. Keep a method with $get("${name}")`,
+      );
+    }
+    this.#object = object;
+    forgotten.register(this, { python, object }, this);
+  }
+}
+
+/** Whether a callable may look at the frame that it is called from. */
+function looksAtFrame(python: Interpreter, object: bigint): boolean {
+  if (!python.isExactly(object, "builtin_function")) return true;
+  const self = python.api.methods.PyCFunction_GetSelf(object);
+  return self === python.helper("builtins") || self === python.helper("sys");
+}
+
+/**
+ * What a method of an object is a method of: a function of Python, or the address of one in C. 0n for all else, and for
+ * functions of a module, which is never closed.
+ */
+function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
+  const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;
+  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
+  const isMethod = python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
+    !python.isExactly(self, "module_type");
+  return isMethod ? PyCFunction_GetFunction(object) : 0n;
+}
+
+/** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
+const forgotten = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
+  ({ python, object }) => python.dropLater(object),
+);
+
+const handles = new WeakMap<object, Handle>();
+
+/** The reference behind a `PyObject`; undefined for any other object. */
+export function handleOf(value: object): Handle | undefined {
+  return handles.get(value);
+}
+
+/** Arrays of Python. For `StridedMemoryView.from`. */
+export const pythonArrays: ArraySource = {
+  speaks: "an array of Python",
+  accepts: (source) => handles.has(source),
+  take(source, options) {
+    const handle = handles.get(source);
+    if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
+    const { python } = handle;
+    return python.locked(() => {
+      const { object } = handle;
+      const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.speaks(object, name));
+      if (isArray(python, object)) {
+        try {
+          return takeArray(python, object, options);
+        } catch (error) {
+          // PyArrow refuses by DLPack what it hands over by its own protocol: truth values, dates, lists of fixed size.
+          if (!(error instanceof PythonError) || !speaksArrow) throw error;
+        }
+      }
+      if (speaksArrow) return StridedMemoryView.fromArrowDevice(source, options);
+      throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
+    });
+  },
+};
+
+/** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
+const askedInPassing = new Set(["then", "toJSON", "constructor"]);
+
+/** A name that stands for an item. */
+const index = /^(0|-?[1-9]\d*)$/;
+
+/** A `PyObject` that takes the reference over. */
+export function wrap(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): PyObject {
+  const handle = new Handle(python, object, origin);
+  const members = membersOf(handle, options);
+  // A proxy is inspected as its target is.
+  const target = Object.assign(() => {}, { [Symbol.for("nodejs.util.inspect.custom")]: () => inspect(handle) });
+  const proxy = new Proxy(target, {
+    apply: (_, __, args: unknown[]) => call(handle, args, options),
+    get(_, key) {
+      if (typeof key === "symbol" || key.startsWith("$")) return Reflect.get(members, key);
+      if (index.test(key)) return members.$item(BigInt(key));
+      if (askedInPassing.has(key) && !hasAttribute(handle, key)) return undefined;
+      if (key === "toString" && !hasAttribute(handle, key)) return () => show(handle);
+      return python.locked(() => fromPython(python, attribute(handle, key), options, { owner: handle, name: key }));
+    },
+    has(_, key) {
+      if (Object.hasOwn(members, key) || key === "toString") return true;
+      return typeof key === "string" && has(handle, key);
+    },
+    set(_, key, value: unknown) {
+      const name = nameOf(key, "set");
+      if (index.test(name)) setItem(handle, BigInt(name), value);
+      else setAttribute(handle, name, value);
+      return true;
+    },
+    deleteProperty(_, key) {
+      const name = nameOf(key, "delete");
+      if (index.test(name)) deleteItem(handle, BigInt(name));
+      else deleteAttribute(handle, name);
+      return true;
+    },
+    // What JavaScript's own functions do with properties does not reach Python.
+    defineProperty: () => false,
+    preventExtensions: () => false,
+    setPrototypeOf: () => false,
+    getPrototypeOf: () => null,
+  });
+  handles.set(proxy, handle);
+  return proxy as unknown as PyObject; // the traps are its members
+}
+
+/**
+ * The name of an attribute that is to be changed.
+ *
+ * @throws {TypeError} for names that are no attribute's
+ */
+function nameOf(key: string | symbol, doing: "set" | "delete"): string {
+  if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
+  if (!key.startsWith("$")) return key;
+  throw new TypeError(
+    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are its own. If Python has an attribute of this name, ` +
+      `use builtins.${doing === "set" ? "setattr" : "delattr"}`,
+  );
+}
+
+function membersOf(handle: Handle, options: ImportOptions) {
+  const { python } = handle;
+  return {
+    $call: (...args: unknown[]) => python.locked(() => wrap(python, rawCall(handle, args), orderOf(args, options))),
+    $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
+    $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
+    $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
+    $value: () => python.locked(() => copyOut(python, handle.object, options)),
+    $close: () => handle.close(),
+    [Symbol.dispose]: () => handle.close(),
+    [Symbol.iterator]: () => iterate(handle, options),
+    [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle, options) : show(handle),
+  };
+}
+
+/** What a console shows, which must not fail for whatever it is given. */
+function inspect(handle: Handle): string {
+  const { python } = handle;
+  return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.show(handle.object)}`);
+}
+
+function show(handle: Handle): string {
+  const { python } = handle;
+  return python.locked(() => python.str(handle.object));
+}
+
+function hasAttribute(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  return python.locked(() => python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1);
+}
+
+/** Whether an object has an attribute, a mapping this key, or a sequence this item. */
+function has(handle: Handle, name: string): boolean {
+  const { python } = handle;
+  const { objects, errors } = python.api;
+  return python.locked(() => {
+    const { object } = handle;
+    if (!index.test(name) && hasAttribute(handle, name)) return true;
+    const isMapping = python.typeHas(object, "keys"); // as dict() tells one
+    if (!isMapping && !index.test(name)) return false;
+    const key = index.test(name) ? python.integer(BigInt(name)) : python.text(name);
+    let found: boolean;
+    if (isMapping) found = objects.PySequence_Contains(object, key) === 1; // some make an item when it is asked for
+    else {
+      const item = objects.PyObject_GetItem(object, key);
+      found = item !== 0n;
+      if (found) python.drop(item);
+    }
+    errors.PyErr_Clear();
+    python.drop(key);
+    return found;
+  });
+}
+
+function attribute(handle: Handle, name: string): bigint {
+  const { python } = handle;
+  return python.check(python.api.objects.PyObject_GetAttr(handle.object, python.name(name)));
+}
+
+function setAttribute(handle: Handle, name: string, value: unknown): void {
+  const { python } = handle;
+  python.locked(() => {
+    const { object } = handle;
+    const [made = 0n] = all(python, [value]);
+    const code = python.api.objects.PyObject_SetAttr(object, python.name(name), made);
+    python.drop(made);
+    python.checkInt(code);
+  });
+}
+
+function deleteAttribute(handle: Handle, name: string): void {
+  const { python } = handle;
+  python.locked(() => python.checkInt(python.api.objects.PyObject_SetAttr(handle.object, python.name(name), 0n)));
+}
+
+function item(handle: Handle, keys: readonly unknown[]): bigint {
+  const { python, object } = handle;
+  const objects = all(python, keys);
+  const [only = 0n] = objects;
+  const key = objects.length === 1 ? only : python.tuple(objects);
+  const found = python.api.objects.PyObject_GetItem(object, key);
+  python.drop(key);
+  return python.check(found);
+}
+
+function setItem(handle: Handle, key: unknown, value: unknown): void {
+  const { python } = handle;
+  python.locked(() => {
+    const { object } = handle;
+    const [keyObject = 0n, valueObject = 0n] = all(python, [key, value]);
+    const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
+    python.drop(keyObject);
+    python.drop(valueObject);
+    python.checkInt(code);
+  });
+}
+
+function deleteItem(handle: Handle, key: bigint): void {
+  const { python } = handle;
+  python.locked(() => {
+    const keyObject = python.integer(key);
+    const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
+    python.drop(keyObject);
+    python.checkInt(code);
+  });
+}
+
+function call(handle: Handle, args: readonly unknown[], options: ImportOptions): unknown {
+  const { python } = handle;
+  return python.locked(() => fromPython(python, rawCall(handle, args), orderOf(args, options)));
+}
+
+/** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
+function orderOf(args: readonly unknown[], options: ImportOptions): ImportOptions {
+  if (options.stream !== undefined) return options;
+  const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
+  if (!(view instanceof StridedMemoryView) || view.device === null) return options;
+  return view.stream === null ? { device: view.device } : { stream: view.stream };
+}
+
+function rawCall(handle: Handle, args: readonly unknown[]): bigint {
+  const { python } = handle;
+  const last = args.at(-1);
+  const isNamed = last instanceof Keywords;
+  try {
+    const { object } = handle;
+    const objects = all(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
+    const named = isNamed ? objects.pop() ?? 0n : 0n;
+    // A function that does not look at its caller's frame may call what it is given, which does.
+    const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);
+    return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
+  } catch (error) {
+    if (error instanceof PythonError && mayMistake.has(error.type)) error.message += keywordsHint(last);
+    throw error;
+  } finally {
+    handle.endCall();
+    python.release();
+  }
+}
+
+function isPyObject(value: unknown): boolean {
+  return (typeof value === "function" || typeof value === "object") && value !== null && handles.has(value);
+}
+
+/** Exceptions of functions that have got a dict where they expect something else. */
+const mayMistake = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
+
+/** How arguments by name are given, if the last argument looks as if it was to be those. */
+function keywordsHint(last: unknown): string {
+  if (!isPlain(last) || Object.keys(last).length === 0) return "";
+  const names = Object.keys(last).join(", ");
+  return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
+}
+
+function* iterate(handle: Handle, options: ImportOptions): Generator<unknown, void> {
+  const { python } = handle;
+  const { PyObject_GetIter, PyIter_Next } = python.api.iteration;
+  const { PyErr_Occurred } = python.api.errors;
+  const iterator = new Handle(python, python.locked(() => python.check(PyObject_GetIter(handle.object))));
+  try {
+    for (;;) {
+      const next = python.locked(() => {
+        const found = PyIter_Next(iterator.object);
+        if (found !== 0n) return { value: fromPython(python, found, options) };
+        if (PyErr_Occurred() !== 0n) python.check(0n);
+        return null;
+      });
+      if (next === null) return;
+      yield next.value;
+    }
+  } finally {
+    iterator.close();
+  }
+}
+
+/** What `Number(object)` gives: what Python's `float()` makes of it. */
+function toNumber(handle: Handle, options: ImportOptions): unknown {
+  const { python } = handle;
+  return python.locked(() =>
+    fromPython(
+      python,
+      python.callHelper("method", [python.share(handle.object), python.share(python.name("__float__"))]),
+      options,
+    )
+  );
+}

@@ -1,0 +1,131 @@
+/**
+ * Python in the same process.
+ *
+ * @module
+ */
+import { cString } from "../ffi/c_string.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
+import type { ImportOptions } from "../dlpack/tensor.ts";
+import type { Interpreter } from "./interpreter.ts";
+import { type PyObject, wrap } from "./object.ts";
+import { openInterpreter, type PythonOptions } from "./start_interpreter.ts";
+import { fromPython } from "./values.ts";
+import { nameWorkStream } from "./current_work_streams.ts";
+
+/** Options of {@linkcode Python.open}. */
+export interface OpenPythonOptions extends PythonOptions {
+  /**
+   * The stream on which device arrays that come from Python will be used. Default: that of the first view of device
+   * memory among the arguments of the call that they come from. It is also the one that libraries find in DLPack's table of
+   * C functions on arrays of its device, and work on: until it is closed, or Python is opened with another one. Without
+   * one they work on the legacy default stream.
+   */
+  readonly stream?: CudaStream;
+}
+
+const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
+
+/**
+ * The Python interpreter of this process, to call functions of its libraries with arrays of ours and to see theirs.
+ *
+ * The interpreter's lock is held during calls only, so Python's own threads run while JavaScript does something else. A
+ * call of Python blocks the event loop until it returns.
+ *
+ * @example
+ * ```ts ignore
+ * const np = Python.open().import("numpy");
+ * np.sum(Float32Array.of(1, 2, 3)); // 6
+ * using sorted = np.sort(Float32Array.of(3, 1, 2)); // a view of NumPy's memory
+ * `${sorted}`; // "[1. 2. 3.]"
+ * ```
+ *
+ * There is one interpreter in a process, for as long as the process lives: nothing ends it, because extension modules
+ * do not survive that, and arrays of ours may still be in use there.
+ */
+export class Python {
+  readonly #python: Interpreter;
+  readonly #options: ImportOptions;
+
+  private constructor(python: Interpreter, options: ImportOptions) {
+    this.#python = python;
+    this.#options = options;
+  }
+
+  /**
+   * Starts the interpreter of this process, or finds it running.
+   *
+   * Which one: that of `home`, else what `CAUSEWAY_PYTHON` names, else that of the active virtualenv (`VIRTUAL_ENV`) or
+   * conda environment, else the first `python3` on PATH, else the system's. It is asked where its library is;
+   * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another one of the same version.
+   *
+   * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
+   * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version
+   */
+  static open(options: OpenPythonOptions = {}): Python {
+    checkOptions(options, openPythonOptionNames);
+    const { stream } = options;
+    const python = openInterpreter(options);
+    if (stream === undefined) return new Python(python, {});
+    const locked = (work: () => void) => python.locked(work);
+    locked(() => nameWorkStream(stream, locked));
+    return new Python(python, { stream });
+  }
+
+  /** Path of libpython. */
+  get library(): string {
+    return this.#python.path;
+  }
+
+  /** Python's version: `3.12.3`. */
+  get version(): string {
+    return this.#python.version;
+  }
+
+  /** Python's built-in functions and types. */
+  get builtins(): PyObject {
+    return this.import("builtins");
+  }
+
+  /**
+   * Imports a module: `py.import("torch.nn.functional")`.
+   *
+   * @throws {PythonError} if it is not there, or fails to load
+   */
+  import(module: string): PyObject {
+    const python = this.#python;
+    return python.locked(() =>
+      wrap(python, python.check(python.api.run.PyImport_ImportModule(cString(module))), this.#options)
+    );
+  }
+
+  /**
+   * Runs statements in the module `__main__`.
+   *
+   * @throws {PythonError} if they raise an exception
+   */
+  run(code: string): void {
+    const python = this.#python;
+    python.locked(() => python.release(python.execute(code, this.#main())));
+  }
+
+  /**
+   * The value of an expression in the module `__main__`, converted as the result of a call is.
+   *
+   * @throws {PythonError} if it raises an exception
+   */
+  // deno-lint-ignore no-explicit-any -- only Python knows what comes back
+  evaluate(expression: string): any {
+    const python = this.#python;
+    return python.locked(() => {
+      const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
+      python.release(); // what it has let go of
+      return value;
+    });
+  }
+
+  #main(): bigint {
+    const { PyModule_GetDict, PyImport_AddModule } = this.#python.api.run;
+    return PyModule_GetDict(PyImport_AddModule(cString("__main__")));
+  }
+}

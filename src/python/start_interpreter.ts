@@ -1,0 +1,139 @@
+/**
+ * Starting CPython in this process, once.
+ *
+ * @module
+ */
+import type { cpython } from "../../bindings/cpython.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
+import { libc } from "../ffi/libc.ts";
+import { type NativeLibrary, openLibrary } from "../ffi/library.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { cString, readCString } from "../ffi/c_string.ts";
+import type { Functions } from "../ffi/types.ts";
+import { findInterpreters, type Installation } from "./find_interpreter.ts";
+import { Interpreter } from "./interpreter.ts";
+import { pythonLibrary } from "./find_library.ts";
+import { giveUpLockAtEnd } from "./thread_end.ts";
+
+/** Options of {@linkcode Python.open}. */
+export interface PythonOptions {
+  /** Path of libpython. Default: the one that belongs to the interpreter. */
+  readonly library?: string;
+  /** A virtualenv or another folder with `bin/python3`, or an interpreter itself. Default: see {@linkcode Python.open}. */
+  readonly home?: string;
+}
+
+/**
+ * What an interpreter that is a guest in its process does first. Nothing finalises it, so nothing would write out what a
+ * pipe's buffer holds at the end. And whatever imports `signal` first takes Ctrl-C away from the runtime, which this
+ * import gives back.
+ */
+const settle = `
+import signal, sys
+if sys.stdout: sys.stdout.reconfigure(line_buffering=True)
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)
+del signal, sys
+`;
+
+/** Starts the interpreter, unless this process has it running already. */
+function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
+  if (api.opening.Py_IsInitialized() !== 0) return;
+  const version = readCString(api.opening.Py_GetVersion()).split(" ")[0] ?? "";
+  if (installation !== null && !version.startsWith(`${installation.version}.`)) {
+    throw new FfiError(
+      `Cannot start Python ${version} of ${path} with the packages of ${installation.executable}, which is Python ` +
+        `${installation.version}: an interpreter and its library must be of one version. Pass { home } with a virtualenv ` +
+        "of the library's version, or the library that belongs to this one.",
+    );
+  }
+  if (installation !== null) setProgram(api, installation.executable);
+  const { setenv, unsetenv, getenv } = libc().loading;
+  // An embedded interpreter takes the encoding of texts from the C locale, which the runtimes never set.
+  const isSaid = getenv(cString("PYTHONUTF8")) !== 0n;
+  if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
+  api.opening.Py_InitializeEx(0); // 0: signals stay with the runtime
+  if (!isSaid) unsetenv(cString("PYTHONUTF8"));
+  api.run.PyRun_SimpleString(cString(settle));
+  api.threads.PyEval_SaveThread();
+}
+
+/** Says which program this is: Python looks for its virtualenv, its library and its packages from there. */
+function setProgram({ home }: Functions<typeof cpython>, executable: string): void {
+  if (home.Py_SetProgramName === null) throw new FfiError("Cannot start this Python: it is newer than 3.14");
+  using arena = new NativeArena();
+  const program = home.Py_DecodeLocale(arena.cString(executable), 0n);
+  home.Py_SetProgramName(program); // it keeps the address, which is therefore never freed
+}
+
+let running: Interpreter | undefined;
+
+/** The interpreter of this process, started at the first call. */
+export function openInterpreter(options: PythonOptions): Interpreter {
+  const { library } = options;
+  if (running === undefined) {
+    const { opened, installation } = find(options);
+    checkAlone(opened);
+    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);
+    start(opened, installation);
+    running = new Interpreter(opened);
+  } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {
+    throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run one only`);
+  }
+  return running;
+}
+
+/** Lets go of the arrays that Python's consumers have released since somebody looked. */
+export function lookInPython(): void {
+  const python = running;
+  if (python?.hasLent) python.locked(() => python.release());
+}
+
+interface Found {
+  readonly opened: NativeLibrary<typeof cpython>;
+  /** null: an interpreter that finds its packages by itself, because no program belongs to the library. */
+  readonly installation: Installation | null;
+}
+
+/** The first interpreter that has its library, with it. */
+function find({ library, home }: PythonOptions): Found {
+  // Global: extension modules such as NumPy's find the interpreter among the symbols that everybody sees.
+  const description = { ...pythonLibrary, global: true as const, ...(library === undefined ? {} : { path: library }) };
+  let problem: LibraryNotFoundError | undefined;
+  for (const installation of findInterpreters(home)) {
+    try {
+      return { opened: openLibrary({ ...description, sonames: installation.libraries }), installation };
+    } catch (error) {
+      if (!(error instanceof LibraryNotFoundError)) throw error;
+      problem ??= error; // what the best one lacks is what to install
+    }
+  }
+  if (problem !== undefined) throw problem;
+  if (home !== undefined) {
+    throw new FfiError(`Cannot open Python in ${home}: expected a folder with bin/python3, or an interpreter`);
+  }
+  const chosen = ffiPort().env("CAUSEWAY_PYTHON") ?? "";
+  if (chosen !== "" && library === undefined) {
+    throw new FfiError(
+      `Cannot open the Python of CAUSEWAY_PYTHON, ${chosen}: expected an interpreter. Correct or unset it`,
+    );
+  }
+  return { opened: openLibrary(description), installation: null };
+}
+
+/**
+ * Extension modules find the interpreter by its symbols, wherever they come first in the process.
+ *
+ * @throws {FfiError} if another libpython comes first: its functions would be given this one's objects
+ */
+function checkAlone({ path, handle }: NativeLibrary<typeof cpython>): void {
+  const { dlsym } = libc().loading;
+  const symbol = cString("Py_IsInitialized");
+  const first = dlsym(0n, symbol); // RTLD_DEFAULT
+  if (first !== 0n && first !== dlsym(handle, symbol)) {
+    throw new FfiError(
+      `Cannot run the Python of ${path}: this process has loaded another libpython before, whose symbols its extension ` +
+        "modules would find. Load one only.",
+    );
+  }
+}

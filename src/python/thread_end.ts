@@ -1,0 +1,82 @@
+/**
+ * The interpreter's lock at the end of a thread. A runtime ends a Worker wherever it is: in Bun also within a call of Python,
+ * and what stands in a `finally` is left aside then. So the system gives the lock up, when the thread ends.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { FfiError } from "../ffi/errors.ts";
+import { libc } from "../ffi/libc.ts";
+import { executable } from "../native/machine_code.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { littleEndian } from "../ffi/struct.ts";
+import { cString } from "../ffi/c_string.ts";
+
+/** What the code calls: addresses of functions of the interpreter. */
+export const lockFunctions = {
+  /** `int PyGILState_Check(void)`: whether this thread holds the lock. */
+  check: "ptr",
+  /** `void PyGILState_Release(PyGILState_STATE)`. */
+  release: "ptr",
+} as const;
+
+/** `int __cxa_thread_atexit_impl(void (*)(void *), void *, void *dso)`, of glibc since 2.18: what C++ has for its threads. */
+const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
+
+/**
+ * Has the interpreter's lock given up at the end of this thread, if the thread holds it then. It costs a call nothing.
+ *
+ * @param library `dlopen`'s handle of libpython
+ * @param make puts code where it can be called
+ * @throws {FfiError} where the system refuses machine code: a Worker that ends within a call would stop all others for ever
+ */
+export function giveUpLockAtEnd(library: bigint, make: typeof executable = executable): void {
+  const code = make([ffiPort().platform.arch === "aarch64" ? aarch64GiveUp() : x8664GiveUp()])?.[0];
+  if (code === undefined) {
+    throw new FfiError(
+      "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is terminated " +
+        "within a call of Python would keep the interpreter's lock for ever. Use it on the main thread.",
+    );
+  }
+  const { dlsym } = libc().loading;
+  const functions = new NativeArena().struct(lockFunctions); // never freed: the thread outlives its JavaScript
+  functions.check = dlsym(library, cString("PyGILState_Check"));
+  functions.release = dlsym(library, cString("PyGILState_Release"));
+  ffiPort().functionAt(dlsym(0n, cString("__cxa_thread_atexit_impl")), atThreadEnd)(code, functions.$address, 0n);
+}
+
+/** x86-64, System V: the address of the two functions arrives in rdi. */
+export function x8664GiveUp(): Uint8Array<ArrayBuffer> {
+  return new Uint8Array([
+    0x53, // push rbx: the stack is aligned for calls now
+    ...[0x48, 0x89, 0xfb], // mov rbx, rdi
+    ...[0xff, 0x13], // call [rbx]: PyGILState_Check
+    ...[0x85, 0xc0], // test eax, eax
+    ...[0x74, 0x08], // jz over
+    ...[0xbf, 0x01, 0x00, 0x00, 0x00], // mov edi, PyGILState_UNLOCKED
+    ...[0xff, 0x53, 0x08], // call [rbx + 8]: PyGILState_Release
+    0x5b, // over: pop rbx
+    0xc3, // ret
+  ]);
+}
+
+/** arm64, AAPCS64: the address of the two functions arrives in x0. */
+export function aarch64GiveUp(): Uint8Array<ArrayBuffer> {
+  const words = [
+    0xa9be7bfd, // stp x29, x30, [sp, #-32]!
+    0xf9000bf3, // str x19, [sp, #16]
+    0xaa0003f3, // mov x19, x0
+    0xf9400268, // ldr x8, [x19]
+    0xd63f0100, // blr x8: PyGILState_Check
+    0x34000080, // cbz w0, over
+    0x52800020, // mov w0, PyGILState_UNLOCKED
+    0xf9400668, // ldr x8, [x19, #8]
+    0xd63f0100, // blr x8: PyGILState_Release
+    0xf9400bf3, // over: ldr x19, [sp, #16]
+    0xa8c27bfd, // ldp x29, x30, [sp], #32
+    0xd65f03c0, // ret
+  ];
+  const code = new DataView(new ArrayBuffer(words.length * 4));
+  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
+  return new Uint8Array(code.buffer);
+}

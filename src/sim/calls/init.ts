@@ -1,0 +1,90 @@
+/**
+ * Opening the driver, and its errors in words.
+ *
+ * @module
+ */
+import { CUresult } from "../../../bindings/cuda_types.ts";
+import { resultName } from "../../driver/driver.ts";
+import { NativeArena } from "../../ffi/arena.ts";
+import type { Behaviour } from "../call_table.ts";
+import type { Machine } from "../simulator_state.ts";
+import { writeInt, writeWord } from "../out_parameters.ts";
+import { refuse } from "../call_error.ts";
+
+/** The calls of the group. */
+export function openingCalls(machine: Machine): Behaviour<"opening"> {
+  return {
+    cuInit(flags) {
+      if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (machine.devices.length === 0) throw refuse(CUresult.CUDA_ERROR_NO_DEVICE);
+      machine.initialized = true;
+    },
+    cuDriverGetVersion: (out) => writeInt(out, machine.options.driverVersion),
+    cuDeviceGetCount: (out) => writeInt(out, machine.devices.length),
+    cuDeviceGet: (out, ordinal) => writeInt(out, machine.device(ordinal).ordinal),
+    cuGetErrorName: (code, out) => answer(out, names.has(code) ? resultName(code) : undefined),
+    cuGetErrorString: (code, out) => answer(out, explanations.get(code)),
+  };
+}
+
+const names: ReadonlySet<number> = new Set(Object.values(CUresult));
+
+/** In the driver's words, as far as the simulator returns the code or anyone injects it for a reason. */
+const explanations: ReadonlyMap<number, string> = new Map([
+  [CUresult.CUDA_SUCCESS, "no error"],
+  [CUresult.CUDA_ERROR_INVALID_VALUE, "invalid argument"],
+  [CUresult.CUDA_ERROR_OUT_OF_MEMORY, "out of memory"],
+  [CUresult.CUDA_ERROR_NOT_INITIALIZED, "initialization error"],
+  [CUresult.CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"],
+  [CUresult.CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"],
+  [CUresult.CUDA_ERROR_INVALID_CONTEXT, "invalid device context"],
+  [CUresult.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices"],
+  [CUresult.CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"],
+  [CUresult.CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"],
+  [CUresult.CUDA_ERROR_ALREADY_MAPPED, "resource already mapped"],
+  [CUresult.CUDA_ERROR_OPERATING_SYSTEM, "OS call failed or operation not supported on this OS"],
+  [CUresult.CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"],
+  [CUresult.CUDA_ERROR_NOT_FOUND, "named symbol not found"],
+  [CUresult.CUDA_ERROR_NOT_READY, "device not ready"],
+  [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"],
+  [CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"],
+  [CUresult.CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated"],
+  [CUresult.CUDA_ERROR_ASSERT, "device-side assert triggered"],
+  [CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled"],
+  [CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled"],
+  [CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"],
+  [
+    CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+    "part or all of the requested memory range is already mapped",
+  ],
+  [CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region"],
+  [CUresult.CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"],
+  [CUresult.CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"],
+  [CUresult.CUDA_ERROR_NOT_PERMITTED, "operation not permitted"],
+  [CUresult.CUDA_ERROR_NOT_SUPPORTED, "operation not supported"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work"],
+  [CUresult.CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream"],
+  [
+    CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+    "operation would make the legacy stream depend on a capturing blocking stream",
+  ],
+  [CUresult.CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream"],
+  [CUresult.CUDA_ERROR_UNKNOWN, "unknown error"],
+]);
+
+/** The driver's strings live as long as the process does; so do these. */
+const texts = new Map<string, bigint>();
+
+function answer(out: bigint, text: string | undefined): void {
+  if (text === undefined) {
+    writeWord(out, 0n);
+    throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  }
+  let address = texts.get(text);
+  if (address === undefined) texts.set(text, address = new NativeArena().cString(text));
+  writeWord(out, address);
+}

@@ -1,0 +1,87 @@
+/**
+ * What simulated drivers of one process share with each other, as the drivers of real processes do by way of the kernel:
+ * names under which one driver's memory and events are found by another.
+ *
+ * @module
+ */
+import { MFD } from "../../bindings/libc.ts";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { cString, readField } from "../ffi/c_string.ts";
+import type { Machine } from "./simulator_state.ts";
+import type { Allocation, Event } from "./objects.ts";
+import type { Pool } from "./pool.ts";
+import { refuse } from "./call_error.ts";
+
+/** Something of a driver that another one may be given. */
+export type SharedObject =
+  & { readonly machine: Machine }
+  & (
+    | { readonly kind: "pool"; readonly pool: Pool }
+    | { readonly kind: "pool memory"; readonly allocation: Allocation }
+    | { readonly kind: "memory"; readonly allocation: Allocation }
+    | { readonly kind: "event"; readonly event: Event }
+  );
+
+type SharedOf<K extends SharedObject["kind"]> = Extract<SharedObject, { readonly kind: K }>;
+
+/** Bytes of a handle in the driver's ABI. */
+export const handleBytes = 64;
+
+/** By name. The driver keeps its own alive, so that a driver that nobody uses can be collected. */
+const shared = new Map<string, WeakRef<SharedObject>>();
+const gone = new FinalizationRegistry<string>((name) => {
+  shared.delete(name);
+});
+
+/** Gives something a name; the same name each time. */
+export function share(object: SharedObject): string {
+  const { exports } = object.machine;
+  const key = object.kind === "pool" ? object.pool : object.kind === "event" ? object.event : object.allocation;
+  const known = exports.get(key);
+  if (known !== undefined) return known.name;
+  const name = `simulated ${crypto.randomUUID()}`;
+  exports.set(key, { name, object });
+  shared.set(name, new WeakRef(object));
+  gone.register(object, name);
+  return name;
+}
+
+/** What has this name; refused if there is nothing of the kind. */
+export function find<K extends SharedObject["kind"]>(name: string, kind: K): SharedOf<K> {
+  const object = shared.get(name)?.deref();
+  if (object?.kind !== kind) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return object as SharedOf<K>; // its kind says so
+}
+
+/** A name as a handle of 64 bytes. */
+export function toHandle(name: string): Uint8Array {
+  const bytes = new Uint8Array(handleBytes);
+  bytes.set(new TextEncoder().encode(name));
+  return bytes;
+}
+
+/** The name in a handle. */
+export function fromHandle(bytes: Uint8Array): string {
+  return readField(bytes);
+}
+
+/** A name as a file: its descriptor can be sent to whoever is to find it. */
+export function toFile(name: string): number {
+  const fd = libc().files.memfd_create(cString("causeway-simulated-pool"), MFD.CLOEXEC);
+  if (fd < 0) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  bytes.set(toHandle(name));
+  libc().files.pwrite(fd, address, BigInt(handleBytes), 0n);
+  return fd;
+}
+
+/** The name in a file; empty if it is another one. */
+export function fromFile(fd: number): string {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(handleBytes);
+  const read = libc().files.pread(fd, address, BigInt(handleBytes), 0n);
+  return read === BigInt(handleBytes) ? fromHandle(bytes) : "";
+}

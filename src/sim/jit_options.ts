@@ -1,0 +1,113 @@
+/**
+ * The options of the just-in-time compiler: which there are, what may be asked of them, and where it writes its log.
+ *
+ * @module
+ */
+import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
+import { nativeView, readInt, readWord, writeFloat, writeString, writeUint } from "./out_parameters.ts";
+import { PtxError } from "../ptx/mod.ts";
+import { refuse, unsimulated } from "./call_error.ts";
+
+/** What is asked of a compilation, as far as something here depends on it. */
+export interface JitOptions {
+  /** Writes what was wrong with the text; an empty string if nothing was. */
+  report(log: string): void;
+}
+
+/** Options that say how code is made, of which there is none here. The driver takes any value of them. */
+const ofCode: ReadonlySet<number> = new Set([
+  CU_JIT.MAX_REGISTERS,
+  CU_JIT.THREADS_PER_BLOCK,
+  CU_JIT.OPTIMIZATION_LEVEL,
+  CU_JIT.TARGET_FROM_CUCONTEXT,
+  CU_JIT.TARGET,
+  CU_JIT.FALLBACK_STRATEGY,
+  CU_JIT.GENERATE_DEBUG_INFO,
+  CU_JIT.LOG_VERBOSE,
+  CU_JIT.GENERATE_LINE_INFO,
+  CU_JIT.FAST_COMPILE,
+  CU_JIT.MIN_CTA_PER_SM,
+  CU_JIT.MAX_THREADS_PER_BLOCK,
+  CU_JIT.SPLIT_COMPILE,
+  CU_JIT.BINARY_LOADER_THREAD_COUNT,
+]);
+
+/** The three choices of `CU_JIT_CACHE_MODE`. */
+const cacheModes = 3n;
+
+interface Log {
+  address: bigint;
+  room: number;
+  /** Where the driver writes how much there was to say. */
+  size: bigint;
+}
+
+/**
+ * Reads the options of cuModuleLoadDataEx().
+ *
+ * @param count how many
+ * @param options `CUjit_option[]`
+ * @param values `void *[]`: some are values themselves
+ */
+export function readJitOptions(count: number, options: bigint, values: bigint): JitOptions {
+  const error: Log = { address: 0n, room: 0, size: 0n };
+  const info: Log = { address: 0n, room: 0, size: 0n };
+  const known: readonly number[] = Object.values(CU_JIT);
+  for (let i = 0; i < count; i++) {
+    const option = readInt(options + BigInt(4 * i));
+    const at = values + BigInt(8 * i);
+    const value = readWord(at);
+    if (!known.includes(option)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    if (option === CU_JIT.ERROR_LOG_BUFFER) error.address = value;
+    else if (option === CU_JIT.INFO_LOG_BUFFER) info.address = value;
+    else if (option === CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES) [error.room, error.size] = [unsigned(value), at];
+    else if (option === CU_JIT.INFO_LOG_BUFFER_SIZE_BYTES) [info.room, info.size] = [unsigned(value), at];
+    else if (option === CU_JIT.WALL_TIME) writeFloat(at, 0); // compiling takes no simulated time
+    else if (option === CU_JIT.CACHE_MODE) {
+      if (value >= cacheModes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+    } else if (!ofCode.has(option)) throw unsimulated("linking while a module is loaded");
+  }
+  return {
+    report(log) {
+      write(error, log);
+      write(info, "");
+    },
+  };
+}
+
+/** The value of an option that is an `unsigned int`. */
+function unsigned(value: bigint): number {
+  return Number(BigInt.asUintN(32, value));
+}
+
+/** As on an H200: what does not fit is cut, what is left of the buffer is emptied, and the size is that of the text. */
+function write({ address, room, size }: Log, text: string): void {
+  if (address === 0n || room === 0) return;
+  new Uint8Array(nativeView(address, room).buffer).fill(0);
+  writeString(address, room, text);
+  if (size !== 0n) writeUint(size, Math.min(room, new TextEncoder().encode(text).length));
+}
+
+/** How text is refused. */
+export interface JitRefusal {
+  readonly code: typeof CUresult.CUDA_ERROR_INVALID_IMAGE | typeof CUresult.CUDA_ERROR_INVALID_PTX;
+  /** What the log says, in the shape in which the driver's compiler says it. */
+  readonly log: string;
+}
+
+/** Puts an error of the interpreter into the words of a driver. */
+export function refusalOf(text: string, error: unknown): JitRefusal {
+  if (!beginsAsPtx(text)) {
+    const log = "error   : Binary format for key='0', ident='' is not recognized";
+    return { code: CUresult.CUDA_ERROR_INVALID_IMAGE, log };
+  }
+  const line = error instanceof PtxError ? error.line : 0;
+  const what = error instanceof Error ? error.message.replace(/^PTX line \d+: /, "") : String(error);
+  const log = `ptxas application ptx input, line ${line}; error   : ${what}\nptxas fatal   : Ptx assembly aborted`;
+  return { code: CUresult.CUDA_ERROR_INVALID_PTX, log };
+}
+
+/** Whether a text begins with a directive, behind comments: anything else is no program to a driver. */
+function beginsAsPtx(text: string): boolean {
+  return /^(?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*\.[a-z]/.test(text);
+}

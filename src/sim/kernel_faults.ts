@@ -1,0 +1,70 @@
+/**
+ * Where the driver meets the interpreter of PTX: what turns text into kernels, and what it means if one of them fails.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { type PtxAccess, PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
+import type { ResultCode } from "./call_error.ts";
+
+/**
+ * Reads PTX.
+ *
+ * @throws {PtxError} saying what it does not understand, which the driver reports as CUDA_ERROR_INVALID_PTX
+ */
+export type LoadPtx = (text: string) => PtxModule;
+
+/** Is told what kernels do to memory while they run. */
+export interface KernelWatcher {
+  /** Bytes have been accessed. */
+  touched(address: bigint, bytes: number, access: PtxAccess): void;
+  /** A kernel has come to its end. */
+  ended(): void;
+}
+
+/** Memory of which somebody is told what is done to it. */
+export function watchedMemory(memory: PtxMemory, watcher: KernelWatcher): PtxMemory {
+  return {
+    view(address, bytes, access) {
+      watcher.touched(address, bytes, access);
+      return memory.view(address, bytes, access);
+    },
+  };
+}
+
+/** A kernel has used an address that it may not use. */
+export class IllegalAddressError extends Error {
+  /** `IllegalAddressError`. */
+  override readonly name: string = "IllegalAddressError";
+  /** The address. */
+  readonly address: bigint;
+
+  /** For implementations of `PtxMemory`. */
+  constructor(address: bigint, bytes: number, doing: string, reason: string) {
+    super(`Cannot do a ${doing} of ${bytes} bytes at 0x${address.toString(16)}: ${reason}`);
+    this.address = address;
+  }
+}
+
+/**
+ * What the driver answers from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks, for what a
+ * GPU would do as it likes, and for errors of the interpreter: those reach whoever made the work run as they are.
+ */
+export function faultCode(error: unknown): ResultCode | null {
+  if (!(error instanceof PtxFault)) return null;
+  switch (error.kind) {
+    case "illegal address":
+      return CUresult.CUDA_ERROR_ILLEGAL_ADDRESS;
+    case "misaligned address":
+      return CUresult.CUDA_ERROR_MISALIGNED_ADDRESS;
+    case "assertion":
+      return CUresult.CUDA_ERROR_ASSERT;
+    case "trap":
+    case "stack overflow":
+      return CUresult.CUDA_ERROR_LAUNCH_FAILED;
+    case "instruction limit":
+      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;
+    default:
+      return null;
+  }
+}

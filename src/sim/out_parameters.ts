@@ -1,0 +1,54 @@
+/**
+ * Results that a call leaves where its caller has pointed: out-parameters in native memory.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { littleEndian } from "../ffi/struct.ts";
+import { refuse } from "./call_error.ts";
+
+/** Native memory of so many bytes. A null pointer is refused as the driver does, with CUDA_ERROR_INVALID_VALUE. */
+export function nativeView(address: bigint, bytes: number): DataView<ArrayBuffer> {
+  if (address === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  return new DataView(ffiPort().memory(address, bytes));
+}
+
+/** Writes an `int`. */
+export function writeInt(address: bigint, value: number): void {
+  nativeView(address, 4).setInt32(0, value, littleEndian);
+}
+
+/** Writes an `unsigned int`. */
+export function writeUint(address: bigint, value: number): void {
+  nativeView(address, 4).setUint32(0, value, littleEndian);
+}
+
+/** Writes a `float`. */
+export function writeFloat(address: bigint, value: number): void {
+  nativeView(address, 4).setFloat32(0, value, littleEndian);
+}
+
+/** Writes a handle, a pointer, a `size_t` or another unsigned integer of 64 bits. */
+export function writeWord(address: bigint, value: bigint): void {
+  nativeView(address, 8).setBigUint64(0, value, littleEndian);
+}
+
+/** Reads an `int`. */
+export function readInt(address: bigint): number {
+  return nativeView(address, 4).getInt32(0, littleEndian);
+}
+
+/** Reads an unsigned integer of 64 bits. */
+export function readWord(address: bigint): bigint {
+  return nativeView(address, 8).getBigUint64(0, littleEndian);
+}
+
+/** Writes a string that fits, with its NUL, into `length` bytes, and what fits of one that does not. */
+export function writeString(address: bigint, length: number, text: string): void {
+  if (length <= 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  const bytes = new Uint8Array(nativeView(address, length).buffer);
+  const encoded = new TextEncoder().encode(text).subarray(0, length - 1);
+  bytes.set(encoded);
+  bytes[encoded.length] = 0;
+}

@@ -1,0 +1,96 @@
+/**
+ * Settings of UCX: the ones that Causeway chooses, and those of the caller.
+ *
+ * @module
+ */
+import { UCS_CONFIG_PRINT, ucs_status_t } from "../../bindings/ucp_types.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { cString } from "../ffi/c_string.ts";
+import { checkStatus, UcxError } from "./error.ts";
+import type { UcpFunctions } from "./library.ts";
+import { printed } from "./print_info.ts";
+
+/**
+ * Changes a `ucp_config_t`: first what Causeway chooses, then what the caller asks for.
+ *
+ * @param settings by name, with or without the prefix `UCX_`
+ * @throws {UcxError} if this UCX does not know a setting, or not with this value
+ */
+export function applySettings(ucp: UcpFunctions, config: bigint, settings: Readonly<Record<string, string>>): void {
+  const { ucp_config_modify } = ucp.opening;
+  for (const [name, value] of Object.entries(defaults(settings))) {
+    // A UCX that does not know the setting does not need it either.
+    ucp_config_modify(config, cString(name), cString(value));
+  }
+  const entries = Object.entries(settings);
+  if (entries.length === 0) return;
+  const own = ownSettings(ucp, config);
+  for (const [given, value] of entries) {
+    const name = given.replace(/^UCX_/, "");
+    const isKnown = own.size === 0 || own.has(name) || families.has(name.split("_")[0] ?? "");
+    const status = isKnown ? ucp_config_modify(config, cString(name), cString(value)) : ucs_status_t.UCS_ERR_NO_ELEM;
+    if (status === ucs_status_t.UCS_ERR_NO_ELEM) {
+      throw new UcxError("ucp_config_modify", status, `This UCX has no setting UCX_${name}`);
+    }
+    checkStatus("ucp_config_modify", status, `Setting ${given} does not accept "${value}"`);
+  }
+}
+
+/** Names in UCX_TLS that enable shared memory. */
+const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "posix", "sysv", "xpmem"]);
+
+/**
+ * What Causeway sets unless the environment or the caller says otherwise.
+ *
+ * KEEPALIVE_INTERVAL: over shared memory nothing tells UCX that a peer has died but its own look at it, which it takes
+ * every 20 s by default. Peers are looked at once a second instead, so that a killed one is noticed within two.
+ *
+ * MM_ERROR_HANDLING: endpoints that notice a dead peer are refused shared memory by default, so that two processes of
+ * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where no shared memory is enabled UCX
+ * would warn that the setting is of no use.
+ */
+function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const chosen = (name: string) => settings[name] ?? settings[`UCX_${name}`] ?? ffiPort().env(`UCX_${name}`);
+  const transports = chosen("TLS") ?? "all";
+  const isSharing = transports.startsWith("^") || transports.split(",").some((name) => sharedMemory.has(name));
+  return {
+    ...(chosen("KEEPALIVE_INTERVAL") === undefined ? { KEEPALIVE_INTERVAL: "1s" } : {}),
+    ...(isSharing && chosen("MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {}),
+  };
+}
+
+/**
+ * The names of UCX's own settings. ucp_config_modify() refuses none: one that is not among these it keeps for a transport
+ * that may want it, and no more than a warning tells of a misspelled one when the first worker is made.
+ */
+function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
+  const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;
+  const text = printed((file) => ucp.information.ucp_config_print(config, file, null, flags));
+  return new Set(Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? ""));
+}
+
+/** How the names of all other settings begin: with a transport, a component, or what some of them have in common. */
+const families: ReadonlySet<string> = new Set([
+  "CMA",
+  "CUDA",
+  "DC",
+  "GDR",
+  "GGA",
+  "IB",
+  "KNEM",
+  "MM",
+  "POSIX",
+  "RC",
+  "RDMA",
+  "ROCM",
+  "SCOPY",
+  "SELF",
+  "SM",
+  "SRD",
+  "SYSV",
+  "TCP",
+  "UD",
+  "UGNI",
+  "XPMEM",
+  "ZE",
+]);

@@ -1,0 +1,25 @@
+/**
+ * What UCX prints about its objects. For some facts, such as the transports of an endpoint, it is the one source that
+ * exists from UCX 1.13 on.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { readString } from "../ffi/c_string.ts";
+
+/** The text that a function prints into a C `FILE *`. */
+export function printed(print: (file: bigint) => void): string {
+  using arena = new NativeArena();
+  const text = arena.out("ptr");
+  const length = arena.out("size");
+  const { open_memstream, fclose } = libc().stdio;
+  const file = open_memstream(text.$address, length.$address);
+  print(file);
+  fclose(file);
+  try {
+    return readString(text.value, length.value);
+  } finally {
+    libc().loading.free(text.value);
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * A file descriptor with an owner, who closes it once.
+ *
+ * @module
+ */
+import { libc } from "../ffi/libc.ts";
+
+/** Descriptors that nobody closed are closed when their object is collected. */
+const forgotten = new FinalizationRegistry<number>((fd) => {
+  libc().files.close(fd);
+});
+
+/**
+ * An open file descriptor that belongs to whoever holds this object: what another process is given as a share of a memory
+ * pool, for example. It is closed by `close`, or at the latest when the object is collected.
+ */
+export class FileDescriptor {
+  #fd: number | null;
+
+  private constructor(fd: number) {
+    this.#fd = fd;
+    forgotten.register(this, fd, this);
+  }
+
+  /**
+   * Takes over a descriptor from whoever had it.
+   *
+   * @throws {RangeError} for what cannot be one
+   */
+  static adopt(fd: number): FileDescriptor {
+    if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
+      throw new RangeError(`Cannot own file descriptor ${fd}: expected an integer of at least 0`);
+    }
+    return new FileDescriptor(fd);
+  }
+
+  /**
+   * The number, for a call that uses it while this object is in use.
+   *
+   * @throws {TypeError} if it is closed or was given away
+   */
+  get number(): number {
+    if (this.#fd === null) throw new TypeError("Cannot use a closed FileDescriptor");
+    return this.#fd;
+  }
+
+  /** Whether it is closed or was given away. */
+  get isClosed(): boolean {
+    return this.#fd === null;
+  }
+
+  /**
+   * Gives the descriptor away: the caller has to close it.
+   *
+   * @throws {TypeError} if it is closed or was given away
+   */
+  take(): number {
+    const fd = this.number;
+    this.#fd = null;
+    forgotten.unregister(this);
+    return fd;
+  }
+
+  /** Closes it. Closing twice is harmless: the number may belong to somebody else by then, and is left alone. */
+  close(): void {
+    if (this.#fd !== null) libc().files.close(this.take());
+  }
+
+  /** Closes it. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

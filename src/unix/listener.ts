@@ -1,0 +1,97 @@
+/**
+ * Where processes of this machine connect to another one.
+ *
+ * @module
+ */
+import { errno, SOCK } from "../../bindings/libc.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { FileDescriptor } from "./file_descriptor.ts";
+import { libc } from "../ffi/libc.ts";
+import { untilReady } from "./poll.ts";
+import { attempt, SystemError } from "../ffi/system_error.ts";
+import { cString } from "../ffi/c_string.ts";
+import { checkAddress, isAbstract, writeAddress } from "./address.ts";
+import { isSameUser, newSocket, type UnixPeer, UnixSocket, waitOptionNames, type WaitOptions } from "./socket.ts";
+
+/** Options of {@linkcode UnixListener.listen}. */
+export interface UnixListenOptions {
+  /**
+   * Who may connect; others are disconnected at once. Default: processes of the user who listens. A socket that is no file
+   * can be found by every process of the machine.
+   */
+  readonly allow?: (peer: UnixPeer) => boolean;
+}
+
+const unixListenOptionNames: OptionNames<UnixListenOptions> = { allow: true };
+
+/** Waits for processes of this machine to connect. */
+export class UnixListener {
+  /** Where it listens. */
+  readonly path: string;
+  readonly #descriptor: FileDescriptor;
+  readonly #allow: (peer: UnixPeer) => boolean;
+  readonly #closing = new AbortController();
+
+  private constructor(path: string, descriptor: FileDescriptor, allow: (peer: UnixPeer) => boolean) {
+    this.path = path;
+    this.#descriptor = descriptor;
+    this.#allow = allow;
+  }
+
+  /**
+   * Begins to listen.
+   *
+   * @param path of a file to be made, or `@` and a name that is no file and is gone with the process
+   * @throws {SystemError} EADDRINUSE if there is something already, be it the file of a process that died
+   */
+  static listen(path: string, options: UnixListenOptions = {}): UnixListener {
+    checkOptions(options, unixListenOptionNames);
+    checkAddress(path);
+    const descriptor = newSocket(`listen on ${path}`);
+    try {
+      using arena = new NativeArena();
+      const { address, length } = writeAddress(arena, path);
+      const { number } = descriptor;
+      const bound = attempt(() => libc().sockets.bind(number, address, length));
+      const way = "If no process listens there any more, remove the file";
+      if (bound < 0) throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? way : "");
+      const listening = attempt(() => libc().sockets.listen(number, 64));
+      if (listening < 0) throw new SystemError(`listen on ${path}`, "listen", -listening, "");
+      return new UnixListener(path, descriptor, options.allow ?? isSameUser);
+    } catch (error) {
+      descriptor.close();
+      throw error;
+    }
+  }
+
+  /** Waits for the next process that may connect. */
+  async accept(options: WaitOptions = {}): Promise<UnixSocket> {
+    checkOptions(options, waitOptionNames);
+    const signals = [this.#closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
+    const stopped = AbortSignal.any(signals);
+    for (;;) {
+      const { number } = this.#descriptor;
+      const code = attempt(() => libc().sockets.accept4(number, 0n, 0n, SOCK.NONBLOCK | SOCK.CLOEXEC));
+      if (code >= 0) {
+        const socket = UnixSocket.over(FileDescriptor.adopt(code));
+        if (this.#allow(socket.peer)) return socket;
+        socket.close();
+      } else if (code === -errno.EAGAIN) await untilReady(number, "readable", stopped);
+      else if (code !== -errno.ECONNABORTED) throw new SystemError(`accept on ${this.path}`, "accept4", -code, "");
+    }
+  }
+
+  /** Ends listening and removes the file. Connections that were accepted stay. Closing twice is harmless. */
+  close(): void {
+    if (this.#descriptor.isClosed) return;
+    this.#closing.abort(new TypeError("Cannot use a closed UnixListener"));
+    this.#descriptor.close();
+    if (!isAbstract(this.path)) libc().sockets.unlink(cString(this.path));
+  }
+
+  /** Ends listening. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

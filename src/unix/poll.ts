@@ -1,0 +1,85 @@
+/**
+ * Waiting for file descriptors without a thread and without blocking the event loop: one `poll` that does not wait, for
+ * all of them, at turns of the event loop.
+ *
+ * @module
+ */
+import { poll_events, pollfd } from "../../bindings/libc.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { builtin } from "../ffi/node_builtin.ts";
+import { libc } from "../ffi/libc.ts";
+import { struct } from "../ffi/struct.ts";
+
+/** How long to look at every turn of the event loop before resting between looks, in milliseconds. */
+const busyFor = 5;
+/** How long until the rests grow, in milliseconds. */
+const patientAfter = 500;
+
+/** What a descriptor is waited for. */
+export type Readiness = "readable" | "writable";
+
+interface Wait {
+  readonly fd: number;
+  readonly events: number;
+  readonly settle: () => void;
+}
+
+const waits = new Set<Wait>();
+let looking = false;
+let lastNews = 0;
+
+/**
+ * Settles when a descriptor can be read or written without waiting, or has no other end any more. It stays open until
+ * then, which is the caller's business: a wait for a descriptor that is to be closed is aborted first.
+ *
+ * @throws the signal's reason, if it is aborted
+ */
+export function untilReady(fd: number, what: Readiness, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.reject(signal.reason);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const stop = () => {
+    waits.delete(wait);
+    reject(signal.reason);
+  };
+  const settle = () => {
+    waits.delete(wait);
+    signal.removeEventListener("abort", stop);
+    resolve();
+  };
+  const wait: Wait = { fd, events: what === "readable" ? poll_events.POLLIN : poll_events.POLLOUT, settle };
+  signal.addEventListener("abort", stop, { once: true });
+  waits.add(wait);
+  lastNews = performance.now();
+  if (!looking) lookLater();
+  return promise;
+}
+
+function lookLater(): void {
+  looking = true;
+  const { setImmediate, setTimeout } = builtin("node:timers");
+  const quiet = performance.now() - lastNews;
+  if (quiet < busyFor) setImmediate(look);
+  else setTimeout(look, quiet < patientAfter ? 1 : 5);
+}
+
+function look(): void {
+  looking = false;
+  if (waits.size === 0) return;
+  const asked = [...waits];
+  using arena = new NativeArena();
+  const { size, over } = struct(pollfd);
+  const list = arena.bytes(size * asked.length);
+  const { buffer, byteOffset } = list.bytes;
+  const entries = asked.map(({ fd, events }, i) => {
+    const entry = over(buffer, list.address - BigInt(byteOffset), byteOffset + i * size);
+    entry.fd = fd;
+    entry.events = events;
+    return entry;
+  });
+  if (libc().sockets.poll(list.address, BigInt(asked.length), 0) > 0) {
+    lastNews = performance.now();
+    // An error or the end of the other side counts as ready: the call that follows says what it is.
+    asked.forEach(({ settle }, i) => entries[i]?.revents !== 0 && settle());
+  }
+  if (waits.size > 0) lookLater();
+}

@@ -1,0 +1,289 @@
+/**
+ * Unix domain sockets that keep messages whole and carry file descriptors, which neither runtime's own sockets can.
+ *
+ * They are of the kind `SOCK_SEQPACKET`: what is sent at once arrives at once, with its descriptors, or not at all.
+ *
+ * @module
+ */
+import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { orAborted } from "./abortable.ts";
+import { builtin } from "../ffi/node_builtin.ts";
+import { FileDescriptor } from "./file_descriptor.ts";
+import { libc } from "../ffi/libc.ts";
+import { untilReady } from "./poll.ts";
+import { layoutOf } from "../ffi/struct.ts";
+import { attempt, SystemError } from "../ffi/system_error.ts";
+import { checkAddress, writeAddress } from "./address.ts";
+import { mostBytes, mostDescriptors, receiveMessage, sendMessage } from "./message.ts";
+
+const kind = SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC;
+
+/** Options of whatever waits. */
+export interface WaitOptions {
+  /** Ends the wait; nothing is lost by that. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The names of {@linkcode WaitOptions}. */
+export const waitOptionNames: OptionNames<WaitOptions> = { signal: true };
+
+/** Options of {@linkcode UnixSocket.connect}. */
+export interface UnixConnectOptions extends WaitOptions {
+  /** Milliseconds to wait for someone to listen. Default 0: someone has to already. */
+  readonly timeout?: number;
+  /** Who may be listening. Default: processes of this user. Anybody may have been first to take a name that is no file. */
+  readonly allow?: (peer: UnixPeer) => boolean;
+}
+
+const unixConnectOptionNames: OptionNames<UnixConnectOptions> = { signal: true, timeout: true, allow: true };
+
+/** Options of {@linkcode UnixSocket.receive}. */
+export interface UnixReceiveOptions extends WaitOptions {
+  /** The most descriptors that are expected with a message. Default 253, which is Linux' limit. */
+  readonly maxDescriptors?: number;
+}
+
+const unixReceiveOptionNames: OptionNames<UnixReceiveOptions> = { signal: true, maxDescriptors: true };
+
+/** Who is at the other end, as the kernel knows it. */
+export interface UnixPeer {
+  /** The process when it connected or began to listen. */
+  readonly pid: number;
+  /** Its user. */
+  readonly uid: number;
+  /** Its group. */
+  readonly gid: number;
+}
+
+/** A message, with what came along. */
+export interface UnixMessage {
+  /** The bytes. */
+  readonly data: Uint8Array<ArrayBuffer>;
+  /** Descriptors of our own for the files that were sent: close them. */
+  readonly descriptors: readonly FileDescriptor[];
+}
+
+/**
+ * A connection to another process of this machine, over which messages and open files go.
+ *
+ * @example
+ * ```ts
+ * import { UnixSocket } from "@causeway/causeway";
+ *
+ * const [here, there] = UnixSocket.pair();
+ * await here.send(new TextEncoder().encode("hello"));
+ * const message = await there.receive();
+ * console.log(message === null ? "" : new TextDecoder().decode(message.data)); // hello
+ * here.close();
+ * console.log(await there.receive()); // null
+ * there.close();
+ * ```
+ */
+export class UnixSocket {
+  readonly #descriptor: FileDescriptor;
+  readonly #closing = new AbortController();
+  /** Messages are sent one after the other: a later one does not overtake one that waits. */
+  #sent: Promise<unknown> = Promise.resolve();
+
+  private constructor(descriptor: FileDescriptor) {
+    this.#descriptor = descriptor;
+  }
+
+  /** A connection over a connected socket of the right kind, which it closes. */
+  static over(descriptor: FileDescriptor): UnixSocket {
+    return new UnixSocket(descriptor);
+  }
+
+  /**
+   * Connects to a process that listens.
+   *
+   * @param path of the socket's file, or `@` and a name that is no file
+   * @throws {SystemError} ECONNREFUSED or ENOENT if nobody listens there, EACCES if this user may not, or somebody listens
+   *   who may not
+   */
+  static async connect(path: string, options: UnixConnectOptions = {}): Promise<UnixSocket> {
+    checkOptions(options, unixConnectOptionNames);
+    const { signal, timeout = 0, allow = isSameUser } = options;
+    checkAddress(path);
+    const deadline = performance.now() + timeout;
+    for (;;) {
+      signal?.throwIfAborted();
+      const descriptor = newSocket(`connect to ${path}`);
+      const code = connectOnce(descriptor, path);
+      if (code >= 0) return new UnixSocket(descriptor).#allowed(path, allow);
+      descriptor.close();
+      // EAGAIN is a full queue of the listener's, which may empty; the other two are cured by someone who listens.
+      const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
+      if (!mayPass || performance.now() >= deadline) {
+        throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
+      }
+      await new Promise((resolve) => builtin("node:timers").setTimeout(resolve, 5));
+    }
+  }
+
+  /** Two connected sockets, for one process or for a child that inherits one. */
+  static pair(): [UnixSocket, UnixSocket] {
+    using arena = new NativeArena();
+    const { address, bytes } = arena.bytes(8);
+    const code = attempt(() => libc().sockets.socketpair(AF.UNIX, kind, 0, address));
+    if (code < 0) throw new SystemError("make two sockets", "socketpair", -code, "Are there too many open files?");
+    const [one = -1, other = -1] = new Int32Array(bytes.buffer, bytes.byteOffset, 2);
+    return [new UnixSocket(FileDescriptor.adopt(one)), new UnixSocket(FileDescriptor.adopt(other))];
+  }
+
+  /** Whether it was closed here. */
+  get isClosed(): boolean {
+    return this.#descriptor.isClosed;
+  }
+
+  /** Who is at the other end. */
+  get peer(): UnixPeer {
+    using arena = new NativeArena();
+    const who = arena.struct(ucred);
+    const length = arena.out("u32");
+    length.value = layoutOf(ucred).size;
+    const { number } = this.#descriptor;
+    const ask = () => libc().sockets.getsockopt(number, SOL.SOCKET, SO.PEERCRED, who.$address, length.$address);
+    const code = attempt(ask);
+    if (code < 0) throw new SystemError("ask who is at the other end", "getsockopt", -code, "");
+    return { pid: who.pid, uid: who.uid, gid: who.gid };
+  }
+
+  /**
+   * Sends a message, when there is room for it. The descriptors remain the caller's, and may be closed afterwards: the
+   * receiver gets its own.
+   *
+   * @param data 1 to 65536 bytes
+   * @param descriptors at most 253
+   * @throws {RangeError} for more or less than that
+   * @throws {SystemError} EPIPE or ECONNRESET if the other end is gone
+   */
+  async send(data: Uint8Array, descriptors: readonly FileDescriptor[] = [], options: WaitOptions = {}): Promise<void> {
+    checkOptions(options, waitOptionNames);
+    checkMessage(data, descriptors);
+    const copy = data.slice(); // the caller may change it while this waits
+    const before = this.#sent;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#sent = promise;
+    try {
+      await orAborted(before, options.signal);
+      await this.#sendWhenReady(copy, descriptors, options.signal);
+    } finally {
+      before.then(() => resolve()); // who comes later waits for all that came before, whether this was sent or not
+    }
+  }
+
+  /**
+   * Waits for the next message.
+   *
+   * @returns null when the other end is closed
+   * @throws {RangeError} if more descriptors came than expected, or a message larger than 65536 bytes: what came is closed
+   * @throws {SystemError} EMFILE if this process could not take all descriptors: those it could take are closed
+   */
+  async receive(options: UnixReceiveOptions = {}): Promise<UnixMessage | null> {
+    checkOptions(options, unixReceiveOptionNames);
+    const { maxDescriptors = mostDescriptors } = options;
+    for (;;) {
+      const { number } = this.#descriptor;
+      const arrival = receiveMessage(number);
+      switch (arrival.kind) {
+        case "nothing yet":
+          await untilReady(number, "readable", this.#stopped(options.signal));
+          break;
+        case "end":
+          return null;
+        case "failed":
+          if (arrival.errno === errno.ECONNRESET) return null; // it ended with messages of ours unread
+          throw new SystemError("receive a message", "recvmsg", arrival.errno, "");
+        case "cut":
+          if (arrival.what === "descriptors") {
+            throw new SystemError("take all descriptors of a message", "recvmsg", errno.EMFILE, "Raise `ulimit -n`");
+          }
+          throw new RangeError(`Cannot receive a message of more than ${mostBytes} bytes`);
+        case "message":
+          return expecting(maxDescriptors, arrival);
+      }
+    }
+  }
+
+  /** Closes this end. Whoever waits for it is told, at both ends. Closing twice is harmless. */
+  close(): void {
+    if (this.#descriptor.isClosed) return;
+    this.#closing.abort(new TypeError("Cannot use a closed UnixSocket"));
+    this.#descriptor.close();
+  }
+
+  /** Closes this end. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #allowed(path: string, allow: (peer: UnixPeer) => boolean): this {
+    const { peer } = this;
+    if (allow(peer)) return this;
+    this.close();
+    const way = `User ${peer.uid} listens there, process ${peer.pid}: say in \`allow\` whom you trust`;
+    throw new SystemError(`connect to ${path}`, "connect", errno.EACCES, way);
+  }
+
+  async #sendWhenReady(
+    data: Uint8Array,
+    descriptors: readonly FileDescriptor[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    for (;;) {
+      const { number } = this.#descriptor;
+      const sent = sendMessage(number, data, descriptors.map((descriptor) => descriptor.number));
+      if (sent >= 0) return;
+      if (sent !== -errno.EAGAIN) {
+        const gone = sent === -errno.EPIPE || sent === -errno.ECONNRESET;
+        throw new SystemError("send a message", "sendmsg", -sent, gone ? "The other end is closed" : "");
+      }
+      await untilReady(number, "writable", this.#stopped(signal));
+    }
+  }
+
+  #stopped(signal: AbortSignal | undefined): AbortSignal {
+    return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
+  }
+}
+
+/**
+ * Refuses what no message can be.
+ *
+ * @throws {RangeError} for too much, and for no bytes
+ */
+export function checkMessage(data: Uint8Array, descriptors: readonly FileDescriptor[]): void {
+  if (data.length < 1 || data.length > mostBytes) {
+    throw new RangeError(`Cannot send a message of ${data.length} bytes: expected 1 to ${mostBytes}`);
+  }
+  if (descriptors.length > mostDescriptors) {
+    throw new RangeError(`Cannot send ${descriptors.length} descriptors: expected at most ${mostDescriptors}`);
+  }
+}
+
+/** Whether a process is of this one's user. */
+export function isSameUser({ uid }: UnixPeer): boolean {
+  return uid === libc().sockets.geteuid();
+}
+
+/** A socket of our kind, connected to nothing. */
+export function newSocket(doing: string): FileDescriptor {
+  const code = attempt(() => libc().sockets.socket(AF.UNIX, kind, 0));
+  if (code < 0) throw new SystemError(doing, "socket", -code, "");
+  return FileDescriptor.adopt(code);
+}
+
+function connectOnce(descriptor: FileDescriptor, path: string): number {
+  using arena = new NativeArena();
+  const { address, length } = writeAddress(arena, path);
+  return attempt(() => libc().sockets.connect(descriptor.number, address, length));
+}
+
+function expecting(most: number, { data, descriptors }: UnixMessage): UnixMessage {
+  if (descriptors.length <= most) return { data, descriptors };
+  for (const descriptor of descriptors) descriptor.close();
+  throw new RangeError(`Cannot take ${descriptors.length} descriptors with a message: expected at most ${most}`);
+}

@@ -1,0 +1,70 @@
+/**
+ * Waking the event loop from native code: two connected sockets, of which the native side closes one. No JavaScript runs on
+ * the thread that does it.
+ *
+ * Each of the two descriptors has one owner at every instant, because a number that is closed may be another file's at once.
+ * The one to listen on is ours. The one to close is ours until native code is given it, and then the native code's for ever:
+ * nobody can know from here whether that has closed it already. Whoever gives up waiting therefore shuts down the own end.
+ *
+ * @module
+ */
+import { AF, SOCK } from "../../bindings/libc.ts";
+import { FfiError } from "../ffi/errors.ts";
+import { NativeArena } from "../ffi/arena.ts";
+import { libc } from "../ffi/libc.ts";
+import { ffiPort } from "../ffi/port.ts";
+import { cString } from "../ffi/c_string.ts";
+
+/** Neither reads nor writes any more (sys/socket.h). */
+const SHUT_RDWR = 2;
+
+/** Something that native code will say once. */
+export interface Wakeup {
+  /** Address of a C function that says it: `void (*)(void *)`. Any thread may call it, once. */
+  readonly callback: bigint;
+  /** The argument that the function needs: whoever is given it owns what it stands for. */
+  readonly argument: bigint;
+  /** Settles when it has been said, cancelled or given up. */
+  readonly said: Promise<void>;
+  /** Says it from here. Only before native code was given the argument, or if that has refused it. */
+  cancel(): void;
+  /**
+   * Settles `said` although native code was given the argument, which remains its own, and may still say it. If that never
+   * happens a descriptor stays open: what was to be closed by a context that is lost.
+   */
+  giveUp(): void;
+}
+
+let closeAddress = 0n;
+
+/**
+ * Makes a wakeup. It holds two file descriptors until it is said or cancelled, and keeps the process alive.
+ *
+ * @throws {FfiError} if there are no file descriptors left
+ */
+export function createWakeup(): Wakeup {
+  // `int close(int fd)` called as `void f(void *fd)`: the argument arrives in the same register, the result is ignored.
+  if (closeAddress === 0n) closeAddress = libc().loading.dlsym(0n, cString("close"));
+  const { files, sockets } = libc();
+  using arena = new NativeArena();
+  const ends = arena.bytes(8, 4);
+  // Not inherited by child processes: they would keep the connection open.
+  if (sockets.socketpair(AF.UNIX, SOCK.STREAM | SOCK.CLOEXEC, 0, ends.address) !== 0) {
+    throw new FfiError("Cannot wait for native work: socketpair failed. Are there too many open files?");
+  }
+  const [listening = -1, closing = -1] = new Int32Array(ends.bytes.buffer, ends.bytes.byteOffset, 2);
+  let isListening = true;
+  const said = ffiPort().endOfFile(listening).finally(() => {
+    isListening = false;
+    files.close(listening);
+  });
+  return {
+    callback: closeAddress,
+    argument: BigInt(closing),
+    said,
+    cancel: () => void files.close(closing),
+    giveUp: () => {
+      if (isListening) sockets.shutdown(listening, SHUT_RDWR);
+    },
+  };
+}

@@ -1,0 +1,159 @@
+/** Vectors of the npm package apache-arrow: the same values in the same memory, in both directions. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as arrow from "apache-arrow";
+import { test } from "node:test";
+import { ArrowArray, type ArrowValue, fromApacheArrow, liveExports, toApacheArrow } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { check, fc } from "../support/property.ts";
+import { encode, type Model, models, quirks, type Value, valueOf } from "../support/arrow_model.ts";
+import { CountingRelease, RawWriter } from "../support/raw_arrow.ts";
+
+const words = ["", "one", null, "\u00e4\u{1f600} and more than twelve bytes"];
+const item = (type: arrow.DataType) => new arrow.Field("item", type, true);
+
+/** Vectors that the package makes, and what their elements are here. */
+const vectors: readonly (readonly [name: string, vector: arrow.Vector, values: ArrowValue[]])[] = [
+  ...([arrow.Int8, arrow.Int16, arrow.Int32, arrow.Uint8, arrow.Uint16, arrow.Uint32] as const).map((type) =>
+    [type.name, arrow.vectorFromArray([1, null, 100, 7], new type()), [1, null, 100, 7]] as const
+  ).map(([name, vector, values]): readonly [string, arrow.Vector, ArrowValue[]] => [name, vector, [...values]]),
+  ["Int64", arrow.vectorFromArray([-1n, null, 2n ** 62n], new arrow.Int64()), [-1n, null, 2n ** 62n]],
+  ["Float32", arrow.vectorFromArray([1.5, null, -0.25], new arrow.Float32()), [1.5, null, -0.25]],
+  ["Float64", arrow.vectorFromArray([0.1, null, Infinity], new arrow.Float64()), [0.1, null, Infinity]],
+  ["Bool", arrow.vectorFromArray([true, null, false, true], new arrow.Bool()), [true, null, false, true]],
+  ["Utf8", arrow.vectorFromArray(words, new arrow.Utf8()), words],
+  ["LargeUtf8", arrow.vectorFromArray(words, new arrow.LargeUtf8()), words],
+  ["Binary", arrow.vectorFromArray([Uint8Array.of(1, 2), null], new arrow.Binary()), [Uint8Array.of(1, 2), null]],
+  ["List", arrow.vectorFromArray([[1, null], null, []], new arrow.List(item(new arrow.Int32()))), [
+    [1, null],
+    null,
+    [],
+  ]],
+  [
+    "FixedSizeList",
+    arrow.vectorFromArray([[1, 2], null, [3, 4]], new arrow.FixedSizeList(2, item(new arrow.Int16()))),
+    [[1, 2], null, [3, 4]],
+  ],
+  [
+    "Struct",
+    arrow.vectorFromArray(
+      [{ x: 1, s: "a" }, { x: 2, s: "b" }, { x: 3, s: "c" }],
+      new arrow.Struct([new arrow.Field("x", new arrow.Int32(), true), new arrow.Field("s", new arrow.Utf8(), true)]),
+    ),
+    [{ x: 1, s: "a" }, { x: 2, s: "b" }, { x: 3, s: "c" }],
+  ],
+  [
+    "Dictionary",
+    arrow.vectorFromArray(["x", "y", null, "x"], new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8())),
+    ["x", "y", null, "x"],
+  ],
+  ["Null", arrow.vectorFromArray([null, null], new arrow.Null()), [null, null]],
+];
+
+test("vectors of every kind come in with their values, whole and sliced", () => {
+  for (const [name, vector, values] of vectors) {
+    for (let start = 0; start <= values.length; start++) {
+      for (let end = start; end <= values.length; end++) {
+        const arrays = fromApacheArrow(vector.slice(start, end));
+        const all = arrays.flatMap((array) => array.toArray());
+        assertEquals(all, values.slice(start, end), `${name} from ${start} to ${end}`);
+      }
+    }
+  }
+});
+
+test("numbers and text come in where they are, and go to C and back without a copy", () => {
+  const numbers = new Float64Array([1, 2, 3, 4]);
+  const [array] = fromApacheArrow(arrow.makeVector(numbers));
+  assert(array !== undefined);
+  numbers[2] = 30;
+  assertEquals(array.toArray(), [1, 2, 30, 4]);
+  using back = ArrowArray.from(array);
+  assertEquals(back.values.ptr, array.values.ptr);
+  back.close();
+  assertEquals(liveExports(), 0);
+});
+
+test("a table comes in as an array per batch, and a batch as a struct", () => {
+  const table = arrow.tableFromArrays({ x: Int32Array.of(1, 2), y: ["a", "b"] });
+  const twice = table.concat(table);
+  assertEquals(fromApacheArrow(twice).length, 2);
+  const [batch] = table.batches;
+  assert(batch !== undefined);
+  assertEquals(fromApacheArrow(batch).map((array) => array.toArray()), [[{ x: 1, y: "a" }, { x: 2, y: "b" }]]);
+});
+
+test("memory that other threads share is refused: it has no address that stays", () => {
+  const shared = arrow.makeVector(new Int32Array(new SharedArrayBuffer(16)));
+  assertThrows(() => fromApacheArrow(shared), TypeError, "shared memory");
+});
+
+test("what is no vector is refused in words", () => {
+  for (const value of [null, undefined, 3, {}, [1], new Int32Array(2), { data: "text" }]) {
+    const vector = value as unknown as arrow.Vector; // as a program without types may pass it
+    assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
+  }
+});
+
+test("the package reads our arrays as its own", () => {
+  for (const [name, vector] of vectors) {
+    const [array] = fromApacheArrow(vector);
+    assert(array !== undefined);
+    const again: arrow.Vector = toApacheArrow(array, arrow);
+    assertEquals(again.length, vector.length);
+    for (let i = 0; i < vector.length; i++) {
+      assertEquals(JSON.stringify(again.get(i), printable), JSON.stringify(vector.get(i), printable), `${name}, ${i}`);
+    }
+    for (let i = 0; i < vector.length; i++) {
+      const part: arrow.Vector = toApacheArrow(array.sliced(i), arrow);
+      assertEquals(
+        JSON.stringify(part.get(0), printable),
+        JSON.stringify(vector.get(i), printable),
+        `${name} from ${i}`,
+      );
+    }
+  }
+});
+
+function printable(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}n` : value;
+}
+
+/** Whether the package has all of a type's parts: no list views, and elements and lists of size 0 it cannot count. */
+function hasApache({ format, children, dictionary }: Model): boolean {
+  return !/w:0$|^\+v/.test(format) && children.every(hasApache) && (dictionary === null || hasApache(dictionary));
+}
+
+/** Bytes of an element, by the beginning of the format. */
+const widths: Readonly<Record<string, number>> = { c: 1, s: 2, i: 4, l: 8, e: 2, f: 4, g: 8, ts: 8 };
+
+const columns = models.filter(hasApache).chain((model) =>
+  fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 12 }), quirk: quirks })
+);
+
+test("an array of any type that goes to the package comes back with its values, in the same memory", () => {
+  using release = new CountingRelease();
+  let same = 0;
+  check(
+    fc.property(columns, fc.nat(3), ({ model, values, quirk }, skip) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const schema = writer.schema(model);
+      using array = ArrowArray.from({ schema, array: writer.array(encode(model, values, quirk)) });
+      const start = Math.min(skip, array.length);
+      const [back] = fromApacheArrow(toApacheArrow(array.sliced(start), arrow) as arrow.Vector);
+      assert(back !== undefined);
+      assertEquals(back.toArray() as Value[], values.slice(start));
+      const [ours, theirs] = [array.buffers[1]?.buffer, back.buffers[1]?.buffer];
+      const width = widths[model.format.slice(0, 2).toLowerCase()];
+      if (
+        width !== undefined && model.dictionary === null && ours !== undefined && theirs !== undefined &&
+        back.length > 0
+      ) {
+        assertEquals(theirs.ptr, ours.ptr + BigInt(width * (array.offset + start)));
+        same++;
+      }
+    }),
+    1500,
+  );
+  assert(same > 50, `only ${same} addresses were compared`);
+});

@@ -1,0 +1,215 @@
+/** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { ArrowArray, arrowField, ExchangeError, liveExports, slice, StridedMemoryView } from "../../mod.ts";
+import { decimalText } from "../../src/arrow/element_reader.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { check, fc } from "../support/property.ts";
+import { encode, leafFormats, type Model, models, quirks, type Value, valueOf } from "../support/arrow_model.ts";
+import {
+  asSent,
+  assertSameArray,
+  CountingRelease,
+  layout,
+  pointerAt,
+  RawWriter,
+  readRawArray,
+  readRawSchema,
+} from "../support/raw_arrow.ts";
+
+/** A type and values of it. */
+const columns = models.chain((model) =>
+  fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 6 }), quirk: quirks })
+);
+
+/** What the structs at these addresses say when they have been moved out of. */
+function isTaken(array: bigint, schema: bigint): boolean {
+  return pointerAt(array, layout.array.release) === 0n && pointerAt(schema, layout.schema.release) === 0n;
+}
+
+test("an array of any type that comes in has its producer's values, and is given back once", () => {
+  using release = new CountingRelease();
+  const seen = new Set<string>();
+  check(
+    fc.property(columns, fc.boolean(), ({ model, values, quirk }, isDevice) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const schema = writer.schema(model);
+      const array = writer.array(encode(model, values, quirk));
+      release.calls.clear();
+      const imported = ArrowArray.from(isDevice ? { schema, deviceArray: array } : { schema, array });
+      assert(isTaken(array, schema));
+      assertEquals([...release.calls], [[schema, 1]], "the schema is done with, the array is not");
+      assertEquals(imported.toArray() as Value[], values);
+      assertEquals(imported.nullCount, nullsOf(model, values));
+      const [from, to] = [Math.floor(values.length / 3), Math.ceil(values.length / 2)];
+      const part = imported.sliced(from, to);
+      assertEquals(part.toArray() as Value[], values.slice(from, to));
+      assertEquals(part.nullCount, nullsOf(model, values.slice(from, to)), "a slice has its own nulls");
+      imported.close();
+      imported.close();
+      assertEquals([...release.calls], [[schema, 1], [array, 1]]);
+      seen.add(model.format);
+    }),
+    3000,
+  );
+  for (const format of [...leafFormats, "+l", "+L", "+vl", "+vL", "+s", "+m", "+w:3"]) {
+    assert(seen.has(format), `${format} was tried`);
+  }
+});
+
+/** Arrow counts the nulls of the array itself: an index that leads to a null is none. */
+function nullsOf(model: Model, values: readonly Value[]): number {
+  return model.dictionary === null ? values.filter((value) => value === null).length : 0;
+}
+
+test("what came in goes out as the same memory under the same schema", () => {
+  using release = new CountingRelease();
+  check(
+    fc.property(columns, ({ model, values, quirk }) => {
+      using arena = new NativeArena();
+      const writer = new RawWriter(arena, release);
+      const array = writer.array(encode(model, values, quirk));
+      const before = readRawArray(array);
+      const imported = ArrowArray.from({ schema: writer.schema(model), array });
+      const exported = imported.toArrowDevice();
+      assertEquals(readRawSchema(exported.schemaPtr), model);
+      const out = readRawArray(exported.ptr);
+      assertSameArray(out, asSent(before, model), model);
+      exported.close();
+      imported.close();
+      assertEquals(liveExports(), 0);
+    }),
+    2000,
+  );
+});
+
+test("the children of a part of a struct say what the part has: how many, from where, and how many nulls", () => {
+  const numbers = StridedMemoryView.fromTypedArray(new Uint8Array(5));
+  const children = [
+    new ArrowArray({ field: arrowField("n", { name: "nothing" }), length: 5, buffers: [] }),
+    new ArrowArray({ field: arrowField("C", { name: "number" }), length: 5, buffers: [null, numbers] }),
+  ];
+  const field = arrowField({ kind: "struct", children: children.map((one) => one.field) });
+  const struct = new ArrowArray({ field, length: 5, buffers: [null], children });
+  const sent = (start: number, end: number) => {
+    using exported = struct.sliced(start, end).toArrowDevice();
+    const { length, offset, children } = readRawArray(exported.ptr);
+    return [{ length, offset }, ...children.map((one) => [one.length, one.offset, one.nullCount])];
+  };
+  assertEquals(sent(1, 4), [{ length: 3, offset: 0 }, [3, 1, 3], [3, 1, 0]]);
+  assertEquals(sent(0, 2), [{ length: 2, offset: 0 }, [2, 0, 2], [2, 0, 0]]);
+  assertEquals(sent(3, 3), [{ length: 0, offset: 0 }, [0, 0, 0], [0, 0, 0]]);
+  const late = new ArrowArray({ field: children[1]?.field ?? field, length: 1, offset: 4, buffers: [null, numbers] });
+  const one = new ArrowArray({
+    field: arrowField({ kind: "struct", children: [late.field] }),
+    length: 1,
+    buffers: [null],
+    children: [late],
+  });
+  using nothing = one.sliced(1).toArrowDevice(); // PyArrow looks for views of texts, which there may be none of, up to the offset
+  assertEquals(readRawArray(nothing.ptr).children.map(({ length, offset }) => [length, offset]), [[0, 0]]);
+  nothing.close();
+  const nullable = new ArrowArray({ field, length: 5, buffers: [numbers.sliced(slice(0, 1))], children });
+  for (const [start, offset] of [[0, 0], [2, 2], [5, 0]] as const) { // nulls that nobody has counted, until there is none
+    using part = nullable.sliced(start).toArrowDevice();
+    assertEquals(readRawArray(part.ptr).offset, offset);
+  }
+  assertEquals(liveExports(), 0);
+});
+
+test("an array whose dictionary is read by other numbers than integers is refused", () => {
+  using release = new CountingRelease();
+  using arena = new NativeArena();
+  const writer = new RawWriter(arena, release);
+  const plain = { name: "", nullable: true, flags: 0, metadata: [], children: [], dictionary: null };
+  const schema = writer.schema({ ...plain, format: "g", dictionary: { ...plain, format: "i" } });
+  const none = { length: 0, nullCount: 0, offset: 0, buffers: [null, null], children: [], dictionary: null };
+  const array = writer.array({ ...none, dictionary: none });
+  assertThrows(() => ArrowArray.from({ schema, array }), ExchangeError, "indices of float");
+  assertEquals([release.calls.size, isTaken(array, schema)], [0, false]);
+});
+
+test("a struct has the values of all of its fields, whatever they are called", () => {
+  const name = fc.constantFrom("a", "b", "", "1", "0", "__proto__", "constructor", "toString");
+  const number = (value: number) => {
+    const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.of(value).buffer));
+    return (name: string) =>
+      new ArrowArray({ field: arrowField("i", { name }), length: 1, nullCount: 0, buffers: [null, bytes] });
+  };
+  check(
+    fc.property(fc.array(fc.tuple(name, fc.integer({ min: -9, max: 9 })), { maxLength: 5 }), (fields) => {
+      const children = fields.map(([name, value]) => number(value)(name));
+      const field = arrowField({ kind: "struct", children: children.map(({ field }) => field) });
+      const array = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null], children });
+      const value = array.get(0);
+      assert(typeof value === "object" && value !== null);
+      const isUnique = new Set(fields.map(([name]) => name)).size === fields.length;
+      assertEquals(Array.isArray(value), !isUnique);
+      const pairs = Array.isArray(value) ? value : Object.entries(value);
+      const sorted = (some: readonly unknown[]) => some.map((one) => JSON.stringify(one)).sort();
+      assertEquals(sorted(pairs), sorted(fields));
+      if (!Array.isArray(value)) assertEquals(Object.getPrototypeOf(value), Object.prototype);
+      for (const [name, number] of fields) {
+        assert(`${array}`.includes(`${JSON.stringify(name)}${isUnique ? ":" : ","}${number}`), `${array}`);
+      }
+    }),
+    200,
+  );
+});
+
+test("texts and metadata keep every character and every byte on their way, also a mark at the beginning", () => {
+  const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
+    parts.join("")
+  );
+  const words = fc.oneof(text, fc.uint8Array({ maxLength: 4 }).map((bytes) => Uint8Array.of(0xff, ...bytes)));
+  const pairs = fc.uniqueArray(fc.tuple(text, words), { maxLength: 4, selector: ([key]) => key });
+  check(
+    fc.property(text.filter((text) => text.isWellFormed()), pairs, (value, pairs) => {
+      const bytes = (data: Uint8Array<ArrayBuffer>) => StridedMemoryView.fromTypedArray(data);
+      const utf8 = new TextEncoder().encode(value);
+      const own = new ArrowArray({
+        field: arrowField("u", { metadata: new Map(pairs) }),
+        length: 1,
+        nullCount: 0,
+        buffers: [null, bytes(new Uint8Array(Int32Array.of(0, utf8.length).buffer)), bytes(utf8)],
+      });
+      const { schema, array } = own.toArrowDevice().take();
+      using came = ArrowArray.from({ schema, deviceArray: array });
+      assertEquals([came.get(0), [...came.field.metadata]], [value, pairs]);
+    }),
+    300,
+  );
+  assertEquals(liveExports(), 0);
+});
+
+test("a decimal is written as the integer that it is, with all of its zeros", () => {
+  check(
+    fc.property(fc.oneof(fc.constant(0n), fc.bigInt()), fc.integer({ min: -9, max: 0 }), (value, scale) => {
+      assertEquals(decimalText(value, scale), `${value * 10n ** BigInt(-scale)}`);
+    }),
+    200,
+  );
+});
+
+test("a map whose entries are behind the last of its child is refused when it is read", () => {
+  const bytes = (...numbers: number[]) =>
+    StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.from(numbers).buffer));
+  const number = (name: string) =>
+    new ArrowArray({
+      field: arrowField("i", { name, nullable: false }),
+      length: 1,
+      nullCount: 0,
+      buffers: [null, bytes(7, 8, 9)],
+    });
+  const parts = ["key", "value"].map(number);
+  const child = arrowField({ kind: "struct", children: parts.map(({ field }) => field) }, { nullable: false });
+  const entries = new ArrowArray({ field: child, length: 1, nullCount: 0, buffers: [null], children: parts });
+  const field = arrowField({ kind: "map", keysSorted: false, child });
+  const offsets = Int32Array.of(0, 1);
+  const where = StridedMemoryView.fromTypedArray(new Uint8Array(offsets.buffer));
+  const map = new ArrowArray({ field, length: 1, nullCount: 0, buffers: [null, where], children: [entries] });
+  assertEquals(map.get(0), [[7, 7]]);
+  offsets[1] = 2; // after it was checked
+  assertThrows(() => map.get(0), ExchangeError, "entries 0 to 2");
+});

@@ -1,0 +1,110 @@
+/**
+ * Copies between two layouts against an oracle that moves one byte of one element at a time.
+ */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { slice, StridedLayout } from "../../src/layout/mod.ts";
+import { copyHost, denseCopy, explainHostCopy } from "../../src/copy/host_copy.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { shapes } from "../layout/oracle.ts";
+import { check, fc } from "../support/property.ts";
+import { apart, copiedByHand, meeting, pattern, type Placed } from "../support/arrays.ts";
+
+const itemsizes = fc.integer({ min: 1, max: 16 });
+
+/** Two arrays of one shape and itemsize: where from, and where to. */
+const pairs: fc.Arbitrary<{ source: Placed; destination: Placed }> = fc.tuple(
+  // Long innermost axes too, for runs that are copied at once.
+  fc.oneof({ weight: 4, arbitrary: shapes() }, { weight: 1, arbitrary: fc.tuple(fc.nat(4), fc.nat(90)) }),
+  itemsizes,
+).chain(([shape, itemsize]) =>
+  fc.record({
+    source: fc.oneof({ weight: 3, arbitrary: apart(shape, itemsize) }, {
+      weight: 1,
+      arbitrary: meeting(shape, itemsize),
+    }),
+    destination: apart(shape, itemsize),
+  })
+);
+
+test("a copy moves every byte of every element to the same index, and touches no other byte", () => {
+  check(
+    fc.property(pairs, ({ source, destination }) => {
+      const from = pattern(source.size, 1);
+      const to = pattern(destination.size, 2);
+      const expected = copiedByHand(source, from, destination, to);
+      const before = from.slice();
+      copyHost({ bytes: from, ...source }, { bytes: to, ...destination });
+      assertEquals(to, expected);
+      assertEquals(from, before);
+    }),
+    6000,
+  );
+});
+
+test("a dense copy holds the same elements in C order", () => {
+  check(
+    fc.property(fc.tuple(shapes(), itemsizes).chain(([shape, itemsize]) => meeting(shape, itemsize)), (source) => {
+      const from = pattern(source.size, 1);
+      const { layout } = source;
+      const length = layout.volume * layout.itemsize;
+      const dense = { layout: StridedLayout.dense(layout.shape, layout.itemsize), offset: 0, size: length };
+      const copy = denseCopy({ bytes: from, ...source });
+      assertEquals(copy.offset, 0);
+      assertEquals(copy.layout.isContiguousC, true);
+      assertEquals(copy.bytes, copiedByHand(source, from, dense, new Uint8Array(length)));
+    }),
+    1000,
+  );
+});
+
+test("elements inside a byte are copied by the bytes that they fill, and the next ones are left alone", () => {
+  // Devices did so before, and the host refused them all.
+  check(
+    fc.property(fc.constantFrom(1, 2, 4), fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }), (bits, outer) => {
+      const shape = [...outer, 16];
+      const part = (layout: StridedLayout) => layout.sliced("...", slice(8, null));
+      const whole = StridedLayout.dense(shape, bits / 8);
+      const bytes = Math.ceil(whole.volume * bits / 8);
+      const [from, to] = [pattern(bytes, 1), pattern(bytes, 2)];
+      copyHost({ bytes: from, offset: 0, layout: part(whole) }, { bytes: to, offset: 0, layout: part(whole) });
+      const before = pattern(bytes, 2);
+      const row = 2 * bits; // bytes: the second half of each is copied
+      to.forEach((byte, at) => assertEquals(byte, at % row < bits ? before[at] : from[at]));
+    }),
+    200,
+  );
+  const odd = (...bytes: number[]) => ({
+    bytes: new Uint8Array(bytes),
+    offset: 0,
+    layout: StridedLayout.dense([3], 0.5),
+  });
+  const target = odd(0x98, 0xba);
+  copyHost(odd(0x21, 0x43), target);
+  assertEquals(target.bytes, new Uint8Array([0x21, 0xb3]));
+});
+
+test("without elements there is nothing to copy, whatever the strides and the itemsize", () => {
+  for (const itemsize of [8, 0.5]) {
+    const layout = new StridedLayout([3, 0, 2], [100, 7, -50], itemsize);
+    const to = new Uint8Array([1, 2, 3]);
+    copyHost({ bytes: new Uint8Array(0), offset: 0, layout }, { bytes: to, offset: 0, layout });
+    assertEquals(to, new Uint8Array([1, 2, 3]));
+  }
+});
+
+test("what the host does is said: in one piece, in runs, or element by element", () => {
+  const dense = (shape: number[]) => StridedLayout.dense(shape, 4);
+  const rows = dense([10, 20]).sliced(slice(), slice(0, 15));
+  assertEquals(explainHostCopy(dense([10, 20]), dense([10, 20])), "one copy of 800 bytes by the host");
+  assertEquals(explainHostCopy(dense([]), dense([])), "one copy of 4 bytes by the host");
+  assertEquals(explainHostCopy(rows, dense([10, 15])), "runs of 60 bytes by the host");
+  assertEquals(explainHostCopy(dense([20, 10]).transposed(), dense([10, 20])), "element by element by the host");
+  assertEquals(explainHostCopy(dense([0, 3]), dense([0, 3])), "nothing to copy");
+  const bytes = StridedMemoryView.fromTypedArray(new Uint8Array(8));
+  const [head, tail] = [bytes.sliced(slice(0, 6)), bytes.sliced(slice(2, 8))];
+  assertEquals(
+    head.explainCopyFrom(tail),
+    "one copy of 6 bytes by the host, by way of a copy, because the two may share memory",
+  );
+});

@@ -1,0 +1,88 @@
+/** Reading device memory by way of a copy on the device, which much of it is: what is enqueued meanwhile changes nothing. */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { Cuda, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
+import { canHaveTeams } from "../../src/native/thread_team.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { StridedLayout } from "../../src/layout/mod.ts";
+import { readBack } from "../../src/copy/read_back.ts";
+import { intercept } from "../support/intercept.ts";
+import { needs } from "../support/needs.ts";
+
+const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const plan = { threads: 2, slots: 4, chunk: 4096, piece: 1500 };
+const shape = [60, 50];
+const numbers = Float64Array.from({ length: 3000 }, (_, i) => i);
+
+function turned(): number[] {
+  return Array.from({ length: 3000 }, (_, i) => i % 60 * 50 + Math.floor(i / 60));
+}
+
+for (const staging of [plan, null]) {
+  const by = staging === null ? "by pinned memory" : "staged";
+  test(...needs(missing, `what is read, ${by}, is what was there when it was asked for`), async () => {
+    for (const schedule of ["latest", "random", "round-robin"] as const) {
+      const reports: string[] = [];
+      const cuda = Cuda.simulate({ schedule, check: { onReport: ({ message }) => reports.push(message) } });
+      {
+        using stream = cuda.device(0).createStream();
+        using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });
+        const view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float64" });
+        view.copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape }), { stream });
+        const result = new Float64Array(new ArrayBuffer(24_000));
+        const bytes = new Uint8Array(result.buffer);
+        const reading = readBack(view.permuted([1, 0]), bytes, StridedLayout.dense([50, 60], 8), stream, staging);
+        buffer.fill(0xff, { stream }); // comes after the copy, and before the bytes are there
+        using filled = stream.record();
+        await reading;
+        assertEquals([...result], turned());
+        if (schedule === "latest") assertEquals(filled.isDone, false, "nobody has waited for what came after it");
+        stream.synchronize();
+      }
+      cuda.close();
+      assertEquals(reports, []);
+    }
+  });
+}
+
+test(...needs(missing, "where the device has no memory for a copy, pinned memory does"), async () => {
+  using cuda = Cuda.simulate({ memory: 2 ** 21 }); // one piece of a pool
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });
+  using _rest = new DeviceMemoryResource(cuda.device(0)).allocate(2 ** 21 - 40_000, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float64" });
+  view.copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape }), { stream });
+  const result = new Float64Array(new ArrayBuffer(24_000));
+  await readBack(view, new Uint8Array(result.buffer), view.layout, stream, plan);
+  assertEquals(result, numbers);
+});
+
+test(...needs(missing, "memory for a copy that the device cannot make is given back"), async () => {
+  using cuda = Cuda.simulate();
+  using stream = cuda.device(0).createStream();
+  using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24_000, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape, dtype: "float64" });
+  view.copyFrom(StridedMemoryView.fromTypedArray(numbers, { shape }), { stream });
+  const out = new Set<bigint>();
+  intercept(cuda.driver, "pool", ({ cuMemAllocFromPoolAsync, cuMemFreeAsync }) => ({
+    cuMemAllocFromPoolAsync(at, ...rest) {
+      const code = cuMemAllocFromPoolAsync(at, ...rest);
+      if (code === 0) out.add(new DataView(ffiPort().memory(at, 8)).getBigUint64(0, true));
+      return code;
+    },
+    cuMemFreeAsync(ptr, handle) {
+      out.delete(ptr);
+      return cuMemFreeAsync(ptr, handle);
+    },
+  }));
+  let refusals = 0;
+  intercept(cuda.driver, "kernel", ({ cuLaunchKernel }) => ({
+    cuLaunchKernel: (...args) => refusals++ === 0 ? CUresult.CUDA_ERROR_OUT_OF_MEMORY : cuLaunchKernel(...args),
+  }));
+  const result = new Float64Array(new ArrayBuffer(24_000));
+  await readBack(view.permuted([1, 0]), new Uint8Array(result.buffer), StridedLayout.dense([50, 60], 8), stream, plan);
+  assertEquals([...result], turned(), "pinned memory does");
+  assert(refusals > 0);
+  assertEquals(out.size, 0, "it was left to the garbage collector");
+});

@@ -1,0 +1,186 @@
+/** Primary contexts: shared with others, current for the length of a call, given back exactly as often as taken. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { Cuda, CudaError, SimulatedDriver } from "../../mod.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { writeString } from "../../src/sim/out_parameters.ts";
+import { intercept } from "../support/intercept.ts";
+import { check, fc } from "../support/property.ts";
+
+function simulate(devices: number) {
+  const cuda = Cuda.simulate({ devices, schedule: "latest" });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const arena = new NativeArena();
+  const out = arena.out("ptr");
+  const current = () => {
+    assertEquals(cuda.driver.context.cuCtxGetCurrent(out.$address), 0);
+    return out.value;
+  };
+  const retain = (device: number) => {
+    assertEquals(cuda.driver.context.cuDevicePrimaryCtxRetain(out.$address, device), 0);
+    return out.value;
+  };
+  return { cuda, simulated, current, retain };
+}
+
+test("a context is retained at the first use, once, and given back when the last user is gone: others keep theirs", () => {
+  const uses = fc.array(fc.tuple(fc.nat(2), fc.constantFrom("context", "synchronize", "stream", "hold", "retain")));
+  check(
+    fc.property(uses, fc.uniqueArray(fc.nat(2)), fc.boolean(), (program, foreign, isClosedTwice) => {
+      const { cuda, simulated, retain } = simulate(3);
+      const contexts = foreign.map(retain);
+      const taken = simulated.calls("cuDevicePrimaryCtxRetain");
+      const release: (() => void)[] = [];
+      const used = new Set<number>();
+      for (const [ordinal, how] of program) {
+        const device = cuda.device(ordinal);
+        if (how === "hold") release.push(device.hold());
+        else if (how === "retain") {
+          device.retain();
+          release.push(() => device.release());
+        } else {
+          // Waiting for a device is no use of it where nobody has a context.
+          if (how !== "synchronize" || foreign.includes(ordinal)) used.add(ordinal);
+          if (how === "context") assert(device.context !== 0n);
+          else if (how === "synchronize") device.synchronize();
+          else {
+            const stream = device.createStream();
+            release.push(() => stream.close());
+          }
+        }
+        assertEquals(simulated.calls("cuDevicePrimaryCtxRetain") - taken, used.size);
+      }
+      cuda.close();
+      if (isClosedTwice) cuda.close();
+      const held = new Set(program.filter(([, how]) => !["context", "synchronize"].includes(how)).map(([at]) => at));
+      assertEquals(simulated.calls("cuDevicePrimaryCtxRelease_v2"), [...used].filter((one) => !held.has(one)).length);
+      for (const one of release) one();
+      assertEquals(simulated.calls("cuDevicePrimaryCtxRelease_v2"), used.size);
+      assertEquals([simulated.live.contexts, simulated.live.streams], [contexts.length, 0]);
+    }),
+    400,
+  );
+});
+
+test("a context is active while anybody uses it, and asking does not retain it", () => {
+  const { cuda, simulated, retain } = simulate(3);
+  const [ours, theirs, nobodys] = [cuda.device(0), cuda.device(1), cuda.device(2)];
+  retain(1);
+  assertEquals(ours.isActive, false);
+  assert(ours.context !== 0n);
+  assertEquals([ours.isActive, theirs.isActive, nobodys.isActive, simulated.live.contexts], [true, true, false, 2]);
+  for (const one of [ours, theirs, nobodys]) one.synchronize();
+  assertEquals([nobodys.isActive, simulated.live.contexts], [false, 2]); // where nobody works, nothing is to be waited for
+  const release = ours.hold();
+  cuda.close();
+  assertEquals([ours.isActive, theirs.isActive], [true, false]);
+  release();
+  assertEquals([ours.isActive, simulated.live.contexts], [false, 1]);
+});
+
+test("a device of a closed Cuda makes nothing new, and what somebody still holds works to its end", () => {
+  const { cuda, simulated } = simulate(2);
+  const [device, other] = [cuda.device(0), cuda.device(1)];
+  const stream = device.createStream();
+  const release = other.hold();
+  cuda.close();
+  stream.record().close();
+  assertEquals(other.context !== 0n, true);
+  for (const one of [device, other]) {
+    const words = `Cannot use device ${one.ordinal}: its Cuda is closed`;
+    assertThrows(() => one.createStream(), TypeError, words);
+    assertThrows(() => one.hold(), TypeError, words);
+    assertThrows(() => one.retain(), TypeError, words);
+    assertThrows(() => one.defaultStream.retain(), TypeError, words);
+  }
+  stream.close();
+  release();
+  const { contexts, streams, events } = simulated.live;
+  assertEquals({ contexts, streams, events }, { contexts: 0, streams: 0, events: 0 });
+  assertThrows(() => cuda.pointerAttributes(64n), TypeError, "a closed Cuda");
+  for (const one of [device, other]) assertThrows(() => one.context, TypeError, "its Cuda is closed");
+  assertEquals(simulated.calls("cuDevicePrimaryCtxRetain"), 2);
+});
+
+test("the context of a call is its device's, and afterwards the one that was, also if the call throws", () => {
+  const { cuda, current, retain } = simulate(2);
+  const before = retain(1);
+  assertEquals(cuda.driver.context.cuCtxPushCurrent_v2(before), 0);
+  const device = cuda.device(0);
+  assertEquals(device.within(current), device.context);
+  assertEquals(current(), before);
+  assertThrows(() =>
+    device.within(() => {
+      throw new EvalError("of the call");
+    }), EvalError);
+  assertEquals(current(), before);
+  const stream = device.createStream();
+  const event = device.createEvent();
+  assertEquals(stream.record(event), event); // refused if one of the two were the other device's
+  assertEquals(event.isDone, false);
+  device.synchronize();
+  assertEquals([event.isDone, current()], [true, before]);
+});
+
+test("streams are non-blocking and events measure nothing, unless asked otherwise", () => {
+  const { cuda } = simulate(1);
+  const device = cuda.device(0);
+  const flags = [undefined, true, false].map((nonBlocking) =>
+    device.createStream(nonBlocking === undefined ? {} : { nonBlocking }).isNonBlocking
+  );
+  assertEquals(flags, [true, true, false]);
+  using stream = device.createStream();
+  const measure = (timing?: boolean) => {
+    const options = timing === undefined ? {} : { timing };
+    const [start, end] = [device.createEvent(options), device.createEvent(options)];
+    stream.record(start);
+    stream.record(end);
+    stream.synchronize();
+    return end.millisecondsSince(start);
+  };
+  assertEquals(measure(true) >= 0, true);
+  for (const timing of [undefined, false]) assertThrows(() => measure(timing), CudaError, "CUDA_ERROR_INVALID_HANDLE");
+  assertThrows(() => device.createEvent({ timing: true, interprocess: true }), TypeError, "choose one of the two");
+  for (const priority of [1, 0.5, -6, NaN]) {
+    assertThrows(
+      () => device.createStream({ priority }),
+      RangeError,
+      `priority ${priority}: expected an integer from -5`,
+    );
+  }
+});
+
+test("a driver that does not start, a device that is not there and a call that fails are errors with names", () => {
+  const none = assertThrows(() => Cuda.simulate({ devices: 0 }), CudaError, "cuInit failed with CUDA_ERROR_NO_DEVICE");
+  assertEquals([none.call, none.codeName], ["cuInit", "CUDA_ERROR_NO_DEVICE"]);
+  const { cuda, simulated } = simulate(2);
+  for (const ordinal of [2, -1, 0.5, NaN]) {
+    assertThrows(() => cuda.device(ordinal), RangeError, `Cannot use device ${ordinal}: expected 0 to 1`);
+  }
+  simulated.failNth("cuStreamCreate", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  const error = assertThrows(() => cuda.device(0).createStream(), CudaError);
+  assertEquals([error.call, error.code, error.codeName], ["cuStreamCreate", 2, "CUDA_ERROR_OUT_OF_MEMORY"]);
+});
+
+test("a slice of a GPU has the UUID by which nvidia-smi and CUDA_VISIBLE_DEVICES know it", () => {
+  // Names as drivers give them.
+  const names = {
+    "NVIDIA H100 80GB HBM3": "GPU",
+    "NVIDIA A100-SXM4-40GB MIG 1g.5gb": "MIG",
+    "NVIDIA A100 80GB PCIe MIG 1c.3g.40gb": "MIG",
+    "NVIDIA H200 MIG 1g.18gb+me": "MIG",
+    "MIGHTY 1g": "GPU",
+  };
+  const { cuda } = simulate(1);
+  const { uuid } = cuda.device(0);
+  for (const [name, prefix] of Object.entries(names)) {
+    const undo = intercept(cuda.driver, "device", () => ({
+      cuDeviceGetName: (out, length) => (writeString(out, length, name), CUresult.CUDA_SUCCESS),
+    }));
+    assertEquals(cuda.device(0).uuid, uuid.replace("GPU", prefix));
+    undo();
+  }
+  cuda.close();
+});

@@ -1,0 +1,147 @@
+/**
+ * Captures by themselves: who takes part is what the driver says, whatever is recorded, waited for and captured, of several
+ * Cudas at a time; and what is closed meanwhile neither spoils a capture nor is lost.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  CudaError,
+  type CudaEvent,
+  type CudaStream,
+  DeviceMemoryResource,
+  SimulatedDriver,
+  type StreamCapture,
+} from "../../../mod.ts";
+import { captureOf } from "../../../src/device/graph/active_captures.ts";
+import { check, fc } from "../../support/property.ts";
+
+/** Of which Cuda, and which of its streams and events: so few that they meet. */
+const place = { cuda: fc.nat(1), stream: fc.nat(2), event: fc.nat(1) };
+const steps = fc.array(
+  fc.record({
+    what: fc.constantFrom("begin", "record", "record", "record", "wait", "wait", "wait for a stream", "fill", "end"),
+    ...place,
+  }),
+  { minLength: 1, maxLength: 40, size: "max" },
+);
+
+test("who takes part in a capture is whom the driver names, with several Cudas whose handles are the same", () => {
+  check(
+    fc.property(steps, (program) => {
+      // Made in the same way they have the same handles.
+      const cudas = [0, 1].map(() => {
+        const cuda = Cuda.simulate({ seed: 1 });
+        const device = cuda.device(0);
+        const streams = [0, 1, 2].map(() => device.createStream());
+        const events = [0, 1].map(() => device.createEvent());
+        const buffer = device.memory.allocate(16, { stream: streams[0] ?? device.defaultStream });
+        let capture: StreamCapture | null = null;
+        return { cuda, streams, events, buffer, capture: () => capture, set: (to: typeof capture) => (capture = to) };
+      });
+      const [first, second] = cudas.map(({ streams }) => streams.map(({ handle }) => handle));
+      assertEquals(first, second);
+      const pick = <T>(list: readonly T[], i: number): T => list[i % list.length] as T; // none of them is empty
+      for (const step of program) {
+        const one = pick(cudas, step.cuda);
+        const stream: CudaStream = pick(one.streams, step.stream);
+        const event: CudaEvent = pick(one.events, step.event);
+        try {
+          if (step.what === "begin" && one.capture() === null) one.set(stream.beginCapture());
+          else if (step.what === "end") {
+            const capture = one.capture();
+            one.set(null);
+            capture?.end().close();
+          } else if (step.what === "record") stream.record(event);
+          else if (step.what === "wait") stream.wait(event);
+          else if (step.what === "wait for a stream") stream.wait(pick(one.streams, step.event));
+          else if (step.what === "fill") one.buffer.fill(1, { stream });
+        } catch (error) {
+          if (!(error instanceof CudaError)) throw error; // what a capture forbids spoils it, as it should
+        }
+        for (const { streams } of cudas) {
+          const ours = streams.map((stream) => captureOf(stream) !== null);
+          assertEquals(ours, streams.map((stream) => stream.isCapturing), `after ${step.what}`);
+        }
+      }
+      for (const { cuda, capture, streams, events, buffer } of cudas) {
+        capture()?.close();
+        for (const one of [...events, buffer, ...streams]) one.close();
+        cuda.close();
+        const { live } = SimulatedDriver.of(cuda.driver) ?? {};
+        assertEquals([live?.graphs, live?.streams, live?.events, live?.allocations], [0, 0, 0, 0]);
+      }
+    }),
+    1000,
+  );
+});
+
+test("what one Cuda captures is nothing to another one with the same handles", () => {
+  using one = Cuda.simulate({ seed: 1 });
+  using other = Cuda.simulate({ seed: 1 });
+  const [here, there] = [one, other].map((cuda) => cuda.device(0).createStream());
+  assert(here !== undefined && there !== undefined);
+  assertEquals(here.handle, there.handle);
+  const capture = here.beginCapture();
+  const buffer = there.device.memory.allocate(64, { stream: there }); // was refused
+  buffer.fill(1, { stream: there });
+  buffer.close(); // was kept by the other one's graph
+  there.synchronize();
+  assertEquals(SimulatedDriver.of(other.driver)?.live.allocations, 0);
+  capture.end().close();
+  for (const stream of [here, there]) stream.close();
+});
+
+/** What can be closed while something is captured, each made before and of use to nobody. */
+const closable = ["graph", "executable", "pool", "buffer", "used pool", "event", "stream", "program"] as const;
+
+test("whatever is closed while a stream is captured, the graph is what was captured, and nothing is left behind", () => {
+  check(
+    fc.property(
+      fc.shuffledSubarray([...closable]),
+      fc.shuffledSubarray([...closable]),
+      fc.constantFrom("global" as const, "thread-local" as const, "relaxed" as const),
+      (during, after, mode) => {
+        const cuda = Cuda.simulate();
+        const device = cuda.device(0);
+        const stream = device.createStream();
+        const other = device.createStream();
+        const buffer = device.memory.allocate(16, { stream });
+        const graph = other.capture(() => buffer.fill(1, { stream: other }));
+        const pool = new DeviceMemoryResource(device, {});
+        const used = new DeviceMemoryResource(device, {});
+        const held = used.allocate(64, { stream: other });
+        const made: Readonly<Record<(typeof closable)[number], () => void>> = {
+          graph: () => graph.close(),
+          executable: ((exec) => () => exec.close())(graph.instantiate()),
+          pool: () => pool.close(),
+          buffer: () => held.close(),
+          "used pool": () => used.close(),
+          event: ((event) => () => event.close())(other.record()),
+          stream: () => other.close(),
+          program: ((program) => () => program.close())(
+            device.loadPtx(".version 8.0\n.target sm_90\n.address_size 64\n"),
+          ),
+        };
+        const captured = stream.capture(() => {
+          for (const what of during) made[what]();
+          buffer.fill(2, { stream });
+        }, { mode });
+        assertEquals(captured.nodes.map(({ kind }) => kind), ["MEMSET"], during.join(", "));
+        for (const what of after) made[what]();
+        for (const what of closable) made[what](); // closing twice is harmless
+        captured.close();
+        device.synchronize();
+        for (const one of [buffer, stream]) one.close();
+        cuda.close();
+        const { live } = SimulatedDriver.of(cuda.driver) ?? {};
+        assertEquals(
+          [live?.graphs, live?.streams, live?.events, live?.pools, live?.allocations, live?.contexts],
+          [0, 0, 0, 0, 0, 0],
+          during.join(", "),
+        );
+      },
+    ),
+    200,
+  );
+});

@@ -1,0 +1,161 @@
+/** What the kernel receives is what was passed, by every type that can be passed, and nothing of another width is. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  DeviceMemoryResource,
+  DType,
+  ManagedMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../../mod.ts";
+import { addPtx } from "../../gpu/graph_behaviours.ts";
+import { check, fc } from "../../support/property.ts";
+
+const types = {
+  int8: 1,
+  uint8: 1,
+  bool: 1,
+  int16: 2,
+  uint16: 2,
+  float16: 2,
+  bfloat16: 2,
+  int32: 4,
+  uint32: 4,
+  float32: 4,
+  int64: 8,
+  uint64: 8,
+  float64: 8,
+  complex64: 8,
+} as const;
+
+/** A kernel whose one parameter has so many bytes, which it stores at the address that is the other. */
+function storePtx(bytes: number): string {
+  return `.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry store(.param .u64 out, .param .b${8 * bytes} value)
+{
+.reg .b64 %d<3>; .reg .b32 %r; .reg .b16 %h;
+ld.param.u64 %d0, [out]; cvta.to.global.u64 %d1, %d0;
+ld.param.b${8 * bytes} ${bytes === 8 ? "%d2" : bytes === 4 ? "%r" : "%h"}, [value];
+st.global.b${8 * bytes} [%d1], ${bytes === 8 ? "%d2" : bytes === 4 ? "%r" : "%h"};
+ret;
+}`;
+}
+
+test("a number arrives as the bits of its type, and only at a parameter of its size", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using out = new DeviceMemoryResource(device).allocate(16, { stream });
+  using host = new PinnedMemoryResource(device).allocate(16);
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const kernels = new Map([1, 2, 4, 8].map((bytes) => [bytes, device.loadPtx(storePtx(bytes)).kernel("store")]));
+  const names = Object.keys(types).filter((name) => name !== "complex64") as (keyof typeof types)[]; // its own keys
+  check(
+    fc.property(
+      fc.constantFrom(...names),
+      fc.integer({ min: 0, max: 100 }),
+      fc.constantFrom(1, 2, 4, 8),
+      (name, n, bytes) => {
+        const dtype = DType.from(name);
+        const value = name === "bool"
+          ? n % 2 === 1
+          : dtype.name.endsWith("64") && !name.startsWith("f")
+          ? BigInt(n)
+          : n;
+        const kernel = kernels.get(bytes);
+        const launch = () => kernel?.launch(stream, 1, 1, [out, [name, value]]);
+        const launches = simulated.calls("cuLaunchKernel");
+        if (bytes !== types[name]) {
+          assertThrows(launch, TypeError, `store, argument 1: expected ${bytes} bytes`);
+          assertEquals(simulated.calls("cuLaunchKernel"), launches);
+          return;
+        }
+        out.fill(0xee, { stream });
+        launch();
+        out.copyTo(host, { stream });
+        stream.synchronize();
+        const expected = new Uint8Array(16).fill(0xee);
+        dtype.write(new DataView(expected.buffer), 0, value);
+        assertEquals(host.bytes(), expected);
+      },
+    ),
+    500,
+  );
+});
+
+test("a driver before CUDA 12.4 does not tell the parameters: then they are taken as they come", () => {
+  using cuda = Cuda.simulate({ driverVersion: 12030 });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(16, { stream });
+  using program = device.loadPtx(addPtx);
+  const add = program.kernel("add");
+  assertEquals(add.parameters, null);
+  buffer.fill(0, { stream });
+  add.launch(stream, 1, 1, [buffer, ["int32", 1], ["int32", 5], ["float64", 1]]); // one more than there are
+  stream.synchronize();
+});
+
+test("the driver is asked for the parameters of a kernel once", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = new DeviceMemoryResource(device).allocate(16, { stream });
+  using program = device.loadPtx(addPtx);
+  buffer.fill(0, { stream });
+  const launch = () => program.kernel("add").launch(stream, 1, 1, [buffer, ["int32", 1], ["int32", 5]]);
+  launch();
+  const asked = SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo");
+  for (let i = 0; i < 5; i++) launch();
+  assertEquals([asked, SimulatedDriver.of(cuda.driver)?.calls("cuFuncGetParamInfo")], [4, 4]);
+});
+
+test("a kernel is given memory exactly if its device can reach it, whoever's it is", () => {
+  const kinds = fc.constantFrom("pool", "opened pool", "synchronous", "managed", "pinned");
+  check(
+    fc.property(kinds, fc.nat(1), fc.nat(1), fc.boolean(), (kind, owner, at, isForeign) => {
+      using cuda = Cuda.simulate({ devices: 2 });
+      const [home, device] = [cuda.device(owner), cuda.device(at)];
+      using pool = new DeviceMemoryResource(home, {});
+      if (kind === "opened pool") pool.peerAccessibleBy.add(1 - owner);
+      using stream = device.createStream();
+      using own = kind === "synchronous"
+        ? new SynchronousMemoryResource(home).allocate(4)
+        : kind === "managed"
+        ? new ManagedMemoryResource(home).allocate(4)
+        : kind === "pinned"
+        ? new PinnedMemoryResource(home).allocate(4)
+        : pool.allocate(4, { stream: home.defaultStream });
+      home.defaultStream.synchronize();
+      // What another library made comes with a device, and no more is said.
+      using memory = isForeign && kind !== "pinned"
+        ? MemoryBuffer.fromPointer(own.ptr, 4, { device: home, owner: own })
+        : own;
+      const add = device.loadPtx(addPtx).kernel("add");
+      let isRefused = false;
+      try {
+        add.launch(stream, 1, 1, [memory, ["uint32", 1], ["uint32", 1]]);
+      } catch (error) {
+        assert(error instanceof TypeError && error.message.includes(`that device ${at} can reach`), String(error));
+        isRefused = true;
+      }
+      stream.synchronize();
+      // By its address, which nobody looks at.
+      let isOutOfReach = false;
+      try {
+        add.launch(stream, 1, 1, [own.ptr, ["uint32", 1], ["uint32", 1]]);
+        stream.synchronize();
+      } catch {
+        isOutOfReach = true;
+      }
+      assertEquals(isRefused, isOutOfReach);
+    }),
+    100,
+  );
+});

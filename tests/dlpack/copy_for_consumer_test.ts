@@ -1,0 +1,230 @@
+/**
+ * What a consumer of DLPack may ask for: a copy or none, the array on another device, on a stream of any kind, in either
+ * struct. On the simulator, whose streams are as late as CUDA allows, against the protocol's rules written down as data.
+ */
+import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import {
+  Cuda,
+  type CudaDevice,
+  CudaStream,
+  DType,
+  ExchangeError,
+  HostMemoryResource,
+  liveExports,
+  type MemoryBuffer,
+  PinnedMemoryResource,
+  SimulatedDriver,
+  StridedLayout,
+  StridedMemoryView,
+  type ToDlpackOptions,
+} from "../../mod.ts";
+import { drainFrees } from "../../src/order/deferred_free.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { check, fc } from "../support/property.ts";
+import { apart, pattern, type Placed, positionsOf } from "../support/arrays.ts";
+import { laidOut } from "../support/laid_out.ts";
+import { type Kind, readInt64s, readRaw } from "../support/raw_dlpack.ts";
+
+/** Where an array is, or is wanted; null: where it is. */
+const places = [null, [1, 0], [1, 0], [2, 0], [2, 1], [2, 1], [2, 2], [10, 0], [3, 0], [1, 1]] as const;
+
+const streamKinds = ["left out", "null", "-1", "0", "1", "2", "a handle", "a stream", "the home stream"] as const;
+
+interface Case {
+  readonly at: "host" | 0 | 1;
+  readonly wanted: (typeof places)[number];
+  readonly copy: boolean | null | undefined;
+  readonly stream: (typeof streamKinds)[number];
+  readonly kind: Kind;
+  readonly readonly: boolean;
+  readonly dtype: string;
+  readonly placed: Placed;
+}
+
+const cases: fc.Arbitrary<Case> = fc.tuple(
+  fc.constantFrom("uint8", "int16", "float32", "complex128", "float4_e2m1fn"),
+  fc.array(fc.nat(4), { maxLength: 3 }),
+).chain(([dtype, shape]) =>
+  fc.record({
+    at: fc.constantFrom<Case["at"]>("host", 0, 0, 1),
+    wanted: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 4, arbitrary: fc.constantFrom(...places) }),
+    copy: fc.constantFrom(true, true, false, null, undefined),
+    stream: fc.constantFrom(...streamKinds),
+    kind: fc.constantFrom<Kind>("versioned", "versioned", "legacy"),
+    readonly: fc.boolean(),
+    dtype: fc.constant(dtype),
+    placed: apart(shape, DType.from(dtype).itemsize),
+  })
+);
+
+/** Where the tensor has to be by the rules, and whether it is a copy; null if it has to be refused. */
+function byTheRules(one: Case): { readonly at: Case["at"]; readonly isCopy: boolean } | null {
+  const { at, wanted, copy, stream, kind, readonly, dtype } = one;
+  const target = wanted === null
+    ? at
+    : wanted[0] === 1 && wanted[1] === 0
+    ? "host"
+    : wanted[0] === 2
+    ? wanted[1]
+    : null;
+  const moves = target !== at;
+  const isNamed = !["left out", "null", "-1"].includes(stream);
+  if (stream === "0") return null; // forbidden for CUDA, and host memory has none
+  if (at === "host" && !moves && isNamed) return null;
+  if (moves && copy === false) return null;
+  if (dtype === "float4_e2m1fn" && kind === "legacy") return null; // which cannot say that it is padded
+  if (target === null || target === 2) return null; // no device that anybody has
+  // Host memory knows of no device: a stream of ours must tell.
+  if (at === "host" && moves && stream !== "a stream" && stream !== "the home stream") return null;
+  const isCopy = moves || copy === true;
+  if (readonly && kind === "legacy" && !isCopy) return null;
+  return { at: target, isCopy };
+}
+
+/** The array's bytes, element after element in C order. */
+function elements({ placed, dtype }: Case, bytes: Uint8Array): number[] {
+  const { itemsize } = DType.from(dtype);
+  return positionsOf(placed).flatMap((start) => [...bytes.subarray(start, start + itemsize)]);
+}
+
+test("a consumer gets what it asks for, where it asks for it, or an error before anything is done", () => {
+  const tally = { refused: 0, shared: 0, copied: 0, moved: 0 };
+  const schedules = fc.constantFrom("latest" as const, "random" as const, "round-robin" as const);
+  check(
+    fc.property(cases, schedules, fc.nat(), (one, schedule, seed) => {
+      const freesWait = seed % 2 === 1;
+      // Closing it would hide what went wrong.
+      const cuda = Cuda.simulate({ devices: 2, schedule, seed, freesWait, check: true });
+      const simulated = SimulatedDriver.of(cuda.driver);
+      const homes = cuda.devices.map((device) => device.createStream());
+      const { placed: { layout, offset, size }, readonly, dtype } = one;
+      const bytes = pattern(size, seed);
+      const source = makeSource(one, cuda.devices, homes, bytes);
+      const view = laidOut(source, { offset, layout, dtype, readonly });
+      const expected = byTheRules(one);
+      const target = expected?.at ?? one.at;
+      const consumers = cuda.devices.map((device) => device.createStream());
+      const consumer = consumers[target === "host" ? 0 : target];
+      assert(consumer !== undefined);
+      const streams: Record<Case["stream"], ToDlpackOptions["stream"]> = {
+        "left out": undefined,
+        "null": null,
+        "-1": -1n,
+        "0": 0n,
+        "1": 1n,
+        "2": 2n,
+        "a handle": consumer.handle,
+        "a stream": consumer,
+        "the home stream": source.stream ?? homes[0],
+      };
+      const stream = streams[one.stream];
+      const options: ToDlpackOptions = {
+        maxVersion: one.kind === "versioned" ? [1, 0] : [0, 8],
+        dlDevice: one.wanted,
+        ...(one.copy === undefined ? {} : { copy: one.copy }),
+        ...(stream === undefined ? {} : { stream }),
+      };
+      const before = simulated?.live;
+      if (expected === null) {
+        const error = assertThrows(() => view.toDlpack(options).close());
+        assertInstanceOf(error, ExchangeError, `${error}`);
+        assertEquals(simulated?.live, before, "nothing is left of what is refused");
+        tally.refused++;
+      } else {
+        using tensor = view.toDlpack(options);
+        const raw = readRaw(tensor.ptr, one.kind);
+        const [type, id] = target === "host" ? [1, 0] : [2, target];
+        const flags = (expected.isCopy ? 2n : readonly ? 1n : 0n) | (dtype === "float4_e2m1fn" ? 4n : 0n);
+        assertEquals([raw.deviceType, raw.deviceId, raw.flags], [type, id, one.kind === "legacy" ? 0n : flags]);
+        assertEquals(readInt64s(raw.shape, raw.ndim), [...view.shape]);
+        if (expected.isCopy) {
+          assertEquals(readInt64s(raw.strides, raw.ndim), [
+            ...StridedLayout.dense(view.shape, layout.itemsize).strides,
+          ]);
+          // The consumer works where it has said; whoever has asked for no order waits for everything.
+          const asked = typeof stream === "bigint"
+            ? CudaStream.fromHandle(consumer.device, stream < 0n ? 1n : stream)
+            : stream;
+          if (stream === null || stream === -1n) cuda.devices.forEach((device) => device.synchronize());
+          else consumer.wait(asked ?? consumer.device.defaultStream);
+          const read = readTensor(cuda, raw.data, view.nbytes, target === "host" ? null : consumer);
+          source.fill(0xaa, source.stream === null ? {} : { stream: source.stream }); // a copy is not touched by that
+          assertEquals(read(), elements(one, bytes));
+          if (target === one.at) tally.copied++;
+          else tally.moved++;
+        } else {
+          assertEquals(raw.data, view.ptr);
+          tally.shared++;
+        }
+        source.close();
+        tensor.close();
+      }
+      assertEquals(liveExports(), 0);
+      source.close();
+      for (const one of [...homes, ...consumers]) one.close();
+      drainFrees();
+      for (const device of cuda.devices) device.synchronize();
+      assertEquals([simulated?.live.allocations, simulated?.live.streams], [0, 0]);
+      cuda.close();
+    }),
+    3000,
+  );
+  const { refused, shared, copied, moved } = tally;
+  assert(refused > 500 && shared > 200 && copied > 200 && moved > 200, JSON.stringify(tally));
+});
+
+/** Memory on the host or a device with the bytes in it, as far as its home stream has come. */
+function makeSource(
+  { at }: Case,
+  devices: readonly CudaDevice[],
+  homes: readonly CudaStream[],
+  bytes: Uint8Array<ArrayBuffer>,
+): MemoryBuffer {
+  const [device, home] = at === "host" ? [undefined, undefined] : [devices[at], homes[at]];
+  if (device === undefined || home === undefined) {
+    const buffer = new HostMemoryResource().allocate(bytes.length);
+    if (bytes.length > 0) buffer.bytes().set(bytes);
+    return buffer;
+  }
+  const buffer = device.memory.allocate(bytes.length, { stream: home });
+  using staging = new PinnedMemoryResource(device).allocate(bytes.length, { stream: home });
+  if (bytes.length > 0) staging.bytes().set(bytes);
+  buffer.copyFrom(staging, { stream: home });
+  return buffer;
+}
+
+/** Reads on a consumer's stream, which nobody else has told to wait; the result is called when the host needs it. */
+function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream | null): () => number[] {
+  if (nbytes === 0) return () => [];
+  if (stream === null) {
+    const seen = [...new Uint8Array(ffiPort().memory(data, nbytes))];
+    return () => seen;
+  }
+  const staging = new PinnedMemoryResource(cuda.device(0)).allocate(nbytes);
+  stream.device.copy(staging.ptr, data, nbytes, "DtoH", stream);
+  return () => {
+    stream.synchronize();
+    const seen = [...staging.bytes()];
+    staging.close();
+    return seen;
+  };
+}
+
+test("a device that nobody has, a copy that is not allowed and a stream that cannot be are said in words", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const device = cuda.device(0);
+  using stream = device.createStream();
+  using buffer = device.memory.allocate(16, { stream });
+  const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "float32" });
+  const host = StridedMemoryView.fromTypedArray(new Float32Array(4));
+  const refuse = (of: StridedMemoryView, options: ToDlpackOptions, words: string) =>
+    assertThrows(() => of.toDlpack(options), ExchangeError, words);
+  refuse(view, { dlDevice: [1, 0], copy: false }, "from device (2, 0) to device (1, 0) without a copy");
+  refuse(view, { dlDevice: [2, 7] }, "Cannot export to CUDA device 7: expected 0 to 1");
+  refuse(view, { dlDevice: [10, 0] }, "of DLPack type 10: expected the host (1, 0) or a CUDA device (2, n)");
+  refuse(host, { dlDevice: [2, 0] }, "pass a CudaStream of that device as stream");
+  refuse(view, { dlDevice: [1, 0], stream: 0n }, "Cannot use stream 0");
+  refuse(host, { dlDevice: [1, 0], stream: 1n }, "Cannot order host memory on a stream");
+  assertEquals(liveExports(), 0);
+});

@@ -1,0 +1,19 @@
+/** Malformed tensors, tried in a process of their own, so that a crash is seen as one. */
+import { assert } from "@std/assert";
+import { test } from "node:test";
+import { patiently } from "../support/child.ts";
+import { scaled } from "../support/property.ts";
+import { runFuzz } from "../support/fuzz.ts";
+
+test(
+  "40,000 malformed tensors are refused before anything is read that they do not vouch for, and nothing is taken",
+  patiently,
+  async () => {
+    const { taken = 0, refused = 0, plain = 0 } = await runFuzz(new URL("fuzz_child.ts", import.meta.url));
+    // Both sides of the border must have been visited.
+    assert(
+      refused >= scaled(40_000) && taken > scaled(10_000) && plain > scaled(10_000),
+      `${refused} ${taken} ${plain}`,
+    );
+  },
+);

@@ -1,0 +1,634 @@
+/**
+ * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it. The
+ * other process is another simulated driver; what lies between is a real socket.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import process from "node:process";
+import { test } from "node:test";
+import { CUresult } from "../../../bindings/cuda_types.ts";
+import {
+  Cuda,
+  CudaError,
+  type CudaEvent,
+  DeviceMemoryResource,
+  FileDescriptor,
+  HostMemoryResource,
+  MemoryBuffer,
+  MemoryChannel,
+  PinnedMemoryResource,
+  type Schedule,
+  type Shareable,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+  UnixListener,
+  UnixSocket,
+} from "../../../mod.ts";
+import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
+import { drainFrees } from "../../../src/order/deferred_free.ts";
+import { StreamMarks } from "../../../src/memory/sharing/interprocess_events.ts";
+import { contentOf, fileWith, openFiles } from "../../unix/files.ts";
+import { intercept } from "../../support/intercept.ts";
+import { needs } from "../../support/needs.ts";
+import { check, fc } from "../../support/property.ts";
+import { runtimes, startIn } from "../../support/runtimes.ts";
+import { until as untilHolds } from "../../support/until.ts";
+
+function live(cuda: Cuda) {
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return simulated.live;
+}
+
+interface Ends {
+  readonly here: Cuda;
+  readonly there: Cuda;
+  readonly owner: MemoryChannel;
+  readonly user: MemoryChannel;
+}
+
+function ends(schedule: Schedule = "random", seed = 0, devicesThere = 2): Ends {
+  const freesWait = seed % 2 === 1;
+  const here = Cuda.simulate({ schedule, seed, devices: 2, freesWait });
+  const there = Cuda.simulate({ schedule, seed: seed + 1, devices: devicesThere, freesWait });
+  const [one, other] = UnixSocket.pair();
+  return { here, there, owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
+}
+
+/** Waits until something has come over the socket. */
+async function until(what: string, condition: () => boolean): Promise<void> {
+  await untilHolds(condition);
+  assert(condition(), `${what} did not happen`);
+}
+
+/**
+ * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later turn of
+ * the event loop, and what that frees may have to be looked after in its turn.
+ */
+async function assertNothingLeft({ here, there }: Pick<Ends, "here" | "there">): Promise<void> {
+  const left = (cuda: Cuda) => {
+    const { allocations, pools, events, streams } = live(cuda);
+    return { allocations, pools, events, streams };
+  };
+  const isEmpty = (cuda: Cuda) => Object.values(left(cuda)).every((count) => count === 0);
+  await until("the end", () => {
+    drainFrees();
+    return isEmpty(here) && isEmpty(there);
+  }).catch(() => {});
+  const nothing = { allocations: 0, pools: 0, events: 0, streams: 0 };
+  assertEquals([left(here), left(there)], [nothing, nothing]);
+  for (const cuda of [here, there]) cuda.close();
+}
+
+const json: fc.Arbitrary<Shareable> = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Shareable>;
+
+test("any JSON arrives as it was sent, wherever resources stand in it", async () => {
+  const all = ends();
+  const tree = fc.letrec<{ value: Shareable }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      json,
+      fc.constant("FILE"),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(fc.string(), tie("value"), { maxKeys: 3 }),
+    ),
+  })).value;
+  const withFiles = (value: Shareable, make: () => Shareable): Shareable => {
+    if (value === "FILE") return make();
+    if (Array.isArray(value)) return value.map((one: Shareable) => withFiles(one, make));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withFiles(one as Shareable, make)]));
+  };
+  const before = openFiles();
+  await check(
+    fc.asyncProperty(tree, async (value) => {
+      const files: FileDescriptor[] = [];
+      const sent = withFiles(value, () => {
+        const file = fileWith(Uint8Array.of(files.length));
+        files.push(file);
+        return file;
+      });
+      await all.owner.send(sent);
+      let read = 0;
+      const received = await all.user.receive();
+      const plain = (one: unknown): unknown => {
+        if (one instanceof FileDescriptor) {
+          assertEquals([...contentOf(one)], [read++]);
+          one.close();
+          return "FILE";
+        }
+        if (Array.isArray(one)) return one.map(plain);
+        if (typeof one !== "object" || one === null) return one;
+        return Object.fromEntries(Object.entries(one).map(([key, member]) => [key, plain(member)]));
+      };
+      assertEquals(JSON.stringify(plain(received)), JSON.stringify(withFiles(value, () => "FILE")));
+      assertEquals(read, files.length);
+      for (const file of files) file.close();
+    }),
+    150,
+  );
+  assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
+  all.owner.close();
+  assertEquals(await all.user.receive(), undefined);
+  all.user.close();
+  await assertNothingLeft(all);
+});
+
+type Owner = "pool" | "synchronous";
+
+/** One buffer goes over, is read and closed there, while here it is closed at once and its memory used for the next. */
+async function passOn(schedule: Schedule, seed: number, owner: Owner): Promise<void> {
+  const all = ends(schedule, seed);
+  const [device, other] = [all.here.device(0), all.there.device(0)];
+  const mine = device.createStream();
+  const theirs = other.createStream();
+  const resource = owner === "pool"
+    ? new DeviceMemoryResource(device, { shareable: true })
+    : new SynchronousMemoryResource(device);
+  const sinks: MemoryBuffer[] = [];
+  const rounds = Array.from({ length: 1 + seed % 4 }, (_, i) => i + 1);
+  for (const round of rounds) {
+    const buffer = resource.allocate(64, { stream: mine });
+    buffer.fill(round, { stream: mine });
+    await all.owner.send([buffer, round]);
+    buffer.close(); // it is the other side's now
+    const [copy, number] = await all.user.receive({ stream: theirs }) as [MemoryBuffer, number];
+    assertEquals([number, copy.stream], [round, theirs]);
+    const sink = new HostMemoryResource().allocate(64);
+    copy.copyTo(sink, { stream: theirs });
+    copy.close();
+    sinks.push(sink);
+    if (seed % 5 < 3) await until("the release", () => all.owner.shared === 0);
+  }
+  if (seed % 3 === 0) all.user.close(); // what it has said about releases must arrive all the same
+  await until("the last release", () => all.owner.shared === 0);
+  // What the other side has done was ordered before the free: to make sure, the memory is used again.
+  using again = resource.allocate(64, { stream: mine });
+  again.fill(99, { stream: mine });
+  mine.synchronize();
+  theirs.synchronize();
+  assertEquals(sinks.map((sink) => [...sink.bytes()]), rounds.map((round) => new Array(64).fill(round)));
+  for (const closing of [all.user, all.owner, again]) closing.close();
+  mine.synchronize();
+  if (resource instanceof DeviceMemoryResource) resource.close();
+  for (const stream of [mine, theirs]) stream.close();
+  await assertNothingLeft(all);
+}
+
+test("memory that was sent and closed is used again only after the receiver's work, whatever the schedule", async () => {
+  await check(
+    fc.asyncProperty(
+      fc.constantFrom<Schedule>("latest", "random", "round-robin"),
+      fc.nat(),
+      fc.constantFrom<Owner>("pool", "synchronous"),
+      passOn,
+    ),
+    40,
+  );
+});
+
+test("pools, events and several buffers go in one value, and a pool goes once", async () => {
+  const all = ends();
+  const device = all.here.device(1);
+  const stream = device.createStream();
+  const pool = new DeviceMemoryResource(device, { shareable: true });
+  const buffers = [1, 2, 3].map((i) => pool.allocate(i * 10, { stream }));
+  const event = device.createEvent({ interprocess: true });
+  await all.owner.send({ pool, buffers, event });
+  const first = await all.user.receive() as {
+    pool: DeviceMemoryResource;
+    buffers: MemoryBuffer[];
+    event: CudaEvent;
+  };
+  assert(first.pool.pool.isImported && first.event.isInterprocess);
+  assertEquals(first.buffers.map(({ size }) => size), [10, 20, 30]);
+  assertEquals(first.buffers.map(({ pool }) => pool), new Array(3).fill(first.pool.pool));
+  assertEquals(first.buffers.map(({ device }) => device?.ordinal), [1, 1, 1]);
+  await all.owner.send(pool);
+  assertEquals(await all.user.receive(), first.pool);
+  assertEquals([live(all.there).pools, all.owner.shared], [1, 3]);
+  const further = first.pool.importBuffer(buffers[0]?.exportDescriptor() ?? fail());
+  further.close();
+  await assertRejects(() => all.user.send(first.pool), TypeError, "Cannot export this pool");
+  await assertRejects(() => all.user.send(first.buffers), TypeError, "ask the process that it belongs to");
+  for (const one of [...first.buffers, first.event]) one.close();
+  await until("the release", () => all.owner.shared === 0);
+  for (const one of [...buffers, event, pool, stream, all.owner, all.user]) one.close();
+  await assertNothingLeft(all);
+});
+
+test("two channels between the same processes carry the same memory, and either end of it leaves the other", async () => {
+  const { here, there, owner, user } = ends("latest");
+  const [one, other] = UnixSocket.pair();
+  const second = { owner: new MemoryChannel(one, here), user: new MemoryChannel(other, there) };
+  const [mine, theirs] = [here.device(0).createStream(), there.device(0).createStream()];
+  const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream: mine });
+  buffer.fill(9, { stream: mine });
+  for (const way of [owner, second.owner]) await way.send(buffer);
+  buffer.close();
+  const [copy, same] = [await user.receive({ stream: theirs }), await second.user.receive({ stream: theirs })];
+  assert(copy instanceof MemoryBuffer && same instanceof MemoryBuffer);
+  assertEquals(copy.ptr, same.ptr);
+  copy.close();
+  for (const closing of [owner, user]) closing.close();
+  await until("the first release", () => owner.shared === 0);
+  const seen = new Uint8Array(new ArrayBuffer(64));
+  same.copyTo(seen, { stream: theirs });
+  theirs.synchronize();
+  assertEquals(new Set(seen), new Set([9]));
+  for (const closing of [same, second.user, second.owner, pool, mine, theirs]) closing.close();
+  await assertNothingLeft({ here, there });
+});
+
+test("a receiver that is gone, or closes without looking, gives everything back", async () => {
+  for (const how of ["gone", "closed", "closed later"] as const) {
+    const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+    const [one, other] = UnixSocket.pair();
+    const before = openFiles();
+    const owner = new MemoryChannel(one, here);
+    const user = how === "gone" ? null : new MemoryChannel(other, there);
+    const stream = here.device(0).createStream();
+    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    const buffer = pool.allocate(64, { stream });
+    if (how === "closed") user?.close();
+    await owner.send(buffer).catch(() => {});
+    buffer.close();
+    assertEquals(live(here).allocations, how === "closed" ? 0 : 1, how);
+    if (how === "gone") other.close();
+    else user?.close();
+    await until(`the release of one who is ${how}`, () => owner.shared === 0);
+    assertEquals(live(here).allocations, 0);
+    for (const closing of [owner, pool, stream]) closing.close();
+    await until("the end", () => one.isClosed && other.isClosed);
+    await assertNothingLeft({ here, there });
+    await until("the files' end", () => openFiles() <= before - 2);
+  }
+});
+
+test("a channel that is closed while its memory is out ends when the memory is back", async () => {
+  const [here, there] = [Cuda.simulate(), Cuda.simulate()];
+  const [one, other] = UnixSocket.pair();
+  const [owner, user] = [new MemoryChannel(one, here), new MemoryChannel(other, there)];
+  const stream = here.device(0).createStream();
+  const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream });
+  await owner.send(buffer);
+  const copy = await user.receive() as MemoryBuffer;
+  for (const closing of [owner, owner, user, buffer, pool, stream]) closing.close();
+  await assertRejects(() => owner.send(null), TypeError, "closed MemoryChannel");
+  await assertRejects(() => user.receive(), TypeError, "closed MemoryChannel");
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assertEquals([one.isClosed, other.isClosed, live(here).allocations], [false, false, 1]);
+  using sink = new HostMemoryResource().allocate(64);
+  copy.copyTo(sink, { stream: there.device(0).defaultStream });
+  copy.close();
+  await until("the end", () => one.isClosed && other.isClosed);
+  await assertNothingLeft({ here, there });
+});
+
+test("memory that is closed where the context is lost, or no mark can be made, goes back to its owner all the same", async () => {
+  for (const code of [CUresult.CUDA_ERROR_ILLEGAL_ADDRESS, CUresult.CUDA_ERROR_OUT_OF_MEMORY]) {
+    for (const isClosedFirst of [false, true]) {
+      const all = ends();
+      const { here, there, owner, user } = all;
+      const stream = here.device(0).createStream();
+      const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      const buffer = pool.allocate(64, { stream });
+      await owner.send(buffer);
+      const copy = await user.receive() as MemoryBuffer;
+      for (const closing of [buffer, pool, stream]) closing.close();
+      if (isClosedFirst) user.close();
+      let isFailing = true;
+      const failing = <T extends unknown[]>(call: (...args: T) => number) => (...args: T) =>
+        isFailing ? code : call(...args);
+      intercept(there.driver, "event", ({ cuEventRecord }) => ({ cuEventRecord: failing(cuEventRecord) }));
+      copy.close();
+      isFailing = false;
+      await until("the memory's return", () => live(here).allocations === 0);
+      for (const closing of [owner, user]) closing.close();
+      await assertNothingLeft(all);
+    }
+  }
+});
+
+test("short-lived streams leave no events behind: there are as many as streams that were at work at a time", async () => {
+  for (const atWork of [1, 3]) {
+    const all = ends("latest");
+    const [mine, theirs] = [all.here.device(0), all.there.device(0)];
+    const pool = new DeviceMemoryResource(mine, { shareable: true });
+    const busy = Array.from({ length: atWork - 1 }, () => mine.createStream());
+    for (const stream of busy) {
+      const buffer = pool.allocate(8, { stream });
+      buffer.fill(1, { stream });
+      await all.owner.send(buffer);
+      buffer.close();
+    }
+    for (let i = 0; i < 40; i++) {
+      const [stream, home] = [mine.createStream(), theirs.createStream()];
+      const buffer = pool.allocate(8, { stream });
+      await all.owner.send(buffer);
+      buffer.close();
+      stream.close();
+      (await all.user.receive({ stream: home }) as MemoryBuffer).close();
+      home.synchronize();
+      home.close();
+      await until("the release", () => all.owner.shared <= atWork - 1);
+      for (const cuda of [all.here, all.there]) {
+        assert(live(cuda).events <= 2 * atWork + 4, `${live(cuda).events} events after ${i + 1} streams`);
+      }
+    }
+    for (const stream of busy) stream.close();
+    for (const one of [all.user, all.owner, pool, all.here, all.there]) one.close();
+  }
+});
+
+test("behind streams that never come to an end the marks of others are used again", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const stuck = new Set<CudaEvent>();
+  const marks = new StreamMarks(cuda.devices);
+  intercept(cuda.driver, "event", ({ cuEventQuery }) => ({
+    cuEventQuery: (event) => {
+      const isStuck = [...stuck].some(({ handle }) => handle === event);
+      return isStuck ? CUresult.CUDA_ERROR_NOT_READY : cuEventQuery(event);
+    },
+  }));
+  const make = device.createEvent.bind(device);
+  let made: CudaEvent | null = null;
+  device.createEvent = (options) => made = make(options);
+  for (let i = 0; i < 100; i++) {
+    const stream = device.createStream();
+    marks.mark(stream, []);
+    if (i % 40 === 0 && made !== null) stuck.add(made);
+    stream.synchronize();
+    stream.close();
+  }
+  assert(live(cuda).events <= 10, `${live(cuda).events} events for 100 streams of which 3 are at work`);
+  marks.close();
+  assertEquals(live(cuda).events, 0);
+});
+
+test("a mark of which nobody knows whether it has passed is nobody else's, and while a capture goes on none is asked", () => {
+  using cuda = Cuda.simulate();
+  const device = cuda.device(0);
+  const marks = new StreamMarks(cuda.devices);
+  const streams = Array.from({ length: 4 }, () => device.createStream());
+  const ids = streams.slice(0, 2).map((stream) => {
+    SimulatedDriver.of(cuda.driver)?.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_UNKNOWN);
+    return marks.mark(stream, []);
+  });
+  assertEquals(ids, [0, 1]);
+  const [first, second, third] = streams;
+  assert(first !== undefined && second !== undefined && third !== undefined);
+  using graph = first.capture(() => void ids.push(marks.mark(third, [])));
+  assertEquals([ids, graph.nodes], [[0, 1, 2], []]);
+  marks.close();
+  for (const stream of streams) stream.close();
+});
+
+test("whatever streams share a mark, a receiver comes after all that its buffer's stream held, however late it looks", async () => {
+  await check(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.constantFrom("old", "new", "synchronize", "receive"), fc.nat(2)), { maxLength: 25 }),
+      fc.constantFrom<Schedule>("latest", "random", "round-robin"),
+      fc.nat(),
+      async (steps, schedule, seed) => {
+        const all = ends(schedule, seed);
+        const [mine, theirs] = [all.here.device(0), all.there.device(0)];
+        const pool = new DeviceMemoryResource(mine, { shareable: true });
+        const streams = [mine.createStream()];
+        const reader = theirs.createStream();
+        const sinks: MemoryBuffer[] = [];
+        let [sent, received] = [0, 0];
+        const receive = async () => {
+          const copy = await all.user.receive({ stream: reader }) as MemoryBuffer;
+          const sink = new PinnedMemoryResource(theirs).allocate(8);
+          copy.copyTo(sink, { stream: reader });
+          copy.close();
+          sinks.push(sink);
+          received++;
+        };
+        for (const [what, at] of steps) {
+          if (what === "receive" && received < sent) await receive();
+          if (what === "new") streams.push(mine.createStream());
+          const stream = streams[what === "new" ? streams.length - 1 : at % streams.length] ?? fail();
+          if (what === "synchronize") stream.synchronize();
+          if (what !== "new" && what !== "old") continue;
+          using buffer = pool.allocate(8, { stream });
+          for (const value of [0xee, sent]) buffer.fill(value, { stream });
+          await all.owner.send(buffer);
+          sent++;
+        }
+        while (received < sent) await receive();
+        reader.synchronize();
+        assertEquals(sinks.map((sink) => sink.bytes()[7]), sinks.map((_, i) => i));
+        await until("the release", () => all.owner.shared === 0);
+        for (const one of [...sinks, ...streams, reader, all.user, all.owner, pool]) one.close();
+        await assertNothingLeft(all);
+      },
+    ),
+    60,
+  );
+});
+
+test("what comes back after its Cuda was closed has nothing left to come before, and the channel goes on", async () => {
+  for (const kept of ["nothing", "another device"] as const) {
+    const { here, there, owner, user } = ends();
+    const [device, other] = [here.device(1), here.device(0)];
+    const keeping = kept === "nothing" ? null : other.memory.allocate(8);
+    const memory = new SynchronousMemoryResource(device).allocate(64);
+    const lent = [device.defaultStream, other.defaultStream].map((stream) =>
+      MemoryBuffer.fromPointer(memory.ptr, 64, { device, stream })
+    );
+    await owner.send(lent);
+    const copies = await user.receive() as MemoryBuffer[];
+    for (const one of [...lent, memory, here]) one.close();
+    for (const one of copies) one.close();
+    await until("the release", () => owner.shared === 0);
+    await user.send("after");
+    assertEquals(await owner.receive(), "after");
+    for (const one of [owner, user, keeping, there]) one?.close();
+  }
+});
+
+test("where a stream cannot wait for what the receiver did the host waits, before the memory is free", async () => {
+  const all = ends("latest");
+  const [mine, theirs] = [all.here.device(0).createStream(), all.there.device(0).createStream()];
+  const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  const buffer = pool.allocate(64, { stream: mine });
+  await all.owner.send(buffer);
+  buffer.close();
+  const copy = await all.user.receive({ stream: theirs }) as MemoryBuffer;
+  const sink = new PinnedMemoryResource(all.there.device(0)).allocate(64);
+  copy.fill(7, { stream: theirs });
+  copy.copyTo(sink, { stream: theirs });
+  SimulatedDriver.of(all.here.driver)?.failNth("cuStreamWaitEvent", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+  copy.close();
+  await until("the release", () => all.owner.shared === 0);
+  assertEquals(sink.bytes()[0], 7, "the receiver's work is over");
+  await all.owner.send("after");
+  assertEquals(await all.user.receive(), "after");
+  for (const one of [sink, all.user, all.owner, pool, mine, theirs]) one.close();
+  await assertNothingLeft(all);
+});
+
+test("a value that cannot be imported is given back, and the channel goes on", async () => {
+  const all = ends("random", 0, 1);
+  const device = all.here.device(1); // the other side has one device
+  const stream = device.createStream();
+  const pool = new DeviceMemoryResource(device, { shareable: true });
+  const good = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  const [bad, fine] = [pool.allocate(8, { stream }), good.allocate(8)];
+  const before = openFiles();
+  using file = fileWith(new Uint8Array(1));
+  await all.owner.send({ fine, bad, file });
+  file.close();
+  await assertRejects(() => all.user.receive(), RangeError, "which this process does not see");
+  assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
+  await until("the release", () => all.owner.shared === 0);
+  await all.owner.send("after");
+  assertEquals(await all.user.receive(), "after");
+  for (const one of [bad, fine, pool, good, stream, all.user, all.owner]) one.close();
+  await assertNothingLeft(all);
+});
+
+test("within one process of CUDA the driver says that it is the same one", async () => {
+  using cuda = Cuda.simulate();
+  const [one, other] = UnixSocket.pair();
+  using owner = new MemoryChannel(one, cuda);
+  using user = new MemoryChannel(other, cuda);
+  using buffer = new SynchronousMemoryResource(cuda.device(0)).allocate(8);
+  await owner.send(buffer);
+  await assertRejects(() => user.receive(), CudaError, "CUDA_ERROR_INVALID_CONTEXT");
+  await until("the release", () => owner.shared === 0);
+});
+
+test("what is no value is refused before anything is sent, and nothing stays shared", async () => {
+  const all = ends();
+  const pool = new DeviceMemoryResource(all.here.device(0), { shareable: true });
+  using buffer = pool.allocate(8);
+  using host = new HostMemoryResource().allocate(8);
+  const wrong: [unknown, ErrorConstructor | TypeErrorConstructor | RangeErrorConstructor, string][] = [
+    [{ a: [buffer, 1n] }, TypeError, "Cannot send [object BigInt] at a.1"],
+    [[buffer, Number.NaN], TypeError, "[object Number] at 1"],
+    [[buffer, new Map()], TypeError, "[object Map] at 1"],
+    [undefined, TypeError, "[object Undefined]: expected JSON"],
+    [[buffer, new Uint8Array(3)], TypeError, "[object Uint8Array] at 1"],
+    [[buffer, host], TypeError, "Cannot export host memory"],
+    [[buffer, all.here.device(0).createEvent()], TypeError, "interprocess: true"],
+    [[buffer, "x".repeat(70_000)], RangeError, "expected 1 to 65536"],
+  ];
+  const before = openFiles();
+  for (const [value, kind, message] of wrong) {
+    await assertRejects(() => all.owner.send(value as Shareable), kind, message);
+    assertEquals(all.owner.shared, 0, message);
+  }
+  assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
+  await all.owner.send({ buffer });
+  const { buffer: copy } = await all.user.receive() as { buffer: MemoryBuffer };
+  assertEquals(copy.size, 8, "the pool that was not sent before is sent now");
+  copy.close();
+  for (const one of [all.user, all.owner, pool]) one.close();
+});
+
+test("a channel connects to one who listens, and a wait for a value can be ended", async () => {
+  const path = `@causeway-channel-${process.pid}`;
+  using listener = UnixListener.listen(path);
+  using here = Cuda.simulate();
+  using there = Cuda.simulate();
+  const connecting = MemoryChannel.connect(path, there, { timeout: 1000 });
+  using owner = new MemoryChannel(await listener.accept(), here);
+  using user = await connecting;
+  const stop = new AbortController();
+  const waiting = user.receive({ signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await assertRejects(() => waiting, Error, "enough");
+  await owner.send(["still", "there"]);
+  assertEquals(await user.receive(), ["still", "there"]);
+});
+
+for (const runtime of runtimes) {
+  test(
+    ...needs(runtime.missing, `a channel to ${runtime.name} carries values and files, and takes back what is refused`),
+    async () => {
+      const path = `@causeway-channel-${process.pid}-${runtime.name}`;
+      using here = Cuda.simulate();
+      using listener = UnixListener.listen(path);
+      const { printed } = startIn(runtime, new URL("./memory_channel_child.ts", import.meta.url), [path]);
+      using channel = new MemoryChannel(await listener.accept(), here);
+      await channel.send({ some: ["value", 1] });
+      assertEquals(await channel.receive(), { value: '{"some":["value",1]}' });
+      using file = fileWith(new TextEncoder().encode("what is in it"));
+      await channel.send(file);
+      const { file: read, back } = await channel.receive() as { file: string; back: FileDescriptor };
+      assertEquals([read, new TextDecoder().decode(contentOf(back))], ["what is in it", "what is in it"]);
+      back.close();
+      // A simulated pool is in this process alone, and the other one has to say so.
+      using pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+      using buffer = pool.allocate(64);
+      await channel.send({ buffer });
+      const refusal = await channel.receive() as { refused: string; call: string };
+      assertEquals(refusal, { refused: "CUDA_ERROR_INVALID_VALUE", call: "cuIpcOpenEventHandle" });
+      await until("the release", () => channel.shared === 0);
+      channel.close();
+      await printed;
+    },
+  );
+}
+
+test("who waits for a value learns what has ended the channel, the first thing that did", async () => {
+  using cuda = Cuda.simulate();
+  const garbage = new TextEncoder().encode("{");
+  for (const what of ["close", "garbage", "end", "close, garbage", "garbage, close"] as const) {
+    const [one, other] = UnixSocket.pair();
+    const user = new MemoryChannel(other, cuda);
+    const waiting = [user.receive(), user.receive()].map((value) => value.catch((error: unknown) => error));
+    for (const step of what.split(", ")) {
+      if (step === "close") user.close();
+      else if (step === "end") one.close();
+      else await one.send(garbage).catch(() => {}); // it may be closed at the other end
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const outcome of await Promise.all(waiting)) {
+      if (what === "end") assertEquals(outcome, undefined);
+      else assert(outcome instanceof (what.startsWith("close") ? TypeError : SyntaxError), `${what}: ${outcome}`);
+    }
+    const again = user.receive();
+    if (what.includes("close")) await assertRejects(() => again, TypeError, "closed MemoryChannel");
+    else if (what === "garbage") await assertRejects(() => again, SyntaxError);
+    else assertEquals(await again, undefined);
+    for (const closing of [user, one]) closing.close();
+    await until("the end", () => other.isClosed);
+  }
+});
+
+test("what is no message of a channel ends it on both sides", async () => {
+  using cuda = Cuda.simulate();
+  const [one, other] = UnixSocket.pair();
+  using user = new MemoryChannel(other, cuda);
+  using file = fileWith(Uint8Array.of(1));
+  await one.send(new TextEncoder().encode("{"), [file]);
+  await assertRejects(() => user.receive(), SyntaxError);
+  assertEquals(await one.receive(), null);
+  one.close();
+});
+
+test("a resource is put back where it was taken from, and nowhere else", () => {
+  using file = fileWith(new Uint8Array(0));
+  assertEquals(extract(file), { value: null, found: [{ path: [], resource: file }] });
+  assertEquals(restore(null, [], file), file);
+  assertEquals(restore({ a: [1, null] }, ["a", 1], file), { a: [1, file] });
+  for (const path of [["b"], ["a", 2], ["__proto__"], ["a", "length", "x"]]) {
+    let message = "";
+    try {
+      restore({ a: [1, null] }, path, file);
+    } catch (error) {
+      message = String(error);
+    }
+    assert(message.includes("it has no place for"), `${path}: ${message}`);
+  }
+});
+
+function fail(): never {
+  throw new Error("there is no such buffer");
+}

@@ -1,0 +1,696 @@
+/**
+ * Memory and events of other processes. The other process is another simulated driver here: it has its own streams,
+ * addresses and objects, and what it is given it is given as a file, or as plain data.
+ */
+import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
+import process from "node:process";
+import { test } from "node:test";
+import {
+  type BufferDescriptor,
+  checkDriver,
+  Cuda,
+  CudaDevice,
+  CudaError,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  MemoryBuffer,
+  PinnedMemoryResource,
+  type Schedule,
+  type SharedHandle,
+  SimulatedDriver,
+  SynchronousMemoryResource,
+} from "../../../mod.ts";
+import { CUresult } from "../../../bindings/cuda_types.ts";
+import { NativeArena } from "../../../src/ffi/arena.ts";
+import { ffiPort } from "../../../src/ffi/port.ts";
+import { drainFrees } from "../../../src/order/deferred_free.ts";
+import { fileWith, openFiles } from "../../unix/files.ts";
+import { intercept } from "../../support/intercept.ts";
+import { check, fc } from "../../support/property.ts";
+import { until } from "../../support/until.ts";
+
+const size = 200_000; // more than one page of the simulator's, and no multiple of any
+
+/** What the wire does to a plain value. */
+function sent<T extends SharedHandle>(value: T): T {
+  return JSON.parse(JSON.stringify(structuredClone(value))) as T;
+}
+
+function live(cuda: Cuda) {
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  return simulated.live;
+}
+
+interface Pair {
+  readonly here: Cuda;
+  readonly there: Cuda;
+  /** What is closed before them. */
+  readonly owned: Disposable[];
+}
+
+/** Two processes. */
+function pair(schedule: Schedule = "random", seed = 0): Pair & Disposable {
+  const freesWait = seed % 2 === 1;
+  const here = Cuda.simulate({ devices: 2, schedule, seed, freesWait });
+  const there = Cuda.simulate({ devices: 2, schedule, seed: seed + 1, freesWait });
+  const owned: Disposable[] = [];
+  return {
+    here,
+    there,
+    owned,
+    [Symbol.dispose]() {
+      for (const one of owned) one[Symbol.dispose]();
+      here.close();
+      there.close();
+    },
+  };
+}
+
+/** A pool and the same pool on the other side. */
+function sharedPool({ here, there, owned }: Pair, device = 0): [DeviceMemoryResource, DeviceMemoryResource] {
+  const pool = new DeviceMemoryResource(here.device(device), { shareable: true });
+  using file = pool.exportPool();
+  const imported = DeviceMemoryResource.importPool(there.device(device), file);
+  owned.push(imported, pool);
+  return [pool, imported];
+}
+
+function read(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
+  const device = cuda.device(buffer.device?.ordinal ?? 0);
+  using stream = device.createStream();
+  using sink = new HostMemoryResource().allocate(buffer.size);
+  if (buffer.stream !== null) stream.wait(buffer.stream);
+  buffer.copyTo(sink, { stream });
+  stream.synchronize();
+  return sink.bytes().slice();
+}
+
+test("what one process writes into memory of a shared pool the other reads, and back", () => {
+  const before = openFiles();
+  for (const device of [0, 1]) {
+    using both = pair("latest");
+    const { here, there } = both;
+    using mine = here.device(device).createStream();
+    using theirs = there.device(device).createStream();
+    const [pool, imported] = sharedPool(both, device);
+    assertEquals([pool.pool.isShareable, pool.pool.isImported], [true, false]);
+    assertEquals([imported.pool.isShareable, imported.pool.isImported], [false, true]);
+    using filler = pool.allocate(1000, { stream: mine }); // so that the buffer begins somewhere in a page
+    using buffer = pool.allocate(size, { stream: mine });
+    buffer.fill(0x11, { stream: mine });
+    mine.synchronize();
+    const copy = imported.importBuffer(sent(buffer.exportDescriptor()), { stream: theirs });
+    assertEquals([copy.size, copy.stream, copy.kind], [size, theirs, "device"]);
+    assertEquals(read(copy, there).every((byte) => byte === 0x11), true);
+    copy.fill(0x22, { stream: theirs });
+    theirs.synchronize();
+    assertEquals(read(buffer, here).every((byte) => byte === 0x22), true);
+    copy.close();
+    theirs.synchronize();
+    assertEquals(live(there).allocations, 0);
+    assertEquals(read(buffer, here)[size - 1], 0x22, "closing an import frees nothing");
+    imported.close();
+    for (const one of [buffer, filler, pool]) one.close();
+    mine.synchronize();
+    drainFrees();
+    assertEquals([live(here).pools, live(there).pools, live(here).allocations], [0, 0, 0]);
+  }
+  // Files of other tests, which the collector closes meanwhile, may be gone as well.
+  assert(openFiles() <= before, `${openFiles()} files are open, and ${before} were`);
+});
+
+/** Writes here, reads there, with or without the event between. @returns whether the reader saw what was written */
+function handOver(schedule: Schedule, seed: number, ordered: boolean): boolean {
+  using both = pair(schedule, seed);
+  const { here, there } = both;
+  using producer = here.device(0).createStream();
+  using consumer = there.device(0).createStream();
+  const [pool, imported] = sharedPool(both);
+  using buffer = pool.allocate(64, { stream: producer });
+  using ready = here.device(0).createEvent({ interprocess: true });
+  for (let i = 0; i < 4; i++) buffer.fill(i, { stream: producer });
+  producer.record(ready);
+  using copy = imported.importBuffer(buffer.exportDescriptor(), { stream: consumer });
+  using seen = there.device(0).importEvent(sent(ready.exportHandle()));
+  if (ordered) consumer.wait(seen);
+  using sink = new HostMemoryResource().allocate(64);
+  copy.copyTo(sink, { stream: consumer });
+  consumer.synchronize();
+  if (ordered) assertEquals([seen.isDone, ready.isDone], [true, true]);
+  copy.close();
+  imported.close();
+  return sink.bytes().every((byte) => byte === 3);
+}
+
+test("an interprocess event orders the two processes' streams, whatever the schedule", () => {
+  check(
+    fc.property(fc.constantFrom<Schedule>("latest", "random", "round-robin"), fc.nat(), (schedule, seed) => {
+      assertEquals(handOver(schedule, seed, true), true);
+    }),
+    150,
+  );
+});
+
+test("control: without the event the reader is too early under some seed", () => {
+  const wrong = Array.from({ length: 32 }, (_, seed) => handOver("random", seed, false)).filter((right) => !right);
+  assert(wrong.length > 0 && !handOver("latest", 0, false));
+});
+
+test("an event that both record and wait for passes a token back and forth, without the hosts waiting", () => {
+  check(
+    fc.property(fc.constantFrom<Schedule>("latest", "random", "round-robin"), fc.nat(), (schedule, seed) => {
+      using both = pair(schedule, seed);
+      const { here, there } = both;
+      const [pool, imported] = sharedPool(both);
+      using mine = here.device(0).createStream();
+      using theirs = there.device(0).createStream();
+      using buffer = pool.allocate(16, { stream: mine });
+      using event = here.device(0).createEvent({ interprocess: true });
+      using turn = there.device(0).importEvent(event.exportHandle());
+      assertEquals([turn.isInterprocess, turn.isDone], [true, true]);
+      mine.record(event);
+      using copy = imported.importBuffer(buffer.exportDescriptor(), { stream: theirs });
+      for (let i = 1; i <= 5; i++) {
+        mine.wait(event);
+        buffer.fill(i, { stream: mine });
+        mine.record(event);
+        theirs.wait(turn);
+        copy.fill(i + 100, { stream: theirs });
+        theirs.record(turn);
+      }
+      event.synchronize();
+      assertEquals([...read(buffer, here)], new Array(16).fill(105));
+      copy.close();
+      imported.close();
+    }),
+    60,
+  );
+});
+
+test("memory freed by its owner after an event that the importer recorded is used by nobody else before", () => {
+  for (let seed = 0; seed < 40; seed++) {
+    using both = pair("random", seed);
+    const { here, there } = both;
+    const [pool, imported] = sharedPool(both);
+    using mine = here.device(0).createStream();
+    using theirs = there.device(0).createStream();
+    using done = there.device(0).createEvent({ interprocess: true });
+    const buffer = pool.allocate(64, { stream: mine });
+    buffer.fill(7, { stream: mine });
+    mine.synchronize();
+    const copy = imported.importBuffer(buffer.exportDescriptor(), { stream: theirs });
+    using sink = new HostMemoryResource().allocate(64);
+    copy.copyTo(sink, { stream: theirs });
+    copy.close();
+    theirs.record(done);
+    using released = here.device(0).importEvent(done.exportHandle());
+    mine.wait(released);
+    buffer.close();
+    using next = pool.allocate(64, { stream: mine });
+    next.fill(9, { stream: mine });
+    mine.synchronize();
+    theirs.synchronize();
+    assertEquals([...sink.bytes()], new Array(64).fill(7));
+    imported.close();
+  }
+});
+
+test("a piece may be imported as often as one likes: the last close gives it back, after everybody's work", () => {
+  type Step = readonly ["import" | "close" | "use" | "close a pool", number];
+  const what = fc.constantFrom("import", "import", "import", "close", "close", "use", "use", "use", "close a pool");
+  const step: fc.Arbitrary<Step> = fc.tuple(what, fc.nat(5));
+  check(
+    fc.property(
+      fc.array(step, { maxLength: 20 }),
+      fc.constantFrom("latest", "random"),
+      fc.nat(),
+      (steps, schedule, seed) => {
+        using both = pair(schedule, seed);
+        const { here, there } = both;
+        const [pool, imported] = sharedPool(both);
+        // The driver knows of one piece, whichever pool of the process and whichever resource it comes by.
+        using file = pool.exportPool();
+        const again = DeviceMemoryResource.importPool(there.device(0), file);
+        const closed = new Set<unknown>();
+        const ways = [imported, again, new DeviceMemoryResource(there.device(0), imported.pool)];
+        using mine = here.device(0).createStream();
+        const streams = [0, 1, 2].map(() => there.device(0).createStream());
+        using buffer = pool.allocate(64, { stream: mine });
+        buffer.fill(5, { stream: mine });
+        mine.synchronize();
+        const descriptor = buffer.exportDescriptor();
+        const open: MemoryBuffer[] = [];
+        const sinks: MemoryBuffer[] = [];
+        for (const [what, at] of steps) {
+          const stream = streams[at % 3];
+          const one = open[at % Math.max(1, open.length)];
+          if (what === "import" && stream !== undefined) {
+            const way = ways[(at + steps.length) % ways.length] ?? imported;
+            if (!closed.has(way.pool)) open.push(way.importBuffer(descriptor, { stream }));
+          } else if (what === "close a pool") {
+            const pool = (at % 2 === 0 ? imported : again).pool;
+            closed.add(pool);
+            pool.close();
+          } else if (one === undefined || one.stream === null) continue;
+          else if (what === "close") open.splice(open.indexOf(one), 1)[0]?.close();
+          else {
+            const sink = new HostMemoryResource().allocate(64);
+            one.copyTo(sink, { stream: one.stream });
+            sinks.push(sink);
+          }
+          assertEquals(live(there).allocations, open.length > 0 ? 1 : 0);
+          for (const { ptr } of open) assertEquals(ptr, open[0]?.ptr);
+        }
+        for (const one of open) one.close();
+        streams.forEach((_, i) => streams[(i + seed) % streams.length]?.synchronize());
+        for (const sink of sinks) assertEquals([...sink.bytes()], new Array(64).fill(5));
+        assertEquals(live(there).allocations, 0);
+        for (const stream of streams) stream.close();
+        for (const one of [imported, again]) one.close();
+        drainFrees();
+        assertEquals([live(there).pools, live(there).streams, live(there).events], [0, 0, 0]);
+      },
+    ),
+    150,
+  );
+});
+
+test("while a piece stays in use, others over it come and go and leave no event", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  const descriptor = lent.exportDescriptor();
+  const open = imported.importBuffer(descriptor);
+  for (let i = 0; i < 100; i++) {
+    const stream = there.device(0).createStream();
+    const buffer = imported.importBuffer(descriptor, { stream });
+    buffer.fill(i, { stream });
+    stream.synchronize();
+    for (const one of [buffer, stream]) one.close();
+    assert(live(there).events <= 4, `${live(there).events} events`);
+  }
+  open.close();
+  here.device(0).synchronize();
+});
+
+test("the last close of a piece comes after the work on each stream that others over it were closed on", () => {
+  using both = pair("latest");
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  lent.fill(5, { stream: here.device(0).defaultStream });
+  here.device(0).synchronize();
+  for (let used = 0; used < 4; used++) {
+    const streams = Array.from({ length: 4 }, () => there.device(0).createStream());
+    const copies = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const sink = new PinnedMemoryResource(there.device(0)).allocate(64);
+    const stream = streams[used];
+    assert(stream !== undefined);
+    copies[used]?.copyTo(sink, { stream });
+    for (const one of copies) one.close();
+    for (const one of streams.toReversed()) one.synchronize();
+    assertEquals(new Set(sink.bytes()), new Set([5]), `stream ${used}`);
+    for (const one of [sink, ...streams]) one.close();
+  }
+});
+
+test("a pool is destroyed as often as it was imported, and never while anything of it is in use", () => {
+  check(
+    fc.property(
+      fc.array(fc.array(fc.nat(2), { maxLength: 2 }), { minLength: 1, maxLength: 4 }),
+      fc.infiniteStream(fc.nat()),
+      (imports, dice) => {
+        using both = pair();
+        const { there } = both;
+        const [pool, imported] = sharedPool(both);
+        const codes: number[] = [];
+        intercept(there.driver, "pool", ({ cuMemPoolDestroy }) => ({
+          cuMemPoolDestroy: (handle) => {
+            const code = cuMemPoolDestroy(handle);
+            codes.push(code);
+            return code;
+          },
+        }));
+        using file = pool.exportPool();
+        const lent = [0, 1, 2].map(() => pool.allocate(8));
+        const open: { close(): void }[] = [imported];
+        for (const pieces of imports) {
+          const again = DeviceMemoryResource.importPool(there.device(0), file);
+          assertEquals(again.pool.handle, imported.pool.handle, "as on a GPU");
+          open.push(again);
+          for (const at of pieces) {
+            const descriptor = lent[at]?.exportDescriptor();
+            if (descriptor !== undefined) open.push(again.importBuffer(descriptor));
+          }
+        }
+        while (open.length > 0) {
+          assertEquals(codes, []);
+          open.splice((dice.next().value ?? 0) % open.length, 1)[0]?.close();
+          drainFrees();
+        }
+        assertEquals([codes, live(there).pools], [new Array(1 + imports.length).fill(0), 0]);
+        for (const one of lent) one.close();
+      },
+    ),
+    60,
+  );
+});
+
+test("a pool of which another library of the process has memory is closed quietly, and the driver keeps it", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  using lent = pool.allocate(64);
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(64);
+  bytes.set(Uint8Array.from(lent.exportDescriptor().data.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)));
+  const out = arena.out("ptr");
+  const { cuMemPoolImportPointer } = there.driver.poolSharing;
+  const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
+  assertEquals(there.device(0).within(take), 0);
+  imported.close();
+  drainFrees();
+  assertEquals(live(there).pools, 1);
+  here.device(0).synchronize();
+});
+
+test("a piece that comes to its former place again is counted anew, and keeps its pool", () => {
+  using both = pair();
+  const { there } = both;
+  const [pool, imported] = sharedPool(both);
+  let [mapped, real, frees] = [0n, 0n, 0];
+  intercept(there.driver, "poolSharing", ({ cuMemPoolImportPointer }) => ({
+    cuMemPoolImportPointer: (out, from, data) => {
+      const code = cuMemPoolImportPointer(out, from, data);
+      const place = new BigUint64Array(ffiPort().memory(out, 8));
+      real = place[0] ?? 0n;
+      mapped ||= real;
+      place[0] = mapped; // as on a GPU
+      return code;
+    },
+  }));
+  intercept(there.driver, "pool", ({ cuMemFreeAsync }) => ({
+    cuMemFreeAsync: (_, stream) => (frees++, cuMemFreeAsync(real, stream)),
+  }));
+  using lent = pool.allocate(64);
+  for (let i = 1; i <= 2; i++) {
+    const copy = imported.importBuffer(lent.exportDescriptor());
+    if (i === 2) imported.close();
+    drainFrees();
+    assertEquals([copy.ptr, live(there).pools, frees], [mapped, 1, i - 1]);
+    copy.close();
+    drainFrees();
+    assertEquals([frees, live(there).pools], [i, 2 - i]);
+  }
+});
+
+test("a checked and an unchecked Cuda of one process know of each other's imports", () => {
+  using both = pair("latest");
+  const [pool, imported] = sharedPool(both);
+  const { driver } = checkDriver(both.there.driver, { leaks: false, onReport: () => {} });
+  const devices: CudaDevice[] = [];
+  devices.push(new CudaDevice(driver, 0, devices));
+  const [device] = devices;
+  assert(device !== undefined);
+  using file = pool.exportPool();
+  const again = DeviceMemoryResource.importPool(device, file);
+  using lent = pool.allocate(64);
+  lent.fill(7, { stream: both.here.device(0).defaultStream });
+  both.here.device(0).synchronize();
+  const [one, other] = [imported, again].map((way) => way.importBuffer(lent.exportDescriptor()));
+  assert(one !== undefined && other !== undefined);
+  assertEquals(one.ptr, other.ptr);
+  one.close();
+  assertEquals(live(both.there).allocations, 1);
+  const seen = new Uint8Array(new ArrayBuffer(64));
+  other.copyTo(seen, { stream: device.defaultStream });
+  device.synchronize();
+  assertEquals(new Set(seen), new Set([7]));
+  for (const closing of [other, again, device]) closing.close();
+  assertEquals(live(both.there).allocations, 0);
+});
+
+test("memory without a pool is shared by itself, a part of it too, and closing waits for the stream", () => {
+  using both = pair("latest");
+  const { here, there } = both;
+  const owner = new SynchronousMemoryResource(here.device(1));
+  const reader = new SynchronousMemoryResource(there.device(1));
+  using mine = here.device(1).createStream();
+  using theirs = there.device(1).createStream();
+  using whole = owner.allocate(size, { stream: mine });
+  whole.fill(1, { stream: mine });
+  using part = MemoryBuffer.fromPointer(whole.ptr + 1000n, 50, { device: here.device(1), owner: whole });
+  part.fill(2, { stream: mine });
+  mine.synchronize();
+  const descriptor = sent(part.exportDescriptor());
+  assertEquals([descriptor.kind, descriptor.offset, descriptor.size], ["memory", 1000, 50]);
+  const copy = reader.importBuffer(sent(whole.exportDescriptor()), { stream: theirs });
+  const piece = reader.importBuffer(descriptor, { stream: theirs });
+  assertEquals(piece.ptr - copy.ptr, 1000n);
+  assertEquals([...read(piece, there)], new Array(50).fill(2));
+  assertEquals([read(copy, there)[999], read(copy, there)[1050]], [1, 1]);
+  using sink = new HostMemoryResource().allocate(50);
+  piece.copyTo(sink, { stream: theirs });
+  copy.close();
+  piece.close(); // the copy has not run
+  theirs.synchronize();
+  assertEquals([...sink.bytes()], new Array(50).fill(2));
+  drainFrees();
+  assertEquals(live(there).allocations, 0);
+  const own = assertThrows(() => owner.importBuffer(whole.exportDescriptor()), CudaError, "cuIpcOpenMemHandle_v2");
+  assertEquals(own.codeName, "CUDA_ERROR_INVALID_CONTEXT");
+});
+
+test("memory is not imported to a stream of another Cuda, and closing it in a lost context is quiet", () => {
+  using both = pair();
+  const { here, there } = both;
+  using foreign = here.device(0).createStream();
+  const [pool, imported] = sharedPool(both);
+  for (
+    const [owner, reader, release] of [
+      [pool, imported, "cuMemFreeAsync"],
+      [
+        new SynchronousMemoryResource(here.device(0)),
+        new SynchronousMemoryResource(there.device(0)),
+        "cuIpcCloseMemHandle",
+      ],
+    ] as const
+  ) {
+    using lent = owner.allocate(64);
+    const descriptor = sent(lent.exportDescriptor());
+    const before = live(there).allocations;
+    assertThrows(() => reader.importBuffer(descriptor, { stream: foreign }), TypeError, "another Cuda");
+    assertEquals(live(there).allocations, before);
+    const copy = reader.importBuffer(descriptor);
+    SimulatedDriver.of(there.driver)?.failNth(release, 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+    copy.close();
+    there.device(0).synchronize();
+    drainFrees();
+  }
+});
+
+test("imported memory that is closed in a lost context, in whatever order, tells its owner and leaves nothing", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  let isLost = false;
+  const failing = <T extends unknown[]>(call: (...args: T) => number) => (...args: T) =>
+    isLost ? CUresult.CUDA_ERROR_ILLEGAL_ADDRESS : call(...args);
+  intercept(there.driver, "event", ({ cuEventRecord, cuEventQuery }) => ({
+    cuEventRecord: failing(cuEventRecord),
+    cuEventQuery: failing(cuEventQuery),
+  }));
+  intercept(there.driver, "stream", ({ cuStreamWaitEvent, cuStreamQuery, cuStreamSynchronize }) => ({
+    cuStreamWaitEvent: failing(cuStreamWaitEvent),
+    cuStreamQuery: failing(cuStreamQuery),
+    cuStreamSynchronize: failing(cuStreamSynchronize),
+  }));
+  for (
+    const [owner, reader] of [
+      [pool, imported],
+      [new SynchronousMemoryResource(here.device(0)), new SynchronousMemoryResource(there.device(0))],
+    ] as const
+  ) {
+    using lent = owner.allocate(64);
+    const descriptor = sent(lent.exportDescriptor());
+    const device = there.device(0);
+    const [one, other] = [device.createStream(), device.createStream()];
+    let told = 0;
+    const onRelease = () => void told++;
+    const buffers = [one, other, one].map((stream) => reader.importBuffer(descriptor, { stream, onRelease }));
+    isLost = true;
+    for (const buffer of buffers) buffer.close();
+    drainFrees();
+    isLost = false;
+    assertEquals([told, live(there).allocations], [3, 0]);
+    for (const stream of [one, other]) stream.close();
+  }
+  imported.close();
+});
+
+test("imported pieces are given back in order also where the driver has nothing left to mark their end with", () => {
+  for (const call of ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"]) {
+    const here = Cuda.simulate();
+    const reports: string[] = [];
+    const there = Cuda.simulate({ schedule: "latest", check: { onReport: (report) => reports.push(report.message) } });
+    const pool = new DeviceMemoryResource(here.device(0), { shareable: true });
+    using file = pool.exportPool();
+    const imported = DeviceMemoryResource.importPool(there.device(0), file);
+    const device = there.device(0);
+    const streams = [device.createStream(), device.createStream()];
+    const lent = pool.allocate(64);
+    const buffers = streams.map((stream) => imported.importBuffer(lent.exportDescriptor(), { stream }));
+    const [used] = streams;
+    if (used !== undefined) buffers[0]?.fill(1, { stream: used });
+    SimulatedDriver.of(there.driver)?.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    for (const buffer of buffers) buffer.close();
+    for (const stream of streams) stream.close();
+    imported.close();
+    there.close();
+    drainFrees();
+    assertEquals([call, reports, live(there).allocations, live(there).events], [call, [], 0, 0]);
+    lent.close();
+    pool.close();
+    here.close();
+  }
+});
+
+test("an error while imported memory is given back behind everybody's back is heard of, and ends nothing", async () => {
+  const heard: unknown[] = [];
+  const onError = (error: unknown) => void heard.push(error);
+  process.on("unhandledRejection", onError);
+  try {
+    using both = pair("latest");
+    const { here, there } = both;
+    using lent = new SynchronousMemoryResource(here.device(0)).allocate(64);
+    using stream = there.device(0).createStream();
+    const onRelease = () => {
+      throw new Error("the owner is not there");
+    };
+    const descriptor = sent(lent.exportDescriptor());
+    const copy = new SynchronousMemoryResource(there.device(0)).importBuffer(descriptor, { stream, onRelease });
+    copy.fill(1, { stream });
+    copy.close();
+    await until(() => live(there).allocations === 0);
+    assertEquals([heard, live(there).allocations], [[], 0]);
+  } finally {
+    process.off("unhandledRejection", onError);
+  }
+});
+
+test("memory of no bytes is shared like any other", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  for (
+    const [owner, reader] of [
+      [pool, imported],
+      [new SynchronousMemoryResource(here.device(0)), new SynchronousMemoryResource(there.device(0))],
+    ] as const
+  ) {
+    using empty = owner.allocate(0);
+    using copy = reader.importBuffer(sent(empty.exportDescriptor()));
+    assertEquals([copy.ptr, copy.size], [0n, 0]);
+  }
+  imported.close();
+});
+
+test("what cannot be shared is refused, with the way to have some that can", () => {
+  using both = pair();
+  const { here } = both;
+  const [pool, imported] = sharedPool(both);
+  using stream = here.device(0).createStream();
+  using plain = new DeviceMemoryResource(here.device(0), {});
+  using buffer = plain.allocate(8, { stream });
+  using shared = pool.allocate(8, { stream });
+  assertThrows(() => plain.exportPool(), TypeError, "shareable: true");
+  assertThrows(() => buffer.exportDescriptor(), TypeError, "shareable: true");
+  assertThrows(() => here.device(0).memory.exportPool(), TypeError, "shareable: true");
+  using pinned = new PinnedMemoryResource(here.device(0)).allocate(8);
+  using host = new HostMemoryResource().allocate(8);
+  assertThrows(() => pinned.exportDescriptor(), TypeError, "Cannot export pinned memory");
+  assertThrows(() => host.exportDescriptor(), TypeError, "Cannot export host memory");
+  using copy = imported.importBuffer(shared.exportDescriptor());
+  assertThrows(() => copy.exportDescriptor(), TypeError, "ask the process that it belongs to");
+  assertThrows(() => imported.exportPool(), TypeError, "Cannot export this pool");
+  assertThrows(() => imported.allocate(8), TypeError, "Cannot allocate from the pool of another process");
+  assertThrows(() => pool.importBuffer(shared.exportDescriptor()), TypeError, "importPool()");
+  shared.close();
+  assertThrows(() => shared.exportDescriptor(), TypeError, "closed MemoryBuffer");
+  imported.close();
+});
+
+test("what is not what it should be is refused, and nothing is left behind", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  const [other] = sharedPool(both);
+  using stream = here.device(0).createStream();
+  using shared = pool.allocate(8, { stream });
+  using foreign = other.allocate(8, { stream });
+  using event = here.device(0).createEvent({ interprocess: true });
+  const descriptor = shared.exportDescriptor();
+  const before = { ...live(there) };
+  const importing = (change: object) => () => imported.importBuffer({ ...descriptor, ...change } as BufferDescriptor);
+
+  assertThrows(importing({ data: "00" }), TypeError, "with 128 digits, got something else");
+  assertThrows(importing({ data: "zz".repeat(64) }), TypeError, "with 128 digits");
+  assertThrows(importing({ kind: "memory" }), TypeError, "expected one of pool memory");
+  assertThrows(importing({ size: -1 }), RangeError, "Cannot import -1 bytes");
+  assertThrows(importing({ size: 2 ** 53 }), RangeError, "safe integers");
+  assertThrows(importing({ offset: 0.5 }), RangeError, "safe integers");
+  assertThrows(importing({ device: there.device(1).uuid }), RangeError, "which is device 1 here");
+  assertThrows(importing({ device: "GPU-1" }), RangeError, "which this process does not see");
+  assertThrows(importing({ data: "ab".repeat(64) }), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  assertThrows(() => imported.importBuffer(foreign.exportDescriptor()), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  assertThrows(() => there.device(0).importEvent(descriptor), TypeError, "expected one of event");
+  assertThrows(() => there.device(1).importEvent(event.exportHandle()), RangeError, "which is device 0 here");
+  using closed = there.device(0).createStream();
+  closed.close();
+  assertThrows(() => imported.importBuffer(descriptor, { stream: closed }), TypeError, "closed CudaStream");
+  const handle = event.exportHandle();
+  event.close();
+  assertThrows(() => there.device(0).importEvent(handle), CudaError, "CUDA_ERROR_INVALID_HANDLE");
+  assertThrows(() => event.exportHandle(), TypeError, "closed CudaEvent");
+  shared.close();
+  assertThrows(importing({}), CudaError, "CUDA_ERROR_INVALID_VALUE");
+
+  const files = openFiles();
+  using nonsense = fileWith(new Uint8Array(64));
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), nonsense), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  nonsense.close();
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), nonsense), TypeError, "closed FileDescriptor");
+  const file = pool.exportPool();
+  pool.close();
+  stream.synchronize();
+  assertThrows(() => DeviceMemoryResource.importPool(there.device(0), file), CudaError, "CUDA_ERROR_INVALID_VALUE");
+  file.close();
+  assert(openFiles() <= files, "no file is left open"); // the collector may have closed others
+  assertEquals(live(there), before);
+  imported.close();
+  assertThrows(importing({}), TypeError, "closed memory pool");
+});
+
+test("an imported pool lives as long as its last buffer, and access to it is granted anew", () => {
+  using both = pair();
+  const { here, there } = both;
+  const [pool, imported] = sharedPool(both);
+  pool.peerAccessibleBy = [1];
+  assertEquals([pool.peerAccessibleBy.size, imported.peerAccessibleBy.size], [1, 0]);
+  imported.peerAccessibleBy.add(1);
+  assertEquals([...imported.peerAccessibleBy], [there.device(1)]);
+  using stream = here.device(0).createStream();
+  using shared = pool.allocate(8, { stream });
+  shared.fill(3, { stream });
+  stream.synchronize();
+  const copy = imported.importBuffer(shared.exportDescriptor());
+  assertNotEquals(copy.ptr, 0n);
+  imported.close();
+  assertEquals(live(there).pools, 1);
+  assertEquals([...read(copy, there)], new Array(8).fill(3));
+  copy.close();
+  drainFrees();
+  assertEquals(live(there).pools, 0);
+});

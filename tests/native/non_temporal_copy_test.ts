@@ -1,0 +1,26 @@
+/** The copy whose stores go past the caches: the same bytes as memcpy, and no others. */
+import { assertEquals } from "@std/assert";
+import { test } from "node:test";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { streamingCopy } from "../../src/native/non_temporal_copy.ts";
+import { check, fc } from "../support/property.ts";
+
+test("a streaming copy writes the bytes that it was given, and none beside them", () => {
+  const copy = ffiPort().functionAt(streamingCopy(), { args: ["ptr", "ptr", "size"], returns: "void" });
+  using arena = new NativeArena();
+  const size = 1024;
+  const [from, to] = [arena.bytes(size, 64), arena.bytes(size, 64)];
+  const bytes = fc.oneof(fc.nat(200), fc.constantFrom(0, 63, 64, 65, 128, 640), fc.nat(800));
+  check(
+    fc.property(fc.nat(130), fc.nat(130), bytes, fc.nat(255), (source, target, count, seed) => {
+      from.bytes.forEach((_, i) => from.bytes[i] = i * 7 + seed);
+      to.bytes.forEach((_, i) => to.bytes[i] = i * 5 + seed + 1);
+      const expected = to.bytes.slice();
+      expected.set(from.bytes.subarray(source, source + count), target);
+      copy(to.address + BigInt(target), from.address + BigInt(source), BigInt(count));
+      assertEquals(to.bytes, expected);
+    }),
+    300,
+  );
+});

@@ -1,0 +1,269 @@
+/** Threads that take C calls from a ring, in rounds: what is done when, and that nothing of them is left. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { aarch64Taker, type NativeCall, x8664Taker } from "../../src/native/call_ring.ts";
+import { FfiError } from "../../src/ffi/errors.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { canHaveTeams, NativeTeam } from "../../src/native/thread_team.ts";
+import { cString } from "../../src/ffi/c_string.ts";
+import { needs } from "../support/needs.ts";
+import { check, fc } from "../support/property.ts";
+import { runChild } from "../ffi/child.ts";
+import { until } from "../support/until.ts";
+
+const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
+
+interface Job {
+  readonly threads: number;
+  /** Rounds that may be under way. */
+  readonly rounds: number;
+  /** What to do, one after the other: begin a round of copies of so many bytes each, or finish one. */
+  readonly steps: readonly ((readonly number[]) | "finish")[];
+}
+
+const most = 7;
+
+const jobs: fc.Arbitrary<Job> = fc.record({
+  threads: fc.integer({ min: 1, max: 5 }),
+  rounds: fc.integer({ min: 1, max: 4 }),
+  steps: fc.array(
+    fc.oneof(
+      fc.array(fc.integer({ min: 1, max: 300 }), { maxLength: most }),
+      fc.constant("finish" as const),
+    ),
+    { maxLength: 40 },
+  ),
+});
+
+const room = 512;
+
+/** Calls that copy so many bytes each, and what has become of them. */
+function copies(arena: NativeArena, sizes: readonly number[]) {
+  const [from, to] = [arena.bytes(sizes.length * room, 64), arena.bytes(sizes.length * room, 64)];
+  from.bytes.forEach((_, i) => from.bytes[i] = 1 + i % 251);
+  const calls = sizes.map((size, i): NativeCall => {
+    const at = BigInt(room * i);
+    return [memcpy, to.address + at, from.address + at, BigInt(size)];
+  });
+  const done = () =>
+    sizes.every((size, i) => {
+      const bytes = to.bytes.subarray(room * i, room * (i + 1));
+      return bytes.every((byte, at) => byte === (at < size ? from.bytes[room * i + at] : 0));
+    });
+  const isUntouched = () => to.bytes.every((byte) => byte === 0);
+  return { calls, done, isUntouched };
+}
+
+/** All but KILL and STOP, which nobody can block, and the two that the C library keeps for itself (32 and 33). */
+const allSignals = 0xfffffffe7ffbfeffn;
+
+/** The signals that a thread does not get. None if it is gone. */
+function blockedBy(thread: string): bigint {
+  try {
+    const status = readFileSync(`/proc/${thread}/status`, "utf8");
+    return BigInt(`0x${/SigBlk:\s*(\w+)/.exec(status)?.[1] ?? "0"}`);
+  } catch {
+    return 0n;
+  }
+}
+
+/** The threads of this process that get no signal. One that is being made gets none either, for a moment. */
+async function deafThreads(): Promise<Set<string>> {
+  const isDeaf = (thread: string) => (blockedBy(`self/task/${thread}`) & allSignals) === allSignals;
+  const deaf = readdirSync("/proc/self/task").filter(isDeaf);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return new Set(deaf.filter(isDeaf));
+}
+
+/** How many have come. Who was joined is gone for C, but may be on its way out of the system's list. */
+async function newThreads(before: ReadonlySet<string>, expected: number): Promise<number> {
+  for (let i = 0;; i++) {
+    const count = [...await deafThreads()].filter((thread) => !before.has(thread)).length;
+    if (count === expected || i === 50) return count;
+  }
+}
+
+test(...needs(missing, "what is finished is done, and what has begun when a team is closed is done then"), () => {
+  check(
+    fc.property(jobs, ({ threads, rounds, steps }) => {
+      using arena = new NativeArena();
+      const all: ReturnType<typeof copies>[] = [];
+      let finished = 0;
+      {
+        using team = NativeTeam.start({ threads, rounds, calls: most });
+        for (const step of steps) {
+          if (step === "finish") {
+            team.finish();
+            if (finished < all.length) finished++;
+            assert(all.slice(0, finished).every((one) => one.done()));
+            continue;
+          }
+          const one = copies(arena, step);
+          if (all.length - finished === rounds) {
+            assertThrows(() => team.begin(one.calls), FfiError, `${rounds} are under way`);
+            continue;
+          }
+          assert(step.length === 0 || one.isUntouched());
+          all.push(one);
+          team.begin(one.calls);
+        }
+      }
+      assert(all.every((one) => one.done()));
+    }),
+    150,
+  );
+});
+
+test(...needs(missing, "a thread that is held up holds nobody else up"), async () => {
+  using arena = new NativeArena();
+  const { sem_init, sem_post } = libc().threads;
+  const gate = arena.bytes(64, 64).address;
+  sem_init(gate, 0, 0);
+  const { calls, done } = copies(arena, [1, 2, 3, 4, 5]);
+  using team = NativeTeam.start({ threads: 2, rounds: 2, calls: 5 });
+  team.begin([[libc().loading.dlsym(0n, cString("sem_wait")), gate]]);
+  team.begin(calls);
+  await until(done);
+  const isDone = done();
+  sem_post(gate);
+  team.finish();
+  assert(isDone, "the other thread did not do the later round");
+});
+
+test(
+  ...needs(missing, "the threads of a team get no signals, JavaScript gets its own as before, and then they are gone"),
+  async () => {
+    const before = await deafThreads();
+    const own = blockedBy("thread-self");
+    const team = NativeTeam.start({ threads: 3, rounds: 1, calls: 1 });
+    assertEquals(await newThreads(before, 3), 3);
+    team.close();
+    assertEquals(await newThreads(before, 0), 0);
+    assertEquals(blockedBy("thread-self"), own);
+    assert((own & allSignals) !== allSignals, "and that is not none");
+  },
+);
+
+test(...needs(missing, "a team that cannot be completed says why, and leaves no thread behind"), async () => {
+  const before = await deafThreads();
+  for (const failing of [0, 1, 2]) {
+    let made = 0;
+    const create = (...args: Parameters<ReturnType<typeof libc>["threads"]["pthread_create"]>) =>
+      made++ === failing ? 11 : libc().threads.pthread_create(...args);
+    assertThrows(
+      () => NativeTeam.start({ threads: 3, rounds: 1, calls: 1 }, create),
+      FfiError,
+      "pthread_create returned 11",
+    );
+  }
+  assertEquals(await newThreads(before, 0), 0);
+});
+
+test(...needs(missing, "a program ends as it would, though a team is open and waits for work"), () => {
+  for (const [args, status] of [[[], 0], [["exit"], 7]] as const) {
+    const child = runChild("open_team", args);
+    assertEquals([child.status, child.signal, child.stdout], [status, null, "started\n"], child.stderr);
+  }
+});
+
+test(...needs(missing, "a closed team begins nothing, and a round has no more calls than were agreed"), () => {
+  using arena = new NativeArena();
+  const { calls, isUntouched } = copies(arena, [1, 2]);
+  const team = NativeTeam.start({ threads: 1, rounds: 1, calls: 1 });
+  assertThrows(() => team.begin(calls), FfiError, "2 calls");
+  team.close();
+  team.close();
+  assertThrows(() => team.begin(calls.slice(1)), FfiError, "closed");
+  team.finish();
+  assert(isUntouched());
+});
+
+const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
+const missingUnicorn = spawnSync(python, ["-c", "import unicorn"]).status === 0
+  ? null
+  : `${python} has no package unicorn: pip install unicorn, and name another Python with CAUSEWAY_PYTHON`;
+
+/**
+ * A function that stores its arguments where the first points to, and how the stack is aligned; one that counts where its
+ * argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that counts. They destroy what a
+ * function may.
+ */
+const codes = {
+  x86_64: {
+    take: x8664Taker(),
+    call: "48893748895708488d44240883e00f4889471031c931d231f631ffc3",
+    wait: "48ff07488b0783e001480fbae82831c931d231f631ffc3",
+    post: "48ff07b80700000031c931d231f631ffc3",
+  },
+  aarch64: {
+    take: aarch64Taker(),
+    call: "010000f9020400f9e9030091290d4092090800f9000080d2010080d2020080d2080080d2090080d20a0080d2c0035fd6",
+    wait: "090040f929050091090000f920014092000058b2080080d2090080d20a0080d2c0035fd6",
+    post: "090040f929050091090000f9e00080d2080080d2090080d20a0080d2c0035fd6",
+  },
+};
+
+for (const arch of ["x86_64", "aarch64"] as const) {
+  test(...needs(missingUnicorn, `the ${arch} code makes every call with its arguments and says what is over`), () => {
+    const base = 0x30_0000;
+    const at = { call: 0x100, wait: 0x180, post: 0x200, permits: 0x280, rounds: 0x300, entries: 0x400, results: 0x800 };
+    const code = codes[arch];
+    const cases = [[], [0], [0, 1], [0, 0, 1, 0, 2], [2, 1, 0, 2, 1, 1]].map((rounds, nth) => {
+      const memory = new DataView(new ArrayBuffer(0x1000));
+      const bytes = new Uint8Array(memory.buffer);
+      const put = (offset: number, ...words: number[]) =>
+        words.forEach((word, n) => memory.setBigUint64(offset + 8 * n, BigInt(word), true));
+      for (const name of ["call", "wait", "post"] as const) bytes.set(fromHex(code[name]), at[name]);
+      const next = 5 * nth; // the ring has eight entries: some of them lie at both its ends
+      put(0, next, 7, base + at.entries, base + at.permits, base + at.wait, base + at.post);
+      const left = [0, 1, 2].map((round) => rounds.filter((one) => one === round).length + (round === 2 ? 1 : 0));
+      left.forEach((count, round) => put(at.rounds + 64 * round, count));
+      rounds.forEach((round, i) => {
+        const result = base + at.results + 32 * i;
+        put(
+          at.entries + 40 * ((next + i) % 8),
+          base + at.call,
+          result,
+          70 + i,
+          2 ** 40 + i,
+          base + at.rounds + 64 * round,
+        );
+      });
+      const given = toHex(bytes);
+      put(0, next + rounds.length + 1); // and the one that ends it
+      put(at.permits, 2 * (rounds.length + 1)); // each wait was interrupted once
+      left.forEach((count, round) => {
+        const before = rounds.filter((one) => one === round).length;
+        put(at.rounds + 64 * round, count - before, before > 0 && before === count ? 1 : 0);
+      });
+      rounds.forEach((_, i) => put(at.results + 32 * i, 70 + i, 2 ** 40 + i, 0));
+      return {
+        given: { arch, code: toHex(code.take), memory: given, arguments: [base] },
+        expected: { memory: toHex(bytes), returned: true, preserved: true },
+      };
+    });
+    const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
+    const input = JSON.stringify(cases.map(({ given }) => given));
+    const { status, stdout, stderr } = spawnSync(python, [script], { input, encoding: "utf8" });
+    assertEquals(status, 0, stderr);
+    const reports: { memory: string; returned: boolean; preserved: boolean }[] = JSON.parse(stdout);
+    assertEquals(
+      reports.map(({ memory, returned, preserved }) => ({ memory, returned, preserved })),
+      cases.map(({ expected }) => expected),
+    );
+  });
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16));
+}

@@ -1,0 +1,286 @@
+/** Memory that the driver frees at once is freed when its stream has passed it, and the host waits for nothing. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { CUresult } from "../../bindings/cuda_types.ts";
+import {
+  Cuda,
+  CudaError,
+  type CudaStream,
+  DeviceMemoryResource,
+  HostMemoryResource,
+  PinnedMemoryResource,
+  SimulatedDriver,
+} from "../../mod.ts";
+import { drainFrees, freeAfter, freeAfterAll } from "../../src/order/deferred_free.ts";
+import { onReclaim, reclaim } from "../../src/order/reclaim.ts";
+import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
+
+const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
+
+function setUp(devices = 1) {
+  const cuda = Cuda.simulate({ devices, schedule: "latest", freesWait: false });
+  const simulated = SimulatedDriver.of(cuda.driver);
+  assert(simulated !== null);
+  const flags = new PinnedMemoryResource(cuda.device(0)).allocate(64);
+  flags.bytes().fill(0);
+  const waits = () => waiting.reduce((sum, call) => sum + simulated.calls(call), 0);
+  return { cuda, simulated, flags: flags.bytes(), flagsAt: flags.ptr, closeFlags: () => flags.close(), waits };
+}
+
+/** Lets a stream set a byte. */
+function enqueue(stream: CudaStream, at: bigint): void {
+  const { driver } = stream.device;
+  assertEquals(stream.device.within(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
+}
+
+test("a free comes after its stream's work, once, by itself, whoever closes what meanwhile, and leaves no event", () => {
+  const steps = fc.array(fc.tuple(fc.constantFrom("free", "free", "look", "synchronize", "none"), fc.nat(2)), {
+    minLength: 1,
+    maxLength: 40,
+  });
+  check(
+    fc.property(steps, fc.boolean(), (program, isClosedEarly) => {
+      const { cuda, simulated, flags, flagsAt, waits } = setUp(2);
+      const streams = [cuda.device(0).createStream(), cuda.device(1).createStream(), cuda.device(1).defaultStream];
+      const frees: number[] = [];
+      let [made, own] = [0, 0];
+      for (const [what, at] of program) {
+        const stream = streams[at];
+        assert(stream !== undefined);
+        if (what === "look") reclaim();
+        else if (what === "synchronize") {
+          stream.synchronize();
+          own++;
+        } else if (what === "none") freeAfter(null, () => frees.push(-1));
+        else {
+          const id = made++;
+          enqueue(stream, flagsAt + BigInt(id));
+          freeAfter(stream, () => {
+            assertEquals(flags[id], 1, "freed before the stream had passed it");
+            frees.push(id);
+          });
+        }
+      }
+      assertEquals(frees.filter((id) => id === -1).length, program.filter(([what]) => what === "none").length);
+      for (const stream of streams) stream.close();
+      if (isClosedEarly) cuda.close();
+      const left = () => frees.filter((id) => id >= 0).length < made || simulated.live.events > 0;
+      for (let i = 0; i < 1000 && left(); i++) reclaim(); // the device's pace is a matter of chance
+      assertEquals(frees.filter((id) => id >= 0).sort((a, b) => a - b), Array.from({ length: made }, (_, id) => id));
+      assertEquals([simulated.live.events, waits()], [0, own]);
+      cuda.close();
+    }),
+    300,
+  );
+});
+
+test("what is over already is freed at once, what is not stays, and looking does not free what is not over", () => {
+  const { cuda, simulated, flagsAt } = setUp();
+  const stream = cuda.device(0).createStream();
+  let frees = 0;
+  freeAfter(stream, () => frees++);
+  assertEquals([frees, simulated.live.events], [1, 0]);
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => frees++);
+  assertEquals([frees, simulated.live.events], [1, 1]);
+  simulated.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_NOT_READY);
+  reclaim();
+  assertEquals(frees, 1);
+  drainFrees();
+  assertEquals([frees, simulated.live.events], [2, 0]);
+});
+
+test("draining waits for what is left, and frees all of it", () => {
+  const { cuda, flags, flagsAt } = setUp();
+  const streams = [cuda.device(0).createStream(), cuda.device(0).createStream()];
+  const seen: (number | undefined)[] = [];
+  streams.forEach((stream, i) => {
+    enqueue(stream, flagsAt + BigInt(i));
+    freeAfter(stream, () => seen.push(flags[i]));
+  });
+  assertEquals(seen, []);
+  drainFrees();
+  assertEquals(seen, [1, 1]);
+});
+
+test("once its Cuda is closed, all of it is given back when the work is done, though nobody allocates any more", async () => {
+  for (const isClosedFirst of [false, true]) {
+    const { cuda, simulated, closeFlags } = setUp();
+    closeFlags();
+    const device = cuda.device(0);
+    const stream = device.createStream();
+    const pool = new DeviceMemoryResource(device, {});
+    const buffers = [pool, new PinnedMemoryResource(device)].map((one) => one.allocate(64, { stream }));
+    for (const one of buffers) one.fill(1, { stream });
+    if (isClosedFirst) cuda.close();
+    for (const one of [...buffers, pool, stream, cuda]) one.close();
+    assertEquals([simulated.live.pools, simulated.live.contexts], [1, 1]);
+    await until(() => simulated.live.contexts === 0);
+    const left = simulated.live;
+    assertEquals([left.pools, left.contexts, left.allocations, left.events], [0, 0, 0, 0]);
+  }
+});
+
+test("every allocation of every resource looks first", () => {
+  const { cuda, flagsAt } = setUp();
+  const device = cuda.device(0);
+  const stream = device.createStream();
+  const resources = [new HostMemoryResource(), new PinnedMemoryResource(device), device.memory];
+  for (const resource of resources) {
+    let frees = 0;
+    enqueue(stream, flagsAt);
+    freeAfter(stream, () => frees++);
+    assertEquals(frees, 0);
+    for (let i = 0; i < 10; i++) resource.allocate(8, { stream: device.defaultStream }).close();
+    assertEquals(frees, 1, resource.constructor.name);
+  }
+  let looks = 0;
+  onReclaim(() => looks++);
+  reclaim();
+  assertEquals(looks, 1);
+});
+
+test("a context that has failed does nothing more: what waits for it is freed, and stands in nobody's way", () => {
+  const { cuda, simulated, flagsAt, closeFlags } = setUp(2);
+  const [stream, other] = [cuda.device(0).createStream(), cuda.device(1).createStream()];
+  const freed: string[] = [];
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => {
+    freed.push("one");
+    throw new EvalError("the free of the first");
+  });
+  freeAfter(stream, () => freed.push("two"));
+  enqueue(other, flagsAt + 1n);
+  freeAfter(other, () => freed.push("three"));
+  simulated.failNth("cuEventQuery", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuEventQuery", 2, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuEventQuery", 3, CUresult.CUDA_ERROR_NOT_READY);
+  assertThrows(() => reclaim(), EvalError, "the free of the first");
+  assertEquals(freed, ["one", "two"]);
+  drainFrees();
+  assertEquals([freed.length, simulated.live.events], [3, 0]);
+  simulated.failNth("cuStreamQuery", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  freeAfter(stream, () => freed.push("four"));
+  assertEquals(freed.at(-1), "four");
+  simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
+  freeAfter(cuda.device(0).defaultStream, () => freed.push("five")); // which is not asked whether it is done
+  assertEquals(freed.at(-1), "five");
+  for (const one of [stream, other]) one.close();
+  closeFlags();
+  cuda.close();
+  drainFrees(); // the flags have no home stream
+  assertEquals(simulated.live.contexts, 0);
+});
+
+test("where the driver has no event left to give, freeing waits, because it must", () => {
+  for (const call of ["cuEventCreate", "cuEventRecord"]) {
+    const { cuda, simulated, flags, flagsAt } = setUp();
+    const stream = cuda.device(0).createStream();
+    enqueue(stream, flagsAt);
+    simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+    const seen: (number | undefined)[] = [];
+    freeAfter(stream, () => seen.push(flags[0]));
+    assertEquals([seen, simulated.live.events], [[1], 0], call);
+  }
+});
+
+test("where there is no event left, a free waits also for what the stream's next work would come after", () => {
+  const kinds = ["non-blocking", "blocking", "default", "per-thread"] as const;
+  check(
+    fc.property(
+      fc.constantFrom(...kinds),
+      fc.constantFrom(...kinds),
+      fc.constantFrom("cuEventCreate", "cuEventRecord"),
+      (of, busy, call) => {
+        const { cuda, simulated, flags, flagsAt } = setUp();
+        const device = cuda.device(0);
+        const streams = {
+          "non-blocking": device.createStream(),
+          blocking: device.createStream({ nonBlocking: false }),
+          default: device.defaultStream,
+          "per-thread": device.perThreadStream,
+        };
+        enqueue(streams[busy], flagsAt);
+        simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        const seen: (number | undefined)[] = [];
+        freeAfter(streams[of], () => seen.push(flags[0]));
+        const isOrdered = of === busy ||
+          [of, busy].every((one) => one !== "non-blocking") && [of, busy].includes("default");
+        assertEquals(seen.length, 1);
+        if (isOrdered) assertEquals(seen, [1], `a free in the order of the ${of} stream, behind the ${busy} one`);
+        drainFrees();
+        for (const one of ["non-blocking", "blocking"] as const) streams[one].close();
+        cuda.close();
+      },
+    ),
+    60,
+  );
+});
+
+test("what waits for all work of several devices comes after each one's, and with or without events", () => {
+  check(
+    fc.property(
+      fc.array(fc.nat(2), { maxLength: 5 }),
+      fc.uniqueArray(fc.nat(2), { maxLength: 3 }),
+      fc.array(fc.constantFrom("cuEventCreate", "cuCtxRecordEvent"), { maxLength: 2 }),
+      (works, awaited, failing) => {
+        const { cuda, simulated, flags, flagsAt } = setUp(3);
+        const streams = works.map((at) => cuda.device(at).createStream());
+        streams.forEach((stream, i) => enqueue(stream, flagsAt + BigInt(i)));
+        for (const call of failing) simulated.failNth(call, 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
+        let frees = 0;
+        freeAfterAll(awaited.map((at) => cuda.device(at)), () => {
+          frees++;
+          works.forEach((at, i) => awaited.includes(at) && assertEquals(flags[i], 1, `the work of device ${at}`));
+        });
+        drainFrees();
+        assertEquals([frees, simulated.live.events], [1, 0]);
+        for (const stream of streams) stream.close();
+        cuda.close();
+      },
+    ),
+    150,
+  );
+});
+
+test("looking spoils no capture: what waits goes on waiting until the capture has ended", () => {
+  const { cuda, simulated, flagsAt } = setUp();
+  const [stream, captured] = [cuda.device(0).createStream(), cuda.device(0).createStream()];
+  let frees = 0;
+  enqueue(stream, flagsAt);
+  freeAfter(stream, () => frees++);
+  using graph = captured.capture(() => {
+    for (let i = 0; i < 10; i++) reclaim();
+    freeAfter(null, () => {});
+    assertEquals(frees, 0);
+  });
+  assertEquals(graph.nodes, []);
+  for (let i = 0; i < 10; i++) reclaim();
+  assertEquals([frees, simulated.live.events], [1, 0]);
+});
+
+test("a mistake in asking is not taken for a context that has failed", () => {
+  const { cuda, flagsAt } = setUp();
+  const stream = cuda.device(0).createStream();
+  stream.close();
+  assertThrows(() => freeAfter(stream, () => {}), TypeError, "Cannot synchronize a closed CudaStream");
+  assert(flagsAt !== 0n && CudaError.name === "CudaError");
+});
+
+test("a free that waits for several devices comes after those that are left when their Cuda is closed meanwhile", () => {
+  const { cuda, closeFlags, flagsAt } = setUp(2);
+  const [device, other] = [cuda.device(0), cuda.device(1)];
+  const stream = device.createStream();
+  enqueue(stream, flagsAt);
+  let frees = 0;
+  freeAfterAll([device, other], () => frees++);
+  assertEquals(frees, 0);
+  stream.close();
+  closeFlags();
+  cuda.close();
+  assertEquals([device.isGone, other.isGone], [false, true]);
+  drainFrees();
+  assertEquals(frees, 1);
+});

@@ -1,0 +1,90 @@
+/** Which Python is opened: by option, by environment, by PATH; and what is said where none can be. */
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { patiently, runScript } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const script = new URL("./open_child.ts", import.meta.url);
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const executable = typeof found === "string" ? "" : found.executable;
+const library = typeof found === "string" ? "" : found.library;
+const prefix = executable.replace(/\/bin\/[^/]*$/, "");
+const cleared = { CAUSEWAY_PYTHON: undefined, VIRTUAL_ENV: undefined, CONDA_PREFIX: undefined };
+
+async function open(
+  env: Record<string, string | undefined>,
+  options: { readonly library?: string; readonly home?: string } = {},
+  before: readonly string[] = [],
+): Promise<{ readonly answer: Record<string, string>; readonly printed: string }> {
+  const { stdout, stderr, code, signal } = await runScript(script, {
+    args: [JSON.stringify(options), ...before],
+    env: { ...cleared, ...env },
+  });
+  const lines = stdout.trimEnd().split("\n");
+  assertEquals([code, signal], [0, null], stderr);
+  return { answer: JSON.parse(lines.at(-1) ?? "{}"), printed: lines.slice(0, -1).join("\n") };
+}
+
+const [title, { skip }] = needs(missing, "the interpreter is found by option, by environment and on PATH");
+const options = { skip, ...patiently };
+
+test(title, options, async () => {
+  const ways = [
+    open({}, { home: prefix }),
+    open({}, { home: executable }),
+    open({ CAUSEWAY_PYTHON: executable, VIRTUAL_ENV: "/nonexistent" }),
+    open({ VIRTUAL_ENV: prefix, PATH: "/nonexistent" }),
+    open({ CONDA_PREFIX: prefix }),
+    open({ VIRTUAL_ENV: "/nonexistent", PATH: `${prefix}/bin:${process.env["PATH"]}` }),
+  ];
+  for (const { answer, printed } of await Promise.all(ways)) {
+    assertEquals([answer["error"], answer["prefix"], answer["library"]], [undefined, prefix, library]);
+    assertMatch(answer["executable"] ?? "", /\/bin\/python[\d.]*$/);
+    assertEquals(answer["encoding"], "utf-8");
+    assertEquals(printed, "caf\u00e9");
+    const [before, after] = (answer["signals"] ?? "").split(" ");
+    assertEquals(after, before, "signals are the runtime's");
+  }
+});
+
+test(needs(missing, "what cannot be opened is said: what was expected and what to do")[0], options, async () => {
+  const no = await open({}, { home: "/nonexistent" });
+  assertStringIncludes(no.answer["error"] ?? "", "expected a folder with bin/python3");
+  const wrong = await open({ CAUSEWAY_PYTHON: "/nonexistent/python" });
+  assertStringIncludes(wrong.answer["error"] ?? "", "Cannot open the Python of CAUSEWAY_PYTHON, /nonexistent/python");
+  const lost = await open({ CAUSEWAY_PYTHON: executable }, { library: "/nonexistent/libpython.so" });
+  assertStringIncludes(lost.answer["error"] ?? "", "/nonexistent/libpython.so");
+  const set = await open({ CAUSEWAY_PYTHON: executable, CAUSEWAY_LIBPYTHON: "/nonexistent/libpython.so" });
+  assertStringIncludes(set.answer["error"] ?? "", "CAUSEWAY_LIBPYTHON is set");
+});
+
+test(needs(missing, "a library of another version than its interpreter is not started")[0], options, async () => {
+  const home = mkdtempSync(join(tmpdir(), "causeway-python-"));
+  try {
+    const said = JSON.stringify({ executable, version: "3.1", libraries: [library] });
+    mkdirSync(join(home, "bin"));
+    writeFileSync(join(home, "bin/python3"), `#!/bin/sh\ncat <<'END'\n${said}\nEND\n`, { mode: 0o755 });
+    const { answer } = await open({}, { home });
+    assertStringIncludes(answer["error"] ?? "", "an interpreter and its library must be of one version");
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+});
+
+const others = [11, 12, 13].map((minor) => `/usr/lib/x86_64-linux-gnu/libpython3.${minor}.so.1.0`)
+  .filter((path) => existsSync(path) && path !== library);
+const noOther = missing ?? (others.length > 0 ? null : "no second libpython: apt-get install libpython3.11");
+
+test(needs(noOther, "a second libpython in one process is refused, before it can confuse the first")[0], {
+  skip: noOther !== null,
+  ...patiently,
+}, async () => {
+  const { answer } = await open({ CAUSEWAY_PYTHON: executable }, {}, others.slice(0, 1));
+  assertStringIncludes(answer["error"] ?? "", "another libpython");
+});

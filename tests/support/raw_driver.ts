@@ -1,0 +1,154 @@
+/**
+ * A driver called as C would call it, for tests that run the same calls on the simulator and on libcuda.
+ *
+ * @module
+ */
+import { assertEquals } from "@std/assert";
+import { CU_MEM_ACCESS_FLAGS_PROT, CU_MEM_LOCATION_TYPE, CUmemAccessDesc } from "../../bindings/cuda_types.ts";
+import { type CudaDriver, resultName } from "../../src/driver/driver.ts";
+import { NativeArena, type Out } from "../../src/ffi/arena.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+
+/** Host memory that a test has taken. */
+export interface HostBytes {
+  readonly address: bigint;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A driver, the primary contexts of its devices, and what has to be given back. */
+export class Raw {
+  readonly driver: CudaDriver;
+  /** Primary contexts by device. */
+  readonly contexts: readonly bigint[];
+  readonly arena: NativeArena = new NativeArena();
+  readonly #word: Out<"ptr"> = this.arena.out("ptr");
+  readonly #int: Out<"i32"> = this.arena.out("i32");
+  readonly #undo: (() => void)[] = [];
+
+  /** Initialises the driver and retains the primary contexts of its first devices. */
+  constructor(driver: CudaDriver, devices = 1) {
+    this.driver = driver;
+    this.ok(driver.opening.cuInit(0));
+    this.contexts = Array.from({ length: devices }, (_, device) => {
+      this.ok(driver.context.cuDevicePrimaryCtxRetain(this.#word.$address, device));
+      this.onClose(() => driver.context.cuDevicePrimaryCtxRelease_v2(device));
+      return this.#word.value;
+    });
+  }
+
+  /** Fails unless a call has succeeded. */
+  ok(code: number): void {
+    assertEquals(resultName(code), "CUDA_SUCCESS");
+  }
+
+  /** The handle or pointer that a call leaves in its first parameter. */
+  word(call: (out: bigint) => number): bigint {
+    this.ok(call(this.#word.$address));
+    return this.#word.value;
+  }
+
+  /** The int that a call leaves in its first parameter. */
+  int(call: (out: bigint) => number): number {
+    this.ok(call(this.#int.$address));
+    return this.#int.value;
+  }
+
+  /** The context of a device. */
+  context(device: number): bigint {
+    return this.contexts[device] ?? 0n;
+  }
+
+  /** Makes the context of a device the current one. */
+  use(device: number): void {
+    this.ok(this.driver.context.cuCtxSetCurrent(this.context(device)));
+  }
+
+  /** A stream of the current context. */
+  stream(flags: number): bigint {
+    const handle = this.word((out) => this.driver.stream.cuStreamCreate(out, flags));
+    this.onClose(() => this.driver.stream.cuStreamDestroy_v2(handle));
+    return handle;
+  }
+
+  /** An event of the current context, without timing. */
+  event(flags = 2): bigint {
+    const handle = this.word((out) => this.driver.event.cuEventCreate(out, flags));
+    this.onClose(() => this.driver.event.cuEventDestroy_v2(handle));
+    return handle;
+  }
+
+  /** Memory of the current context's device from its current pool, in the order of a stream. Not freed by `close`. */
+  allocate(bytes: number, stream: bigint): bigint {
+    return this.word((out) => this.driver.pool.cuMemAllocAsync(out, BigInt(bytes), stream));
+  }
+
+  /** Page-locked memory of the host. */
+  pinned(bytes: number): HostBytes {
+    const address = this.word((out) => this.driver.hostMemory.cuMemHostAlloc(out, BigInt(bytes), 0));
+    this.onClose(() => this.driver.hostMemory.cuMemFreeHost(address));
+    return { address, bytes: new Uint8Array(ffiPort().memory(address, bytes)) };
+  }
+
+  /** Memory of the host that the driver knows nothing of. */
+  pageable(bytes: number): HostBytes {
+    const address = libc().loading.malloc(BigInt(bytes));
+    this.onClose(() => libc().loading.free(address));
+    return { address, bytes: new Uint8Array(ffiPort().memory(address, bytes)) };
+  }
+
+  /** Lets a device use the current pool of another one, or no longer. */
+  grant(pool: bigint, device: number, flags: number = CU_MEM_ACCESS_FLAGS_PROT.READWRITE): number {
+    const access = this.arena.struct(CUmemAccessDesc);
+    access.location.type = CU_MEM_LOCATION_TYPE.DEVICE;
+    access.location.id = device;
+    access.flags = flags;
+    return this.driver.pool.cuMemPoolSetAccess(pool, access.$address, 1n);
+  }
+
+  /**
+   * Makes a stream wait for all work of all contexts. An event of one context alone comes before what the driver does for it
+   * by way of another: see `tests/gpu/context_order_test.ts`.
+   *
+   * @returns false where the driver is older than CUDA 12.5 and cannot do it
+   */
+  waitForContexts(device: number, stream: bigint): boolean {
+    const { context: { cuCtxRecordEvent }, event, stream: { cuStreamWaitEvent } } = this.driver;
+    if (cuCtxRecordEvent === null) return false;
+    this.contexts.forEach((context, one) => {
+      this.use(one);
+      const mark = this.word((out) => event.cuEventCreate(out, 2));
+      this.ok(cuCtxRecordEvent(context, mark));
+      this.use(device);
+      this.ok(cuStreamWaitEvent(stream, mark, 0));
+      this.ok(event.cuEventDestroy_v2(mark)); // the wait outlives it
+    });
+    return true;
+  }
+
+  /** The current pool of a device. */
+  pool(device: number): bigint {
+    return this.word((out) => this.driver.pool.cuDeviceGetMemPool(out, device));
+  }
+
+  /** Does something when this is closed, before what was there earlier is undone. */
+  onClose(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  /** Gives everything back. */
+  close(): void {
+    for (let device = 0; device < this.contexts.length; device++) {
+      this.use(device);
+      this.driver.context.cuCtxSynchronize();
+    }
+    for (const undo of this.#undo.splice(0).reverse()) undo();
+    this.driver.context.cuCtxSetCurrent(0n);
+    this.arena.close();
+  }
+
+  /** Gives everything back. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

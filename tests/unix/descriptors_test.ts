@@ -1,0 +1,199 @@
+/**
+ * Two laws of file descriptors: no program that is started inherits one, and whatever fails, or is refused, leaves none
+ * open. And of waits for them: one that was ended leaves nothing behind.
+ */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { setImmediate } from "node:timers";
+import { AF, errno, SOCK } from "../../bindings/libc.ts";
+import { orAborted } from "../../src/unix/abortable.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { untilReady } from "../../src/unix/poll.ts";
+import { littleEndian } from "../../src/ffi/struct.ts";
+import { attempt, SystemError } from "../../src/ffi/system_error.ts";
+import { readTextFile } from "../../src/ffi/text_file.ts";
+import { UnixListener } from "../../src/unix/listener.ts";
+import { receiveMessage, sendMessage } from "../../src/unix/message.ts";
+import { UnixSocket } from "../../src/unix/socket.ts";
+import { patiently, runScript } from "../support/child.ts";
+import { check, fc } from "../support/property.ts";
+import { contentOf, fileWith, openFiles } from "./files.ts";
+
+let names = 0;
+const abstractName = () => `@causeway-descriptors-${process.pid}-${names++}`;
+
+/** The descriptors that are open and known to the kernel as these tests' own kinds: sockets and files in memory. */
+function descriptors(): Map<string, boolean> {
+  const found = new Map<string, boolean>();
+  for (const number of readdirSync("/proc/self/fdinfo")) {
+    try {
+      const flags = /flags:\s*([0-7]+)/.exec(readFileSync(`/proc/self/fdinfo/${number}`, "utf8"))?.[1] ?? "0";
+      found.set(number, (Number.parseInt(flags, 8) & 0o2000000) !== 0); // O_CLOEXEC
+    } catch {
+      // the one of the folder itself
+    }
+  }
+  return found;
+}
+
+/** Two connected sockets as numbers, of a pair that nobody waits for. */
+function rawPair(arena: NativeArena): [number, number] {
+  const { address, bytes } = arena.bytes(8);
+  assertEquals(libc().sockets.socketpair(AF.UNIX, SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC, 0, address), 0);
+  const [one = -1, other = -1] = new Int32Array(bytes.buffer, bytes.byteOffset, 2);
+  return [one, other];
+}
+
+test("no program that is started inherits a descriptor, whichever way it came", async () => {
+  const before = descriptors();
+  const path = abstractName();
+  using listener = UnixListener.listen(path);
+  using socket = await UnixSocket.connect(path);
+  using accepted = await listener.accept();
+  const [one, other] = UnixSocket.pair();
+  using file = fileWith(Uint8Array.of(1));
+  await one.send(Uint8Array.of(1), [file]);
+  const message = await other.receive();
+  const opened = [...descriptors()].filter(([number]) => !before.has(number));
+  assert(opened.length >= 7, `${opened.length} descriptors`);
+  assertEquals(opened.filter(([, closesOnExec]) => !closesOnExec), []);
+  for (const one of message?.descriptors ?? []) one.close();
+  for (const end of [one, other, socket, accepted]) end.close();
+});
+
+test("what fails or is refused leaves no file open", async () => {
+  const times = 20;
+  const path = abstractName();
+  using taken = UnixListener.listen(path);
+  const nowhere = abstractName();
+  const ways: Record<string, () => unknown> = {
+    "listening where somebody does": () => assertThrows(() => UnixListener.listen(path), SystemError, "EADDRINUSE"),
+    "connecting where nobody listens": () =>
+      assertRejects(() => UnixSocket.connect(nowhere, { timeout: 30 }), SystemError, "ECONNREFUSED"),
+    "reading a text": () => assert((readTextFile("/proc/self/stat") ?? "") !== ""),
+    "reading no text": () => assertEquals(readTextFile("/nonexistent"), null),
+  };
+  for (const [what, way] of Object.entries(ways)) {
+    const before = openFiles();
+    for (let i = 0; i < times; i++) await way();
+    assert(openFiles() <= before, `${what}: ${openFiles() - before} are left`);
+  }
+  assertEquals(taken.path, path);
+});
+
+test("who may not connect is disconnected at once, not when the garbage is collected", async () => {
+  const path = abstractName();
+  let asked = 0;
+  using listener = UnixListener.listen(path, { allow: () => ++asked < 0 });
+  const stop = new AbortController();
+  const accepting = listener.accept({ signal: stop.signal });
+  const before = openFiles();
+  const clients = await Promise.all(Array.from({ length: 30 }, () => UnixSocket.connect(path)));
+  while (asked < clients.length) await new Promise((resolve) => setImmediate(resolve));
+  assertEquals(openFiles() - before, clients.length);
+  for (const client of clients) assertEquals(await client.receive(), null);
+  for (const client of clients) client.close();
+  stop.abort(new Error("nobody came"));
+  await assertRejects(() => accepting, Error, "nobody came");
+});
+
+test("a wait for somebody who listens, and for a message to go out, can be ended", async () => {
+  const stop = new AbortController();
+  const connecting = UnixSocket.connect(abstractName(), { timeout: 1e9, signal: stop.signal });
+  stop.abort(new Error("enough"));
+  await assertRejects(() => connecting, Error, "enough");
+  const [one, other] = UnixSocket.pair();
+  await assertRejects(
+    () => one.send(Uint8Array.of(1), [], { signal: AbortSignal.abort(new Error("never")) }),
+    Error,
+    "never",
+  );
+  await one.send(Uint8Array.of(2));
+  assertEquals((await other.receive())?.data, Uint8Array.of(2));
+  for (const end of [one, other]) end.close();
+});
+
+test("of all that comes with a message only files are taken for files", () => {
+  const SO_PASSCRED = 16; // the kernel tells who has sent a message: three numbers, none of which is a descriptor
+  const { setsockopt } = ffiPort().bind("libc.so.6", 0n, {
+    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+  });
+  check(
+    fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 9 }), { maxLength: 6 }), (contents) => {
+      using arena = new NativeArena();
+      const [one, other] = rawPair(arena);
+      const yes = arena.bytes(4);
+      yes.bytes[0] = 1;
+      assertEquals(setsockopt(other, 1, SO_PASSCRED, yes.address, 4), 0); // SOL_SOCKET
+      const files = contents.map(fileWith);
+      const before = openFiles();
+      assertEquals(sendMessage(one, Uint8Array.of(7), files.map(({ number }) => number)), 1);
+      const arrival = receiveMessage(other);
+      assert(arrival.kind === "message");
+      assertEquals(arrival.descriptors.map((file) => [...contentOf(file)]), contents.map((bytes) => [...bytes]));
+      assertEquals(openFiles() - before, files.length);
+      for (const file of [...files, ...arrival.descriptors]) file.close();
+      for (const end of [one, other]) FileDescriptor.adopt(end).close();
+    }),
+    30,
+  );
+});
+
+test("a call that a signal interrupts is made again, any other failure is told", () => {
+  const place = new DataView(ffiPort().memory(libc().sockets.__errno_location(), 4));
+  const codes = fc.constantFrom(errno.EINTR, errno.EAGAIN, errno.EPIPE, errno.ENOENT);
+  check(
+    fc.property(fc.array(codes, { maxLength: 8 }), fc.nat(), (failures, result) => {
+      let calls = 0;
+      const answer = attempt(() => {
+        const code = failures[calls++];
+        if (code === undefined) return result;
+        place.setInt32(0, code, littleEndian);
+        return -1;
+      });
+      const told = failures.findIndex((code) => code !== errno.EINTR);
+      assertEquals(answer, told < 0 ? result : -(failures[told] ?? 0));
+      assertEquals(calls, (told < 0 ? failures.length : told) + 1);
+    }),
+  );
+});
+
+/** A signal that counts who listens. */
+function counted(): { readonly stop: AbortController; readonly listeners: () => number } {
+  const stop = new AbortController();
+  const { signal } = stop;
+  let listeners = 0;
+  const [add, remove] = [signal.addEventListener, signal.removeEventListener];
+  signal.addEventListener = (...args: Parameters<typeof add>) => {
+    listeners++;
+    add.apply(signal, args);
+  };
+  signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+    listeners--;
+    remove.apply(signal, args);
+  };
+  return { stop, listeners: () => listeners };
+}
+
+test("a wait that is over listens to its signal no more", async () => {
+  using arena = new NativeArena();
+  const [one, other] = rawPair(arena);
+  const { stop, listeners } = counted();
+  for (let i = 0; i < 5; i++) {
+    await untilReady(one, "writable", stop.signal);
+    assertEquals(await orAborted(Promise.resolve(i), stop.signal), i);
+    await assertRejects(() => orAborted(Promise.reject(new Error("failed")), stop.signal), Error, "failed");
+  }
+  assertEquals(listeners(), 0);
+  for (const end of [one, other]) FileDescriptor.adopt(end).close();
+});
+
+test("a wait that was ended keeps nobody awake", patiently, async () => {
+  const { code, signal, stderr } = await runScript(new URL("./ended_wait_child.ts", import.meta.url));
+  assertEquals([code, signal], [0, null], stderr);
+});

@@ -1,0 +1,50 @@
+/** A descriptor is closed once, by its owner, or when nobody can close it any more. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { readlinkSync } from "node:fs";
+import { test } from "node:test";
+import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
+import { collectGarbage } from "../support/collect.ts";
+import { fileWith, openFiles } from "./files.ts";
+
+/** Whether a number is open and means a file of these tests. */
+function isOurs(fd: number): boolean {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`).includes("causeway-test");
+  } catch {
+    return false;
+  }
+}
+
+test("closing closes once, and giving away does not close", () => {
+  const before = openFiles();
+  const file = fileWith(new Uint8Array(1));
+  const { number } = file;
+  file.close();
+  assertEquals([file.isClosed, isOurs(number)], [true, false]);
+  const next = fileWith(new Uint8Array(1)); // has the same number by now, as a rule
+  file.close();
+  assertEquals(isOurs(next.number), true, "a second close does not close somebody else's file");
+  assertThrows(() => file.number, TypeError, "Cannot use a closed FileDescriptor");
+  const given = next.take();
+  next.close();
+  assertEquals([next.isClosed, isOurs(given)], [true, true]);
+  {
+    using _ = FileDescriptor.adopt(given);
+  }
+  assert(openFiles() <= before, "no file is left open"); // the collector may have closed others
+});
+
+test("what is only dropped is closed by the garbage collector, what was closed or given away is not", async () => {
+  const dropped = () => Array.from({ length: 50 }, () => fileWith(new Uint8Array(1)).number);
+  const given = () => fileWith(new Uint8Array(1)).take();
+  const numbers = dropped();
+  const kept = given();
+  for (let i = 0; i < 50 && numbers.filter(isOurs).length > 5; i++) {
+    await collectGarbage();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  // A conservative collector may see a few of them on its stack.
+  assert(numbers.filter(isOurs).length <= 5, `${numbers.filter(isOurs).length} of 50 are open`);
+  assertEquals(isOurs(kept), true);
+  FileDescriptor.adopt(kept).close();
+});

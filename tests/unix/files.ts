@@ -1,0 +1,38 @@
+/**
+ * Files in memory, for tests that hand open files about.
+ *
+ * @module
+ */
+import { MFD } from "../../bindings/libc.ts";
+import { readdirSync } from "node:fs";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
+import { libc } from "../../src/ffi/libc.ts";
+import { cString } from "../../src/ffi/c_string.ts";
+
+/** A file in memory with this content. */
+export function fileWith(content: Uint8Array): FileDescriptor {
+  const file = FileDescriptor.adopt(libc().files.memfd_create(cString("causeway-test"), MFD.CLOEXEC));
+  overwrite(file, content);
+  return file;
+}
+
+/** Writes the beginning of a file anew. */
+export function overwrite(file: FileDescriptor, content: Uint8Array): void {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(content.length);
+  bytes.set(content);
+  libc().files.pwrite(file.number, address, BigInt(content.length), 0n);
+}
+
+/** The first bytes of a file, at most 4096. */
+export function contentOf(file: FileDescriptor): Uint8Array {
+  using arena = new NativeArena();
+  const { address, bytes } = arena.bytes(4096);
+  return bytes.slice(0, Number(libc().files.pread(file.number, address, 4096n, 0n)));
+}
+
+/** How many files this process has open. */
+export function openFiles(): number {
+  return readdirSync("/proc/self/fd").length;
+}
