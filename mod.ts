@@ -33,7 +33,8 @@ export {
 } from "./src/device/device.ts";
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
 export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_GRAPH_NODE_TYPE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
-export { type CudaDriver, CudaError } from "./src/driver/driver.ts";
+export { type CudaDriver, CudaError, type DriverGroups } from "./src/driver/driver.ts";
+export { type DriverTraits, type KernelAccess, type KernelObserver, observeKernels } from "./src/driver/traits.ts";
 export { CompileError } from "./src/device/kernel/compiler.ts";
 export {
   type Dim3,

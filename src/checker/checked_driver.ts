@@ -5,7 +5,7 @@
  */
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
-import { type CudaDriver, isStickyCode } from "../driver/driver.ts";
+import { type CudaDriver, type DriverGroups, isStickyCode } from "../driver/driver.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls } from "./calls/copy.ts";
 import { copyPitchedCalls } from "./calls/copy_pitched.ts";
@@ -20,7 +20,7 @@ import type { Watch } from "./checker_state.ts";
 
 /** How a group is watched, by its name. Groups that are not here are the driver's own. */
 const watched: {
-  readonly [Group in keyof CudaDriver]?: (watch: Watch, inner: CudaDriver[Group]) => Partial<CudaDriver[Group]>;
+  readonly [Group in keyof DriverGroups]?: (watch: Watch, inner: DriverGroups[Group]) => Partial<DriverGroups[Group]>;
 } = {
   context: contextCalls,
   stream: streamCalls,
@@ -45,7 +45,7 @@ const watched: {
 /** Makes the checked driver. A group is made, and the driver's own group bound, when it is first used. */
 export function makeCheckedDriver(watch: Watch): CudaDriver {
   const driver = {};
-  for (const group of Object.keys(cuda) as (keyof CudaDriver)[]) { // the names of the table
+  for (const group of Object.keys(cuda) as (keyof DriverGroups)[]) { // the names of the table
     Object.defineProperty(driver, group, {
       enumerable: true,
       configurable: true,
@@ -59,7 +59,7 @@ export function makeCheckedDriver(watch: Watch): CudaDriver {
   return driver as CudaDriver; // one property per group of the table
 }
 
-function makeGroup<Group extends keyof CudaDriver>(watch: Watch, group: Group): CudaDriver[Group] {
+function makeGroup<Group extends keyof DriverGroups>(watch: Watch, group: Group): DriverGroups[Group] {
   const inner = watch.inner[group];
   const make = watched[group];
   if (make === undefined) return inner;
@@ -69,7 +69,7 @@ function makeGroup<Group extends keyof CudaDriver>(watch: Watch, group: Group): 
   // A function that this driver does not have stays null.
   const look = (call: unknown) => typeof call === "function" ? lookingFor(watch, call) : call;
   const all = Object.keys(table).map((name) => [name, own[name] === null ? null : look(calls[name]) ?? own[name]]);
-  return Object.fromEntries(all) as CudaDriver[Group]; // one property per function of the group
+  return Object.fromEntries(all) as DriverGroups[Group]; // one property per function of the group
 }
 
 /** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */

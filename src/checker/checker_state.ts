@@ -95,21 +95,14 @@ export class Watch extends StreamWatch {
     for (const { known, from, to } of this.memory.at(start, end)) this.journal.note(access, known, from, to, clock, at);
   }
 
-  /** What will be known of kernels that a call is about to launch; null: nothing, because it is no simulator that runs them. */
+  /** What will be known of kernels that a call is about to launch; null: nothing, because the driver does not let them be observed. */
   record(kernels: number): Recording | null {
     return this.journal === null || kernels === 0 ? null : new Recording(kernels);
   }
 
   /** Makes a call that launches such kernels. */
   recorded(recording: Recording | null, call: () => number): number {
-    const { machine } = this;
-    if (recording === null || machine === null) return call();
-    machine.watcher = recording;
-    try {
-      return call();
-    } finally {
-      machine.watcher = null;
-    }
+    return recording === null || this.observe === null ? call() : this.observe(recording, call);
   }
 
   /** Looks at what a call of the driver has brought about: kernels have run, a context is lost. */

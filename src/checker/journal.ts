@@ -5,8 +5,7 @@
  *
  * @module
  */
-import type { KernelWatcher } from "../sim/kernel_faults.ts";
-import type { PtxAccess } from "../ptx/mod.ts";
+import type { KernelAccess, KernelObserver } from "../driver/traits.ts";
 import { type Access, isBefore } from "./access_history.ts";
 import type { Known } from "./known_memory.ts";
 import type { Order } from "./vector_clocks.ts";
@@ -25,7 +24,7 @@ interface Touched {
 const manyPieces = 1 << 14;
 
 /** What the kernels of one call have touched so far. */
-export class Recording implements KernelWatcher {
+export class Recording implements KernelObserver {
   /** Whether the host may hear from a kernel before it has waited for it: by atomic or volatile writes to memory of its own. */
   talksToHost = false;
   /** Kernels that have not ended. */
@@ -44,7 +43,7 @@ export class Recording implements KernelWatcher {
   }
 
   /** Bytes have been accessed. */
-  touched(address: bigint, bytes: number, access: PtxAccess): void {
+  accessed(address: bigint, bytes: number, access: KernelAccess): void {
     const start = Number(address);
     const writes = access === "atomic" || access.endsWith("write");
     this.#pieces.push({ start, end: start + bytes, writes, isStrong: access !== "read" && access !== "write" });

@@ -5,8 +5,7 @@
  */
 import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import type { CudaDriver } from "../driver/driver.ts";
-import type { Machine } from "../sim/simulator_state.ts";
-import { machineOf } from "../sim/driver.ts";
+import { type DriverTraits, observeKernels } from "../driver/traits.ts";
 import { Journal } from "./journal.ts";
 import { Memory } from "./known_memory.ts";
 import { type Peek, peek } from "./read_arguments.ts";
@@ -34,8 +33,8 @@ export class StreamWatch {
   readonly options: CheckOptions;
   /** The order of all work. */
   readonly order: Order = new Order();
-  /** The simulator, which says what kernels touch; null if it is another driver. */
-  readonly machine: Machine | null;
+  /** How the driver has kernels observed; null if it cannot, or it is not wanted. */
+  readonly observe: NonNullable<DriverTraits[typeof observeKernels]> | null;
   /** What is done while kernels are on their way, if it will be known what they touch. */
   readonly journal: Journal | null;
   /** What is known of memory. */
@@ -60,8 +59,8 @@ export class StreamWatch {
   constructor(inner: CudaDriver, options: CheckOptions) {
     this.inner = inner;
     this.options = options;
-    this.machine = options.kernels === "whole" ? null : machineOf(inner);
-    this.journal = this.machine === null ? null : new Journal(this.order);
+    this.observe = options.kernels === "whole" ? null : inner[observeKernels] ?? null;
+    this.journal = this.observe === null ? null : new Journal(this.order);
     this.reporter = new Reporter(this.timeline, options.onReport);
   }
 

@@ -10,9 +10,13 @@ import { NativeArena } from "../ffi/arena.ts";
 import { causeOf } from "../cuda/simulation.ts";
 import { readCString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
+import type { DriverTraits } from "./traits.ts";
+
+/** The functions of the driver, by group. */
+export type DriverGroups = Functions<typeof cuda>;
 
 /** An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions. */
-export type CudaDriver = Functions<typeof cuda>;
+export type CudaDriver = DriverGroups & DriverTraits;
 
 /** How libcuda is found. It comes with NVIDIA's driver and nothing else. */
 export const libcuda: LibraryDescription<typeof cuda> = {

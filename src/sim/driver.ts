@@ -7,7 +7,8 @@ import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { checkOf } from "../driver/observer.ts";
-import type { CudaDriver } from "../driver/driver.ts";
+import type { CudaDriver, DriverGroups } from "../driver/driver.ts";
+import { type KernelObserver, observeKernels } from "../driver/traits.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -70,12 +71,6 @@ export interface LiveObjects {
 }
 
 const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
-const machines = new WeakMap<CudaDriver, Machine>();
-
-/** What is behind a simulated driver, or null if it is another one. For the checker, which asks what kernels do. */
-export function machineOf(driver: CudaDriver): Machine | null {
-  return machines.get(driver) ?? null;
-}
 
 /** A simulated driver, and what a test may want to know of it. */
 export class SimulatedDriver {
@@ -98,9 +93,9 @@ export class SimulatedDriver {
       return [group, Object.fromEntries(Object.keys(table).map((name) => [name, this.#bind(name, calls[name])]))];
     });
     // One function per symbol of the table, made from behaviours that are typed by that table.
-    this.driver = Object.fromEntries(groups) as unknown as CudaDriver;
+    const functions = Object.fromEntries(groups) as unknown as DriverGroups;
+    this.driver = { ...functions, [observeKernels]: (observer, call) => this.#observe(observer, call) };
     simulated.set(this.driver, this);
-    machines.set(this.driver, this.#machine);
   }
 
   /** The simulator behind a driver, checked or not, or null if it is another one. */
@@ -223,6 +218,15 @@ export class SimulatedDriver {
       if (error instanceof Unsimulated) this.#unsupported.add(`${name}: ${error.what}`);
       if (error instanceof Refusal) return error.code;
       throw error;
+    }
+  }
+
+  #observe(observer: KernelObserver, call: () => number): number {
+    this.#machine.observer = observer;
+    try {
+      return call();
+    } finally {
+      this.#machine.observer = null;
     }
   }
 

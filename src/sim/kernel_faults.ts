@@ -4,7 +4,8 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { type PtxAccess, PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
+import type { KernelObserver } from "../driver/traits.ts";
+import { PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
 import type { ResultCode } from "./call_error.ts";
 
 /**
@@ -14,19 +15,11 @@ import type { ResultCode } from "./call_error.ts";
  */
 export type LoadPtx = (text: string) => PtxModule;
 
-/** Is told what kernels do to memory while they run. */
-export interface KernelWatcher {
-  /** Bytes have been accessed. */
-  touched(address: bigint, bytes: number, access: PtxAccess): void;
-  /** A kernel has come to its end. */
-  ended(): void;
-}
-
-/** Memory of which somebody is told what is done to it. */
-export function watchedMemory(memory: PtxMemory, watcher: KernelWatcher): PtxMemory {
+/** Memory whose accesses an observer follows. */
+export function observedMemory(memory: PtxMemory, observer: KernelObserver): PtxMemory {
   return {
     view(address, bytes, access) {
-      watcher.touched(address, bytes, access);
+      observer.accessed(address, bytes, access);
       return memory.view(address, bytes, access);
     },
   };

@@ -13,6 +13,7 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import { simulateOptionNames } from "../cuda/simulation.ts";
+import type { KernelObserver } from "../driver/traits.ts";
 import { checkOptions } from "../layout/options.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
@@ -24,7 +25,6 @@ import { Stream } from "./objects.ts";
 import type { SimulateOptions } from "./options.ts";
 import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
-import type { KernelWatcher } from "./kernel_faults.ts";
 import { loadPtx } from "../ptx/mod.ts";
 import { Random } from "./random.ts";
 import { Ranges } from "./interval_map.ts";
@@ -83,10 +83,10 @@ export class Machine {
   inHostFunction = false;
   /** Why PTX was last refused with CUDA_ERROR_INVALID_PTX. */
   lastPtxError: unknown = null;
-  /** Who is told what the kernels do that are enqueued now. */
-  watcher: KernelWatcher | null = null;
-  /** Who is told what the kernel does that is running now. */
-  watching: KernelWatcher | null = null;
+  /** Follows the kernels that are enqueued now, when they run. */
+  observer: KernelObserver | null = null;
+  /** Follows the kernel that is running now. */
+  runningObserver: KernelObserver | null = null;
   /** Why a kernel has last failed. */
   lastKernelError: unknown = null;
   /** Simulated milliseconds since the beginning. */
@@ -295,10 +295,10 @@ export class Machine {
 
   /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */
   queue(context: Context, lane: number, run: () => void, after: readonly (Task | null)[]): Task {
-    const { watcher } = this;
+    const { observer } = this;
     return this.scheduler.enqueue(lane, after, () => {
       this.clock += 0.001; // what happens at all takes a microsecond
-      this.watching = watcher;
+      this.runningObserver = observer;
       if (context.fault === 0) run();
     });
   }

@@ -3,20 +3,20 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../src/driver/driver.ts";
+import type { CudaDriver, DriverGroups } from "../../src/driver/driver.ts";
 
 /**
  * Puts functions in the place of a driver's own, which they may call.
  *
  * @returns what undoes it: the functions of a real driver are the same for all who have opened it
  */
-export function intercept<G extends keyof CudaDriver>(
+export function intercept<G extends keyof DriverGroups>(
   driver: CudaDriver,
   group: G,
-  replace: (own: CudaDriver[G]) => Partial<CudaDriver[G]>,
+  replace: (own: DriverGroups[G]) => Partial<DriverGroups[G]>,
 ): () => void {
   const own = driver[group];
-  const put = (value: CudaDriver[G]) => Object.defineProperty(driver, group, { value, configurable: true });
+  const put = (value: DriverGroups[G]) => Object.defineProperty(driver, group, { value, configurable: true });
   put({ ...own, ...replace(own) });
   return () => put(own);
 }

@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 
 /** The calls of a group that the checker looks at. */
-export type Watched<Group extends keyof CudaDriver> = {
-  readonly [Name in keyof CudaDriver[Group]]?: NonNullable<CudaDriver[Group][Name]>;
+export type Watched<Group extends keyof DriverGroups> = {
+  readonly [Name in keyof DriverGroups[Group]]?: NonNullable<DriverGroups[Group][Name]>;
 };
 
 /** What an optional function answers that the driver does not have: nobody can get here, since it stays null. */

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import { type Clock, join } from "../vector_clocks.ts";
 import type { Watch } from "../checker_state.ts";
 import { missing, type Watched } from "./calls.ts";
 
 /** The calls of the group. */
-export function contextCalls(watch: Watch, inner: CudaDriver["context"]): Watched<"context"> {
+export function contextCalls(watch: Watch, inner: DriverGroups["context"]): Watched<"context"> {
   const { order, events, timeline } = watch;
   /** Handles of primary contexts, by device. */
   const primaries = new Map<number, bigint>();
@@ -75,7 +75,7 @@ export function contextCalls(watch: Watch, inner: CudaDriver["context"]): Watche
   };
 }
 
-function isActive(watch: Watch, inner: CudaDriver["context"], device: number): boolean {
+function isActive(watch: Watch, inner: DriverGroups["context"], device: number): boolean {
   const { address, view } = watch.peek;
   return inner.cuDevicePrimaryCtxGetState(device, address, address + 8n) === 0 && view.getInt32(8, true) !== 0;
 }

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 import { type Ends, finish, peerWork } from "./host_synchronization.ts";
 
 /** The calls of the group. */
-export function copyCalls(watch: Watch, inner: CudaDriver["copy"]): Watched<"copy"> {
+export function copyCalls(watch: Watch, inner: DriverGroups["copy"]): Watched<"copy"> {
   /** Copies in the legacy default stream. What is said of `to` and `from` is what the function's name says. */
   const now = (
     call: string,

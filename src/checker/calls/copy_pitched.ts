@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_MEMORYTYPE, CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2 } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { Lane } from "../vector_clocks.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Rows, Work } from "../pending_call.ts";
@@ -19,7 +19,7 @@ interface Box {
 }
 
 /** The calls of the group. */
-export function copyPitchedCalls(watch: Watch, inner: CudaDriver["copyPitched"]): Watched<"copyPitched"> {
+export function copyPitchedCalls(watch: Watch, inner: DriverGroups["copyPitched"]): Watched<"copyPitched"> {
   const work = (call: string, lane: Lane | null, box: Box | null): Work => {
     const made = watch.work(call, lane);
     return box === null ? made : made.rows(box.from, false).rows(box.to, true);

@@ -4,13 +4,13 @@
  * @module
  */
 import { CU_EVENT_RECORD } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { EventState } from "../stream_state.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls of the group. */
-export function eventCalls(watch: Watch, inner: CudaDriver["event"]): Watched<"event"> {
+export function eventCalls(watch: Watch, inner: DriverGroups["event"]): Watched<"event"> {
   const { order, events, things } = watch;
 
   const recorded = (handle: bigint, stream: bigint, call: string, perform: () => number, external: boolean): number => {

@@ -3,14 +3,14 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { Lane } from "../vector_clocks.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Work } from "../pending_call.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls for runs of elements. */
-export function fillCalls(watch: Watch, inner: CudaDriver["fill"]): Watched<"fill"> {
+export function fillCalls(watch: Watch, inner: DriverGroups["fill"]): Watched<"fill"> {
   const run = (call: string, lane: Lane | null, to: bigint, n: bigint, width: number): Work =>
     watch.work(call, lane).writes(to, Number(n) * width);
   const now = (call: string, to: bigint, n: bigint, width: number, perform: () => number): number => {
@@ -44,7 +44,7 @@ export function fillCalls(watch: Watch, inner: CudaDriver["fill"]): Watched<"fil
 }
 
 /** The calls for rectangles. */
-export function fillPitchedCalls(watch: Watch, inner: CudaDriver["fillPitched"]): Watched<"fillPitched"> {
+export function fillPitchedCalls(watch: Watch, inner: DriverGroups["fillPitched"]): Watched<"fillPitched"> {
   const fill = (
     call: string,
     lane: Lane | null,

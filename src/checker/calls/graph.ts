@@ -4,13 +4,13 @@
  * @module
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { Capture, WatchedGraph } from "../capture.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls for captures. */
-export function captureCalls(watch: Watch, inner: CudaDriver["capture"]): Watched<"capture"> {
+export function captureCalls(watch: Watch, inner: DriverGroups["capture"]): Watched<"capture"> {
   return {
     cuStreamBeginCapture_v2(handle, mode) {
       const lane = watch.lane(handle, "cuStreamBeginCapture_v2");
@@ -46,7 +46,7 @@ function kernelsOf({ nodes }: WatchedGraph): number {
 }
 
 /** The calls for graphs. */
-export function graphCalls(watch: Watch, inner: CudaDriver["graph"]): Watched<"graph"> {
+export function graphCalls(watch: Watch, inner: DriverGroups["graph"]): Watched<"graph"> {
   const { graphs, graphExecs, things } = watch;
   return {
     cuGraphCreate(out, flags) {

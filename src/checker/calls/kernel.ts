@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_LAUNCH_PARAM, CUlaunchConfig } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import { readCString, readField } from "../../ffi/c_string.ts";
 import { type KernelParam, paramsOf } from "../kernel_params.ts";
 import type { Watch } from "../checker_state.ts";
@@ -15,7 +15,7 @@ import { missing, type Watched } from "./calls.ts";
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
 /** Calls for modules: they are read to know which parameters of their kernels are addresses. */
-export function moduleCalls(watch: Watch, inner: CudaDriver["module"]): Watched<"module"> {
+export function moduleCalls(watch: Watch, inner: DriverGroups["module"]): Watched<"module"> {
   const { kernels } = watch;
   /** Modules that came as PTX, by handle. */
   const modules = new Map<bigint, ReadonlyMap<string, readonly KernelParam[]>>();
@@ -49,7 +49,7 @@ export function moduleCalls(watch: Watch, inner: CudaDriver["module"]): Watched<
 }
 
 /** Calls that launch. */
-export function kernelCalls(watch: Watch, inner: CudaDriver["kernel"]): Watched<"kernel"> {
+export function kernelCalls(watch: Watch, inner: DriverGroups["kernel"]): Watched<"kernel"> {
   const launched = (work: Work, kernel: bigint, params: bigint, extra: bigint, perform: () => number): number => {
     addArguments(watch, work, kernel, params, extra);
     const recording = watch.record(1);

@@ -4,13 +4,13 @@
  * @module
  */
 import { CU_POINTER_ATTRIBUTE } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import { here } from "../call_site.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls for device memory. */
-export function memoryCalls(watch: Watch, inner: CudaDriver["memory"]): Watched<"memory"> {
+export function memoryCalls(watch: Watch, inner: DriverGroups["memory"]): Watched<"memory"> {
   return {
     cuMemAlloc_v2(out, size) {
       const code = inner.cuMemAlloc_v2(out, size);
@@ -42,7 +42,7 @@ function freeNow(watch: Watch, address: bigint, call: string, perform: () => num
 }
 
 /** The calls for page-locked host memory. */
-export function hostMemoryCalls(watch: Watch, inner: CudaDriver["hostMemory"]): Watched<"hostMemory"> {
+export function hostMemoryCalls(watch: Watch, inner: DriverGroups["hostMemory"]): Watched<"hostMemory"> {
   const allocated = (code: number, out: bigint, size: bigint, call: string): number => {
     if (code === 0) watch.allocate(watch.peek.word(out), Number(size), "pinned", call, null);
     return code;
@@ -63,7 +63,7 @@ export function hostMemoryCalls(watch: Watch, inner: CudaDriver["hostMemory"]): 
 }
 
 /** The calls for managed memory. */
-export function managedMemoryCalls(watch: Watch, inner: CudaDriver["managedMemory"]): Watched<"managedMemory"> {
+export function managedMemoryCalls(watch: Watch, inner: DriverGroups["managedMemory"]): Watched<"managedMemory"> {
   return {
     cuMemAllocManaged(out, size, flags) {
       const code = inner.cuMemAllocManaged(out, size, flags);
@@ -80,7 +80,7 @@ export function managedMemoryCalls(watch: Watch, inner: CudaDriver["managedMemor
 }
 
 /** The call that makes all copies and fills of an allocation wait for each other and the host. */
-export function pointerCalls(watch: Watch, inner: CudaDriver["pointer"]): Watched<"pointer"> {
+export function pointerCalls(watch: Watch, inner: DriverGroups["pointer"]): Watched<"pointer"> {
   return {
     cuPointerSetAttribute(value, attribute, address) {
       const code = inner.cuPointerSetAttribute(value, attribute, address);

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import { here } from "../call_site.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls of the group. */
-export function poolCalls(watch: Watch, inner: CudaDriver["pool"]): Watched<"pool"> {
+export function poolCalls(watch: Watch, inner: DriverGroups["pool"]): Watched<"pool"> {
   const allocated = (code: number, out: bigint, size: bigint, stream: bigint, call: string): number => {
     const lane = code === 0 ? watch.lane(stream, call) : null;
     // What a graph allocates lives from launch to launch: it is not followed.
@@ -60,7 +60,7 @@ function nameAt(watch: Watch, address: bigint): string {
 }
 
 /** The calls for pools of other processes. */
-export function poolSharingCalls(watch: Watch, inner: CudaDriver["poolSharing"]): Watched<"poolSharing"> {
+export function poolSharingCalls(watch: Watch, inner: DriverGroups["poolSharing"]): Watched<"poolSharing"> {
   return {
     cuMemPoolImportFromShareableHandle(out, handle, type, flags) {
       const call = "cuMemPoolImportFromShareableHandle";
@@ -82,7 +82,7 @@ export function poolSharingCalls(watch: Watch, inner: CudaDriver["poolSharing"])
 }
 
 /** The calls for memory and events of other processes. What is recorded there is not seen: waits for it are for everything. */
-export function ipcCalls(watch: Watch, inner: CudaDriver["ipc"]): Watched<"ipc"> {
+export function ipcCalls(watch: Watch, inner: DriverGroups["ipc"]): Watched<"ipc"> {
   return {
     cuIpcOpenMemHandle_v2(out, handle, flags) {
       const code = inner.cuIpcOpenMemHandle_v2(out, handle, flags);

@@ -4,14 +4,14 @@
  * @module
  */
 import { CU_EVENT_WAIT, CU_STREAM } from "../../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/driver.ts";
 import type { Lane } from "../vector_clocks.ts";
 import type { EventState } from "../stream_state.ts";
 import type { Watch } from "../checker_state.ts";
 import type { Watched } from "./calls.ts";
 
 /** The calls of the group. */
-export function streamCalls(watch: Watch, inner: CudaDriver["stream"]): Watched<"stream"> {
+export function streamCalls(watch: Watch, inner: DriverGroups["stream"]): Watched<"stream"> {
   const { order, things } = watch;
   const opened = (code: number, out: bigint, flags: number, call: string): number => {
     const context = code === 0 ? watch.current() : null;

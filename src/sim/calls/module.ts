@@ -15,7 +15,7 @@ import { ffiPort } from "../../ffi/port.ts";
 import { roundUp, struct } from "../../ffi/struct.ts";
 import { readCString, readField } from "../../ffi/c_string.ts";
 import type { Behaviour } from "../call_table.ts";
-import { faultCode, watchedMemory } from "../kernel_faults.ts";
+import { faultCode, observedMemory } from "../kernel_faults.ts";
 import { type JitOptions, readJitOptions, refusalOf } from "../jit_options.ts";
 import type { Machine } from "../simulator_state.ts";
 import { deviceAttributes } from "./device.ts";
@@ -297,7 +297,7 @@ function enqueueLaunch(
   const seed = machine.random.below(2 ** 31);
   machine.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
     machine.clock += product(grid) * 1e-3;
-    const { watching } = machine;
+    const { runningObserver: observer } = machine;
     const memory = machine.space.kernelMemory(context);
     try {
       if (!module.isLoaded) throw new PtxFault("trap", 0, `the module of ${entry.name} was unloaded before it ran`);
@@ -306,13 +306,13 @@ function enqueueLaunch(
         block,
         params: args,
         dynamicSharedBytes: shared,
-        memory: watching === null ? memory : watchedMemory(memory, watching),
+        memory: observer === null ? memory : observedMemory(memory, observer),
         globals,
         seed,
         maxInstructions: machine.options.maxInstructions,
         print: (text, to) => context.output.add(text, to),
       });
-      watching?.ended();
+      observer?.ended();
     } catch (error) {
       fail(machine, context, error);
     }
