@@ -20,9 +20,9 @@ import { cuda } from "../bindings/cuda.ts";
 import { libcuda } from "../src/driver/driver.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { LibraryNotFoundError } from "../src/ffi/errors.ts";
-import { bindGroups } from "../src/ffi/lazy_symbols.ts";
+import { lazySymbols } from "../src/ffi/lazy_symbols.ts";
 import { openLibrary } from "../src/ffi/library.ts";
-import { newMemory } from "../src/native/huge_pages.ts";
+import { newArrayBuffer } from "../src/native/huge_pages.ts";
 import { ffiPort } from "../src/ffi/port.ts";
 import { struct } from "../src/ffi/struct.ts";
 import { cString } from "../src/ffi/c_string.ts";
@@ -116,7 +116,7 @@ function bareFunctions(): Bare {
 async function callRows(): Promise<Row[]> {
   using arena = new NativeArena();
   const bare = bareFunctions();
-  const derived = bindGroups(
+  const derived = lazySymbols(
     {
       text: {
         abs: { args: ["i32"], returns: "i32" },
@@ -347,7 +347,10 @@ function memoryRows(): Row[] {
       if (kept.length > 4) kept.shift();
       return taken;
     };
-    const times = Array.from({ length: 25 }, () => [time((size) => new ArrayBuffer(size)), time(newMemory)] as const);
+    const times = Array.from(
+      { length: 25 },
+      () => [time((size) => new ArrayBuffer(size)), time(newArrayBuffer)] as const,
+    );
     const [floor, measured] = [median(times.map(([plain]) => plain)), median(times.map(([, ours]) => ours))];
     return {
       what: `copy ${mebibytes} MiB into new memory, beside an ArrayBuffer`,

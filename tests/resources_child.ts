@@ -25,7 +25,7 @@ import { ffiPort } from "../src/ffi/port.ts";
 import { HostMemoryResource } from "../src/memory/host_memory_resource.ts";
 import { UcxError } from "../src/ucx/error.ts";
 import { libucp } from "../src/ucx/library.ts";
-import { printed } from "../src/ucx/print_info.ts";
+import { printInfo } from "../src/ucx/print_info.ts";
 import { Ucx } from "../src/ucx/ucx.ts";
 import type { UcxEndpoint } from "../src/ucx/endpoint.ts";
 import type { UcxWorker } from "../src/ucx/worker.ts";
@@ -234,7 +234,7 @@ const { malloc_info } = ffiPort().bind("libc.so.6", 0n, {
 
 /** Bytes that malloc has given out and not taken back, in all threads. */
 function bytesInUse(): number {
-  const text = printed((file) => void malloc_info(0, file));
+  const text = printInfo((file) => void malloc_info(0, file));
   const totals = text.slice(text.lastIndexOf("</heap>"));
   const size = (element: string): number =>
     Number(new RegExp(`<${element}[^>]* size="(\\d+)"`).exec(totals)?.[1] ?? NaN);

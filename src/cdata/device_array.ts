@@ -11,9 +11,9 @@ import {
 } from "../../bindings/arrow.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { libc } from "../ffi/libc.ts";
-import { peek } from "../ffi/read_foreign.ts";
+import { readForeign } from "../ffi/read_foreign.ts";
 import { layoutOf, littleEndian, struct } from "../ffi/struct.ts";
 import type { OptionNames } from "../layout/options.ts";
 import type { ArrowField } from "./type.ts";
@@ -121,7 +121,7 @@ export class ArrowDeviceArray {
   constructor(holders: ArrowHolders) {
     this.#holders = holders;
     this.#held = { holders, closed: false };
-    untaken.watch(this, this.#held);
+    untaken.register(this, this.#held);
   }
 
   /** What the array is. */
@@ -201,13 +201,13 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
 }
 
 /** An array on its way; it is closed when a consumer has taken it over. */
-interface Untaken extends Watched {
+interface Untaken extends FinalizerState {
   holders: ArrowHolders | null;
   closed: boolean;
 }
 
 /** Arrays that were dropped before anybody took them over are released all the same. */
-const untaken = new LateRegistry<Untaken>(({ holders }) => {
+const untaken = new DeferredFinalizer<Untaken>(({ holders }) => {
   if (holders !== null) releaseBoth(holders);
 });
 
@@ -223,12 +223,12 @@ const releaseAt = {
 
 /** Calls the release callback of a schema, unless it is released or moved. */
 export function releaseSchema(address: bigint): void {
-  const release = peek(address, releaseAt.schema + 8).getBigUint64(releaseAt.schema, littleEndian);
+  const release = readForeign(address, releaseAt.schema + 8).getBigUint64(releaseAt.schema, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }
 
 /** Calls the release callback of an array, unless it is released or moved. */
 export function releaseArray(address: bigint): void {
-  const release = peek(address, releaseAt.array + 8).getBigUint64(releaseAt.array, littleEndian);
+  const release = readForeign(address, releaseAt.array + 8).getBigUint64(releaseAt.array, littleEndian);
   if (release !== 0n) callRelease(release, address);
 }

@@ -225,11 +225,11 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
     where: "host" | "device",
   ) {
     this.#pool = pool;
-    this.#slot = pool.take();
+    this.#slot = pool.allocate();
     try {
       this.#ready = where === "device" ? recordReady(buffer) : null;
     } catch (error) {
-      pool.give(this.#slot);
+      pool.free(this.#slot);
       throw error;
     }
     buffer.retain();
@@ -254,7 +254,7 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
   }
 
   free(): void {
-    if (--this.#trees === 0) this.#pool.give(this.#slot);
+    if (--this.#trees === 0) this.#pool.free(this.#slot);
   }
 
   order(order: ReleaseOrder): boolean {

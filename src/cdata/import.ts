@@ -8,7 +8,7 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
-import { allOf } from "../ffi/run_all.ts";
+import { runAll } from "../ffi/run_all.ts";
 import { checkPlace } from "../device/check_device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { allocate } from "../ffi/arena.ts";
@@ -272,7 +272,7 @@ function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
     releaseArray(moved);
     libc().loading.free(moved);
   };
-  allOf([...orders, give, ...streams.values()]);
+  runAll([...orders, give, ...streams.values()]);
 }
 
 function build(raw: RawArray, location: Location, held: Import, onClose?: () => void): ArrowArray {

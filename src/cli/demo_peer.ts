@@ -40,7 +40,7 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   process.stdin.once("end", () => process.exit(0));
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
-  console.log(JSON.stringify({ address: toHex(worker.address) }));
+  console.log(JSON.stringify({ address: hexOf(worker.address) }));
   const endpoint = await worker.connect(fromHex(await firstLine()));
   process.stdin.resume(); // reading a line has paused it, and its end would go unheard
 
@@ -66,7 +66,7 @@ async function firstLine(): Promise<string> {
 }
 
 /** Bytes as hexadecimal text. */
-export function toHex(bytes: Uint8Array): string {
+export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 

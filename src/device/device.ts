@@ -15,7 +15,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { readField } from "../ffi/c_string.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
-import { allOf } from "../ffi/run_all.ts";
+import { runAll } from "../ffi/run_all.ts";
 import { deviceMemory } from "../cuda/device_memory.ts";
 import { checkOf } from "../driver/observer.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/driver.ts";
@@ -529,7 +529,7 @@ export class CudaDevice {
   #release(): void {
     for (const other of this.#freedOn) other.#finish();
     try {
-      allOf(this.#spareEvents.splice(0).map((event) => () => event.close()));
+      runAll(this.#spareEvents.splice(0).map((event) => () => event.close()));
     } finally {
       if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
       this.#arena.close();

@@ -4,14 +4,14 @@
  *
  * @module
  */
-import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import { afterCaptures } from "./graph/active_captures.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 
 /** What is left of an object that was dropped. It must not lead back to the object. */
-export interface Left extends Watched {
+export interface Left extends FinalizerState {
   /** What it was: `CudaStream`. */
   readonly kind: string;
   /** The driver that has made it. */
@@ -20,7 +20,7 @@ export interface Left extends Watched {
   close(): void;
 }
 
-const forgotten = new LateRegistry<Left>((left) => {
+const forgotten = new DeferredFinalizer<Left>((left) => {
   const { kind, driver } = left;
   if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
@@ -29,12 +29,12 @@ const forgotten = new LateRegistry<Left>((left) => {
     try {
       left.close();
     } catch (error) {
-      unheard(`closing a ${kind} that was collected`, error);
+      reportUncaught(`closing a ${kind} that was collected`, error);
     }
   });
 });
 
 /** Closes an object if it is dropped before it is closed. */
 export function closeIfDropped(object: WeakKey, left: Left): void {
-  forgotten.watch(object, left);
+  forgotten.register(object, left);
 }

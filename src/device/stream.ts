@@ -12,7 +12,7 @@ import {
 } from "../../bindings/cuda_types.ts";
 import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { createWakeup } from "../unix/wakeup.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
@@ -488,10 +488,10 @@ export class CudaStream {
     });
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
     // A context that has failed calls no host functions any more: without this look the wait would never end.
-    const { clearInterval, setInterval } = builtin("node:timers");
+    const { clearInterval, setInterval } = nodeBuiltin("node:timers");
     const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);
     try {
-      await wakeup.said;
+      await wakeup.signalled;
     } finally {
       clearInterval(watch);
     }

@@ -13,7 +13,7 @@ import {
   DLPackVersion,
   DLTensor,
 } from "../../bindings/dlpack.ts";
-import { peek, peekBytes } from "../ffi/read_foreign.ts";
+import { mostForeignBytes, readForeign } from "../ffi/read_foreign.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { releaseThunks } from "../native/release_thunk.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
@@ -57,10 +57,12 @@ export interface TensorFields {
  *   for pointers to them that cannot be
  */
 export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
-  if (!isVersioned) return readFields(peek(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
+  if (!isVersioned) {
+    return readFields(readForeign(ptr, legacy.size), legacy.offsets.dl_tensor, legacy.offsets.deleter, 0);
+  }
   // Of another version, nothing is known to lie behind the flags; but a page is there as a whole.
-  if ((ptr & offsetInPage) > lastWhole) checkVersion(peek(ptr, versionBytes));
-  const bytes = peek(ptr, versioned.size);
+  if ((ptr & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));
+  const bytes = readForeign(ptr, versioned.size);
   checkVersion(bytes);
   const flags = bytes.getUint32(versioned.offsets.flags, littleEndian);
   return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
@@ -112,7 +114,7 @@ function stridesBehind(bytes: DataView, from: number, ndim: number): number {
   const stridesAt = from + at.strides;
   if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;
   const behind = bytes.getInt32(stridesAt, littleEndian) - bytes.getInt32(shapeAt, littleEndian) | 0;
-  return behind > 0 && behind + 8 * ndim <= peekBytes ? behind : 0;
+  return behind > 0 && behind + 8 * ndim <= mostForeignBytes ? behind : 0;
 }
 
 /** Whether eight bytes are 0. Making a bigint to see that takes longer. */
@@ -145,10 +147,10 @@ export function misaligned(name: string, address: bigint): ExchangeError {
 export function readNumbers(fields: TensorFields, extents: number[], steps: number[]): void {
   const { ndim, shape, strides, stridesBehind } = fields;
   if (ndim === 0) return;
-  const bytes = peek(shape, stridesBehind + 8 * ndim);
+  const bytes = readForeign(shape, stridesBehind + 8 * ndim);
   readInt64s(bytes, 0, ndim, extents);
   if (stridesBehind > 0) readInt64s(bytes, stridesBehind, ndim, steps);
-  else if (strides !== 0n) readInt64s(peek(strides, 8 * ndim), 0, ndim, steps);
+  else if (strides !== 0n) readInt64s(readForeign(strides, 8 * ndim), 0, ndim, steps);
 }
 
 /** Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array. */
@@ -275,7 +277,7 @@ export class LentTensor {
   constructor(content: TensorContent) {
     const { small, large } = content.isVersioned ? pools.versioned : pools.legacy;
     this.#pool = content.shape.length <= fewAxes ? small : large;
-    this.#slot = this.#pool.take();
+    this.#slot = this.#pool.allocate();
     this.#slot.content.write(content);
   }
 
@@ -292,6 +294,6 @@ export class LentTensor {
   /** Gives the struct's memory back, once, when it is released. */
   free(): void {
     this.#slot.content.checkReleases();
-    this.#pool.give(this.#slot);
+    this.#pool.free(this.#slot);
   }
 }

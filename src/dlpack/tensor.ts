@@ -7,8 +7,8 @@
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
-import { peek } from "../ffi/read_foreign.ts";
+import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
+import { readForeign } from "../ffi/read_foreign.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
 import type { OptionNames } from "../layout/options.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
@@ -97,7 +97,7 @@ export class DlpackTensor {
     this.version = version;
     this.#holder = holder;
     this.#held = { ptr, versioned: version !== null, closed: false };
-    untaken.watch(this, this.#held);
+    untaken.register(this, this.#held);
   }
 
   /** Address of the struct, to look at. To pass it on to a consumer use {@linkcode DlpackTensor.take}. */
@@ -136,14 +136,14 @@ export class DlpackTensor {
 }
 
 /** A tensor on its way; it is closed when a consumer has taken it over. */
-interface Untaken extends Watched {
+interface Untaken extends FinalizerState {
   readonly ptr: bigint;
   readonly versioned: boolean;
   closed: boolean;
 }
 
 /** Tensors that were dropped before anybody took them over are released all the same. */
-const untaken = new LateRegistry<Untaken>(({ ptr, versioned }) => callDeleter(ptr, versioned));
+const untaken = new DeferredFinalizer<Untaken>(({ ptr, versioned }) => callDeleter(ptr, versioned));
 
 const deleterAt = {
   versioned: layoutOf(DLManagedTensorVersioned).offsets.deleter,
@@ -153,7 +153,7 @@ const deleterAt = {
 /** Calls the deleter in a tensor's struct, if it has one. */
 export function callDeleter(ptr: bigint, versioned: boolean): void {
   const at = versioned ? deleterAt.versioned : deleterAt.legacy;
-  const deleter = peek(ptr, at + 8).getBigUint64(at, littleEndian);
+  const deleter = readForeign(ptr, at + 8).getBigUint64(at, littleEndian);
   if (deleter !== 0n) callRelease(deleter, ptr);
 }
 

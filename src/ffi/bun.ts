@@ -4,8 +4,8 @@
  * @module
  */
 import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
-import { builtin } from "./node_builtin.ts";
-import { lowerStructs, raised, structTakers, takesStruct } from "./struct_by_value.ts";
+import { nodeBuiltin } from "./node_builtin.ts";
+import { lowerStructs, structTakers, takesStruct, withStructs } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
 import type { FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
@@ -92,7 +92,7 @@ class BunPort implements FfiPort {
     // linkSymbols refuses an empty table.
     const symbols = Object.keys(found).length === 0 ? {} : this.#ffi.linkSymbols(found).symbols;
     const lowered = structTakers(group).filter(([name]) => name in found).map(([name, args]) =>
-      [name, raised(lowerStructs(args, this.platform.arch), Reflect.get(symbols, name))] as const
+      [name, withStructs(lowerStructs(args, this.platform.arch), Reflect.get(symbols, name))] as const
     );
     if (lowered.length > 0) return { ...symbols, ...absent, ...Object.fromEntries(lowered) } as FunctionGroup<G>;
     return Object.assign(symbols, absent) as FunctionGroup<G>;
@@ -142,7 +142,7 @@ class BunPort implements FfiPort {
     const symbol = { ...this.#symbol(args, returns), ptr: Number(address) };
     const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
     if (!takesStruct(args)) return f;
-    return raised(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // of these types, says the caller
+    return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // of these types, says the caller
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
@@ -153,7 +153,7 @@ class BunPort implements FfiPort {
   }
 
   endOfFile(fd: number): Promise<void> {
-    const { read } = builtin("node:fs");
+    const { read } = nodeBuiltin("node:fs");
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     read(fd, new Uint8Array(1), 0, 1, null, (error) => {
       if (error === null) resolve();

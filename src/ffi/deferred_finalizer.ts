@@ -5,7 +5,7 @@
  */
 
 /** What outlives a watched object: it must not lead back to it, or it would never be collected. */
-export interface Watched {
+export interface FinalizerState {
   /** Whether the object's user has finished with it: nobody need be told. */
   readonly closed: boolean;
 }
@@ -20,7 +20,7 @@ const enoughYoung = 64;
  * What is closed later is not taken back from the collector: it is told of in the end and found closed. To take something
  * back it would have to be registered under a token, which makes each registration take three to ten times as long.
  */
-export class LateRegistry<Held extends Watched> {
+export class DeferredFinalizer<Held extends FinalizerState> {
   readonly #registry: FinalizationRegistry<Held>;
   /** Objects of this turn, and what is held for each. */
   readonly #young: WeakKey[] = [];
@@ -35,7 +35,7 @@ export class LateRegistry<Held extends Watched> {
   }
 
   /** Watches an object until it is closed: `held.closed` is true then. */
-  watch(object: WeakKey, held: Held): void {
+  register(object: WeakKey, held: Held): void {
     this.#held.push(held);
     const young = this.#young.push(object);
     if (young === 1) queueMicrotask(this.#tell);

@@ -17,7 +17,7 @@ import type { Functions } from "./types.ts";
  * @param path absolute path of the library
  * @param handle `dlopen`'s handle of it, or 0n for the C library
  */
-export function bindGroups<const T extends SymbolTable>(table: T, path: string, handle: bigint): Functions<T> {
+export function lazySymbols<const T extends SymbolTable>(table: T, path: string, handle: bigint): Functions<T> {
   const groups = {};
   for (const [name, group] of Object.entries(table)) {
     Object.defineProperty(groups, name, {

@@ -5,7 +5,7 @@
  */
 import { libc as table } from "../../bindings/libc.ts";
 import { FfiError } from "./errors.ts";
-import { bindGroups } from "./lazy_symbols.ts";
+import { lazySymbols } from "./lazy_symbols.ts";
 import { ffiPort } from "./port.ts";
 import type { Functions } from "./types.ts";
 
@@ -31,5 +31,5 @@ function open(): Libc {
       `Cannot call native code on ${os} (${arch}): Causeway needs Linux on x86-64 or arm64 with glibc.`,
     );
   }
-  return bindGroups(table, "libc.so.6", 0n);
+  return lazySymbols(table, "libc.so.6", 0n);
 }

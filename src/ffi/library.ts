@@ -8,7 +8,7 @@ import type { SymbolTable } from "../../bindings/abi.ts";
 import { glob_t, link_map, RTLD, RTLD_DI_LINKMAP } from "../../bindings/libc.ts";
 import { NativeArena } from "./arena.ts";
 import { LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
-import { bindGroups } from "./lazy_symbols.ts";
+import { lazySymbols } from "./lazy_symbols.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 import { littleEndian, struct } from "./struct.ts";
@@ -80,7 +80,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
 function register<T extends SymbolTable>(description: LibraryDescription<T>, handle: bigint): NativeLibrary<T> {
   const path = pathOf(handle);
   const key = `${description.name}\0${path}`;
-  const library = opened.get(key) ?? { path, handle, functions: bindGroups(description.symbols, path, handle) };
+  const library = opened.get(key) ?? { path, handle, functions: lazySymbols(description.symbols, path, handle) };
   opened.set(key, library);
   return library as NativeLibrary<T>;
 }

@@ -15,7 +15,7 @@ interface Builtins {
 }
 
 /** A module of the runtime. */
-export function builtin<Name extends keyof Builtins>(name: Name): Builtins[Name] {
+export function nodeBuiltin<Name extends keyof Builtins>(name: Name): Builtins[Name] {
   const process = Reflect.get(globalThis, "process") as unknown as { getBuiltinModule(name: string): unknown };
   const module = process.getBuiltinModule(name);
   if (module === undefined) throw new FfiError(`Cannot load ${name}: this runtime does not have it`);

@@ -8,7 +8,7 @@ import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
 /** How much can be read at once, in bytes. */
-export const peekBytes = 1024;
+export const mostForeignBytes = 1024;
 
 interface Place {
   readonly address: bigint;
@@ -24,13 +24,15 @@ const lengths: bigint[] = [];
  * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes to
  * memory that has one already 10 ns.
  *
- * @param length bytes, at most {@linkcode peekBytes}
+ * @param length bytes, at most {@linkcode mostForeignBytes}
  * @returns the copy, from byte 0 on, until the next call: read it before anything else is called
  */
-export function peek(address: bigint, length: number): DataView<ArrayBuffer> {
+export function readForeign(address: bigint, length: number): DataView<ArrayBuffer> {
   place ??= makePlace();
-  if (address === 0n || length > peekBytes) {
-    throw new RangeError(`Cannot read ${length} bytes at ${address}: expected at most ${peekBytes}, and not at NULL`);
+  if (address === 0n || length > mostForeignBytes) {
+    throw new RangeError(
+      `Cannot read ${length} bytes at ${address}: expected at most ${mostForeignBytes}, and not at NULL`,
+    );
   }
   // Not memcpy, which returns a pointer: making a bigint of that takes as long as the copy.
   libc().memory.bcopy(address, place.address, lengths[length] ??= BigInt(length));
@@ -39,6 +41,6 @@ export function peek(address: bigint, length: number): DataView<ArrayBuffer> {
 
 /** Never freed: there is one in a process. */
 function makePlace(): Place {
-  const address = allocate(peekBytes);
-  return { address, bytes: new DataView(ffiPort().memory(address, peekBytes)) };
+  const address = allocate(mostForeignBytes);
+  return { address, bytes: new DataView(ffiPort().memory(address, mostForeignBytes)) };
 }

@@ -10,7 +10,7 @@
  *
  * @throws what the first of these has thrown
  */
-export function allOf(functions: readonly (() => void)[]): void {
+export function runAll(functions: readonly (() => void)[]): void {
   const errors: unknown[] = [];
   for (const one of functions) {
     try {

@@ -78,7 +78,7 @@ export class SlabPool<T> {
   }
 
   /** A piece, until it is given back. */
-  take(): Slot<T> {
+  allocate(): Slot<T> {
     const slab = this.#open.at(-1) ?? this.#grow();
     if (slab.free === piecesPerSlab) this.#idle--;
     const piece = slab.ring[slab.first];
@@ -90,7 +90,7 @@ export class SlabPool<T> {
   }
 
   /** Gives a piece back, once. */
-  give(slot: Slot<T>): void {
+  free(slot: Slot<T>): void {
     const { slab } = slot as Piece<T>; // nobody else makes slots
     slab.ring[(slab.first + slab.free) % piecesPerSlab] = slot as Piece<T>;
     if (++slab.free === resting + 1) this.#open.push(slab);

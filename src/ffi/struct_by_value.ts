@@ -115,7 +115,7 @@ export function checkingStructs<F>(args: readonly Argument[], fn: F): F {
 }
 
 /** A function with structs, from the one without that {@linkcode lowerStructs} describes. */
-export function raised({ values }: Lowered, fn: unknown): AnyFunction {
+export function withStructs({ values }: Lowered, fn: unknown): AnyFunction {
   const call = fn as AnyFunction; // made by the runtime from the description
   return (...given) => call(...values(given));
 }

@@ -6,14 +6,14 @@
 import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { checkStream } from "../device/check_device.ts";
-import { allOf } from "../ffi/run_all.ts";
+import { runAll } from "../ffi/run_all.ts";
 import { checkCuda, checkRelease, isSticky } from "../driver/driver.ts";
 import { besideCaptures } from "../device/relaxed_capture.ts";
 import type { CudaEvent } from "../device/event.ts";
 import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../device/ipc_handle.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import type { OptionNames } from "../layout/options.ts";
 import { freeAfter, isOver, markEnd, onceLetThrough } from "../order/deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
@@ -135,7 +135,7 @@ export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, optio
   }
   const free = (_: bigint, home: CudaStream | null) => {
     const last = home ?? device.defaultStream;
-    allOf([() => closePiece(pieces, piece, last), () => onRelease?.(last)]);
+    runAll([() => closePiece(pieces, piece, last), () => onRelease?.(last)]);
   };
   return importedBuffer({ ptr: ptr + BigInt(offset), size, device, stream, free, pool });
 }
@@ -170,7 +170,7 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
     checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
   };
   const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
-  onceLetThrough(home, () => allOf([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
+  onceLetThrough(home, () => runAll([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
 /** Makes a stream come after an event, or the host where the driver refuses. */
@@ -216,7 +216,7 @@ export function importMemory(
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
-        allOf([() => closeMemory(device, base, release), () => onRelease?.(home ?? device.defaultStream)]);
+        runAll([() => closeMemory(device, base, release), () => onRelease?.(home ?? device.defaultStream)]);
       });
       if (home !== null) lookAfter(home);
     };
@@ -233,7 +233,7 @@ function lookAfter(stream: CudaStream): void {
     if (stream.isDone) return reclaim();
     const release = stream.keep();
     const end = stream.completed().then(reclaim, reclaim).finally(release);
-    end.catch((error) => unheard("giving back imported memory", error));
+    end.catch((error) => reportUncaught("giving back imported memory", error));
   });
 }
 

@@ -10,9 +10,9 @@ import { type CudaDriver, isSticky } from "../driver/driver.ts";
 import { checkStream, isSameDevice } from "../device/check_device.ts";
 import type { CopyDirection, CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { libc } from "../ffi/libc.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
@@ -99,7 +99,7 @@ export interface Allocation {
 type Free = (ptr: bigint, stream: CudaStream | null, loan: unknown) => void;
 
 /** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
-interface Holding extends Watched {
+interface Holding extends FinalizerState {
   readonly ptr: bigint;
   readonly size: number;
   readonly free: Free;
@@ -123,7 +123,7 @@ interface Holding extends Watched {
  * Buffers that were collected without being closed are freed all the same, on their home stream. Their `free` must not
  * lead back to them, or they would never be collected.
  */
-const forgotten = new LateRegistry<Holding>((holding) => {
+const forgotten = new DeferredFinalizer<Holding>((holding) => {
   if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
   }
@@ -131,7 +131,7 @@ const forgotten = new LateRegistry<Holding>((holding) => {
   try {
     freeIfUnused(holding);
   } catch (error) {
-    unheard(`freeing a MemoryBuffer of ${holding.size} bytes that was collected`, error);
+    reportUncaught(`freeing a MemoryBuffer of ${holding.size} bytes that was collected`, error);
   }
 });
 
@@ -263,7 +263,7 @@ export class MemoryBuffer {
       holding.stream?.release();
       throw error;
     }
-    forgotten.watch(this, holding);
+    forgotten.register(this, holding);
     return this;
   }
 

@@ -11,7 +11,7 @@ import {
   CUmemPoolProps,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { allOf } from "../ffi/run_all.ts";
+import { runAll } from "../ffi/run_all.ts";
 import { afterCaptures } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { checkOf } from "../driver/observer.ts";
@@ -102,7 +102,7 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
   allImports.of(driver).delete(handle);
   // Another library of the process may have memory of it, or a context was lost before ours was given back: then it stays.
   const once = () => destroyOnce(driver, handle, [CUresult.CUDA_ERROR_INVALID_VALUE]);
-  allOf(new Array(imports.over).fill(once));
+  runAll(new Array(imports.over).fill(once));
 }
 
 function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
@@ -165,7 +165,7 @@ export class MemoryPool {
           imports.open--;
           imports.over++;
         }
-        allOf([() => destroy(driver, handle, imports), releaseDevice, ...users.values()]);
+        runAll([() => destroy(driver, handle, imports), releaseDevice, ...users.values()]);
       };
       afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
     });

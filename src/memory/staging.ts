@@ -20,8 +20,8 @@ import { NativeArena } from "../ffi/arena.ts";
 import type { NativeCall } from "../native/call_ring.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
-import { canHaveTeams, NativeTeam } from "../native/thread_team.ts";
-import { streamingCopy } from "../native/non_temporal_copy.ts";
+import { canStartThreads, ThreadTeam } from "../native/thread_team.ts";
+import { nonTemporalCopy } from "../native/non_temporal_copy.ts";
 import { cString } from "../ffi/c_string.ts";
 
 /** A run of bytes to copy. */
@@ -125,7 +125,7 @@ function tryStaged(run: Run, stream: CudaStream, plan: StagingPlan): boolean {
 export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): StagingPlan | null {
   if (!isLargeAndPageable(run) || !isRingWorthIt(device, run.bytes)) return null;
   const plan = planStaging(run.bytes, cpus ?? navigator.hardwareConcurrency);
-  if (plan === null || !canHaveTeams() || isCapturing(device.driver)) return null;
+  if (plan === null || !canStartThreads() || isCapturing(device.driver)) return null;
   return isUnknown(device, run.direction === "HtoD" ? run.from : run.to) ? plan : null;
 }
 
@@ -210,7 +210,7 @@ let memcpy = 0n;
 function piecesOf({ to, from, bytes, direction }: Run, ring: Ring, plan: StagingPlan, chunk: number): NativeCall[] {
   if (memcpy === 0n) memcpy = libc().loading.dlsym(0n, cString("memcpy"));
   // What the bus reads next should be in a cache, and what is done with should not.
-  const copy = direction === "HtoD" ? memcpy : streamingCopy();
+  const copy = direction === "HtoD" ? memcpy : nonTemporalCopy();
   const pieces: NativeCall[] = [];
   const start = chunk * plan.chunk;
   const size = Math.min(plan.chunk, bytes - start);
@@ -230,7 +230,7 @@ class Ring {
   readonly #events: (CudaEvent | undefined)[] = [];
   #slots = 0;
   #chunk = 0;
-  #team: NativeTeam | null = null;
+  #team: ThreadTeam | null = null;
 
   constructor(device: CudaDevice) {
     this.#device = device;
@@ -245,7 +245,7 @@ class Ring {
   }
 
   /** The threads: they sleep between copies, and end with the device. To start them takes as long as to copy 20 MiB. */
-  get team(): NativeTeam {
+  get team(): ThreadTeam {
     if (this.#team === null) throw new FfiError("Cannot copy through a ring that is not arranged");
     return this.#team;
   }
@@ -266,7 +266,7 @@ class Ring {
     if (this.#team?.fits(size)) return;
     this.#team?.close();
     this.#team = null;
-    this.#team = NativeTeam.start(size);
+    this.#team = ThreadTeam.start(size);
   }
 
   /** Where a chunk lies. */

@@ -13,9 +13,9 @@ import {
 } from "../../bindings/arrow.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import { libc } from "../ffi/libc.ts";
-import { executable } from "./machine_code.ts";
+import { mapExecutable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "../ffi/port.ts";
-import { lasting } from "./release_thunk.ts";
+import { portOfMainThread } from "./release_thunk.ts";
 import { layoutOf, littleEndian, struct } from "../ffi/struct.ts";
 
 /** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
@@ -72,8 +72,8 @@ let made: Readonly<Record<StreamKind, StreamThunks>> | undefined;
 /** The functions of exported streams: made once. JavaScript where the system refuses executable memory. */
 export function streamThunks(kind: StreamKind): StreamThunks {
   made ??= machineCode(ffiPort()) ?? {
-    ArrowArrayStream: streamCallbacks(lasting(ffiPort()), "ArrowArrayStream"),
-    ArrowDeviceArrayStream: streamCallbacks(lasting(ffiPort()), "ArrowDeviceArrayStream"),
+    ArrowArrayStream: streamCallbacks(portOfMainThread(ffiPort()), "ArrowArrayStream"),
+    ArrowDeviceArrayStream: streamCallbacks(portOfMainThread(ffiPort()), "ArrowDeviceArrayStream"),
   };
   return made[kind];
 }
@@ -84,7 +84,7 @@ function machineCode(port: FfiPort): Readonly<Record<StreamKind, StreamThunks>> 
     const { schema, next, context } = shapesOf(kind);
     return [take(schema), take(next), load(context, state.error)];
   });
-  const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n, f = 0n] = executable(codes) ?? [];
+  const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n, f = 0n] = mapExecutable(codes) ?? [];
   if (a === 0n) return null;
   return {
     ArrowArrayStream: { get_schema: a, get_next: b, get_last_error: c },

@@ -15,6 +15,6 @@ export function callRelease(callback: bigint, struct: bigint): void {
 }
 
 /** Calls an `int (*)(void *, void *)`. Neither argument is NULL. @returns whether it has returned 0 */
-export function succeeds(callback: bigint, first: bigint, second: bigint): boolean {
+export function callReturnsZero(callback: bigint, first: bigint, second: bigint): boolean {
   return libc().callers.bsearch(first, second, 1n, 1n, callback) !== 0n;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import type { StructDescription } from "../../bindings/abi.ts";
-import { executable } from "./machine_code.ts";
+import { mapExecutable } from "./machine_code.ts";
 import { ffiPort } from "../ffi/port.ts";
 
 /** A C function and what it is called with: at most three arguments, integers or pointers. Its result is ignored. */
@@ -41,7 +41,7 @@ let taker: bigint | null | undefined;
 export function callTaker(): bigint | null {
   if (taker === undefined) {
     const code = ffiPort().platform.arch === "aarch64" ? aarch64Taker() : x8664Taker();
-    taker = executable([code])?.[0] ?? null;
+    taker = mapExecutable([code])?.[0] ?? null;
   }
   return taker;
 }

@@ -17,7 +17,7 @@ const page = 64n * 1024n;
  * An ArrayBuffer. If it is large the system is asked to back it by pages of 2 MiB, where it has them for who asks: writing to
  * memory for the first time stops at every page, and that took longer than the writing.
  */
-export function newMemory(bytes: number): ArrayBuffer {
+export function newArrayBuffer(bytes: number): ArrayBuffer {
   const buffer = new ArrayBuffer(bytes);
   if (bytes < enough) return buffer;
   const address = ffiPort().addressOf(buffer);

@@ -22,7 +22,7 @@ const pageBytes = 4096;
  * @param functions position-independent code of this processor; all of it fits a page
  * @returns their addresses, or null where the system refuses executable memory
  */
-export function executable(functions: readonly Uint8Array[]): bigint[] | null {
+export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null {
   const { mmap, mprotect, munmap } = libc().memory;
   const page = mmap(0n, BigInt(pageBytes), PROT.READ | PROT.WRITE, MAP.PRIVATE | MAP.ANONYMOUS, -1, 0n);
   if (page === MAP_FAILED) return null;

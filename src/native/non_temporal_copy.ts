@@ -6,7 +6,7 @@
  * @module
  */
 import { libc } from "../ffi/libc.ts";
-import { executable } from "./machine_code.ts";
+import { mapExecutable } from "./machine_code.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/c_string.ts";
 
@@ -16,14 +16,14 @@ let found: bigint | undefined;
  * The address of such a function, called as `memcpy` is; its result means nothing. It is `memcpy` itself on arm64, whose
  * processors notice by themselves that much is written, and where the system refuses executable memory.
  */
-export function streamingCopy(): bigint {
-  found ??= (ffiPort().platform.arch === "x86_64" ? executable([x8664StreamingCopy()])?.[0] : undefined) ??
+export function nonTemporalCopy(): bigint {
+  found ??= (ffiPort().platform.arch === "x86_64" ? mapExecutable([x8664NonTemporalCopy()])?.[0] : undefined) ??
     libc().loading.dlsym(0n, cString("memcpy"));
   return found;
 }
 
 /** x86-64, System V: rdi, rsi and rdx are the destination, the source and the bytes. SSE2, which all of them have. */
-export function x8664StreamingCopy(): Uint8Array<ArrayBuffer> {
+export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
     ...[0x48, 0x89, 0xf9], // mov rcx, rdi
     ...[0x48, 0xf7, 0xd9], // neg rcx

@@ -12,7 +12,7 @@
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import { FfiError } from "../ffi/errors.ts";
-import { executable } from "./machine_code.ts";
+import { mapExecutable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "../ffi/port.ts";
 import { layoutOf, littleEndian } from "../ffi/struct.ts";
 
@@ -54,21 +54,21 @@ let made: ReleaseThunks | undefined;
 
 /** The release callbacks of this process: made once, in one page that is never unmapped. */
 export function releaseThunks(): ReleaseThunks {
-  made ??= machineCode(ffiPort()) ?? callbacks(lasting(ffiPort()));
+  made ??= machineCode(ffiPort()) ?? callbacks(portOfMainThread(ffiPort()));
   return made;
 }
 
 function machineCode(port: FfiPort): ReleaseThunks | null {
   const encode = port.platform.arch === "aarch64" ? aarch64Thunk : x8664Thunk;
   const names = Object.keys(shapes) as (keyof typeof shapes)[]; // its own keys
-  const addresses = executable(names.map((name) => encode(shapes[name])));
+  const addresses = mapExecutable(names.map((name) => encode(shapes[name])));
   if (addresses === null) return null;
   const byShape = new Map<ThunkShape, bigint>(names.map((name, i) => [shapes[name], addresses[i] ?? 0n]));
   return { address: each((shape) => byShape.get(shape) ?? 0n), kind: "machine code" };
 }
 
 /** A port whose callbacks live as long as the program. @throws {FfiError} in a Worker, which they end with */
-export function lasting(port: FfiPort): FfiPort {
+export function portOfMainThread(port: FfiPort): FfiPort {
   if (!port.isWorker) return port;
   throw new FfiError(
     "Cannot lend memory from a Worker: the system refuses executable memory, so that consumers would have to call " +

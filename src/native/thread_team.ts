@@ -35,7 +35,7 @@ interface Round {
 }
 
 /** Whether native threads can be had: machine code is allowed here. */
-export function canHaveTeams(): boolean {
+export function canStartThreads(): boolean {
   return callTaker() !== null;
 }
 
@@ -44,7 +44,7 @@ export function canHaveTeams(): boolean {
  * waits for another, and one that the system holds up does less. The threads run C functions alone, no signal handler of
  * the runtime included, and are gone once the team is closed.
  */
-export class NativeTeam {
+export class ThreadTeam {
   readonly #arena = new NativeArena();
   readonly #threads: bigint[] = [];
   readonly #size: TeamSize;
@@ -80,10 +80,10 @@ export class NativeTeam {
    * @param create starts a thread, as `pthread_create` does
    * @throws {FfiError} if the system has no threads left, or forbids machine code; none is left behind then
    */
-  static start(size: TeamSize, create: Create = libc().threads.pthread_create): NativeTeam {
+  static start(size: TeamSize, create: Create = libc().threads.pthread_create): ThreadTeam {
     const take = callTaker();
     if (take === null) throw new FfiError("Cannot start native threads: the system refuses executable memory");
-    const team = new NativeTeam(size);
+    const team = new ThreadTeam(size);
     const code = withoutSignals(team.#arena, () => team.#start(take, create));
     if (code === 0) return team;
     team.close();

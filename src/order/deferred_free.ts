@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { allOf } from "../ffi/run_all.ts";
+import { runAll } from "../ffi/run_all.ts";
 import { isCapturing } from "../device/graph/active_captures.ts";
 import { isSticky } from "../driver/driver.ts";
 import type { CudaDevice } from "../device/device.ts";
@@ -12,8 +12,8 @@ import { isHeldUp, isRefusedByCapture } from "../device/relaxed_capture.ts";
 import type { CudaEvent } from "../device/event.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { checkOf } from "../driver/observer.ts";
-import { builtin } from "../ffi/node_builtin.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
@@ -47,7 +47,7 @@ function tryAgain(isStillHeldUp: (device: CudaDevice) => boolean): void {
   const [due, still] = [[], []] as [HeldUp[], HeldUp[]];
   for (const one of heldUp) (isStillHeldUp(one.device) ? still : due).push(one);
   heldUp = still;
-  allOf(due.flatMap(({ work, release }) => [work, release]));
+  runAll(due.flatMap(({ work, release }) => [work, release]));
 }
 
 function holdUp(device: CudaDevice, work: () => void): void {
@@ -144,9 +144,9 @@ export function lookIfFew(): void {
 /** Frees what waits for nothing any more, for somebody for whom other memory's errors are not meant. */
 function freeWhatIsOver(): void {
   try {
-    allOf([() => tryAgain(isHeldUp), () => settle(isOver)]);
+    runAll([() => tryAgain(isHeldUp), () => settle(isOver)]);
   } catch (error) {
-    unheard("freeing memory whose work is done", error);
+    reportUncaught("freeing memory whose work is done", error);
   }
   enough = Math.max(few, 2 * pending.length);
   bytes = 0;
@@ -172,7 +172,7 @@ function waiting(): number {
 export function keepLooking(): void {
   if (isLooking || waiting() === 0) return;
   isLooking = true;
-  const { clearInterval, setInterval } = builtin("node:timers");
+  const { clearInterval, setInterval } = nodeBuiltin("node:timers");
   let inVain = 0;
   const timer = setInterval(() => {
     const before = waiting();
@@ -201,7 +201,7 @@ function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   const passed = markEnd(stream);
   if (passed === null) return free();
   // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
-  if (!stream.isKnownNonBlocking && isOver(passed)) return allOf([free, () => passed.close()]);
+  if (!stream.isKnownNonBlocking && isOver(passed)) return runAll([free, () => passed.close()]);
   checkOf(stream.device.driver)?.letGo(passed.handle);
   bytes += size;
   defer(stream.device, { passed, stream, release: stream.device.keep(), free });
@@ -239,7 +239,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   const passed = markAll(device);
   if (passed === "held up") return holdUp(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();
-  if (isOver(passed)) return allOf([() => passed.close(), next]);
+  if (isOver(passed)) return runAll([() => passed.close(), next]);
   checkOf(device.driver)?.letGo(passed.handle);
   defer(device, { passed, stream: null, release: device.keep(), free: next });
 }

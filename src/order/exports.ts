@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { onReclaim, reclaim } from "./reclaim.ts";
 import { ReleaseOrder } from "./order.ts";
@@ -63,7 +63,7 @@ let isWatched = false;
 function watchEnd(): void {
   isWatched = true;
   if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
-  builtin("node:process").once("exit", () => {
+  nodeBuiltin("node:process").once("exit", () => {
     const count = liveExports();
     if (count > 0) console.error(`Causeway: exports that their consumers have never released: ${count}`);
   });

@@ -5,15 +5,15 @@
  */
 import { checkOpenStream } from "../device/check_device.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { LateRegistry, type Watched } from "../ffi/deferred_finalizer.ts";
+import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { orderBack, orderConsumer } from "./order.ts";
 
 /** What is lent to whom: all that the end of a loan needs, and nothing that leads back to the lease. */
-interface Loan extends Watched {
+interface Loan extends FinalizerState {
   readonly buffer: MemoryBuffer;
   readonly stream: CudaStream;
   readonly unpin: () => void;
@@ -33,14 +33,14 @@ function end(loan: Loan): void {
 }
 
 /** Leases that were dropped: their loans end all the same, or the memory would be lent for ever. */
-const forgotten = new LateRegistry<Loan>((loan) => {
+const forgotten = new DeferredFinalizer<Loan>((loan) => {
   if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
     console.error(`Causeway: a Lease of ${loan.buffer.size} bytes was never closed; ended by garbage collection`);
   }
   try {
     end(loan);
   } catch (error) {
-    unheard(`ending a Lease of ${loan.buffer.size} bytes that was collected`, error);
+    reportUncaught(`ending a Lease of ${loan.buffer.size} bytes that was collected`, error);
   }
 });
 
@@ -75,7 +75,7 @@ export class Lease {
     this.view = view;
     this.stream = stream;
     this.#loan = { buffer, stream, unpin, closed: false };
-    forgotten.watch(this, this.#loan);
+    forgotten.register(this, this.#loan);
   }
 
   /** Whether the loan has ended. */

@@ -8,7 +8,7 @@
 import { afterCaptures, captureOf } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf, withoutUser } from "../device/stream.ts";
-import { unheard } from "../ffi/report_uncaught.ts";
+import { reportUncaught } from "../ffi/report_uncaught.ts";
 import { freeAfter, freeAfterAll, keepLooking } from "./deferred_free.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { onReclaim } from "./reclaim.ts";
@@ -89,7 +89,7 @@ function quietly(work: () => void): void {
   try {
     work();
   } catch (error) {
-    unheard("freeing memory that a copy has used", error);
+    reportUncaught("freeing memory that a copy has used", error);
   }
 }
 

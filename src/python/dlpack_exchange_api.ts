@@ -13,14 +13,14 @@ import {
 } from "../../bindings/dlpack.ts";
 import { NativeArena, type Out } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
-import { executable } from "../native/machine_code.ts";
+import { mapExecutable } from "../native/machine_code.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { struct } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
 import type { NativeFunction } from "../ffi/types.ts";
 import { DType } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { succeeds } from "../native/call_pointer.ts";
+import { callReturnsZero } from "../native/call_pointer.ts";
 import { callDeleter, type ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { consumerStream, orderStreams } from "../order/order.ts";
@@ -60,7 +60,7 @@ export function offerTable(python: Interpreter): void {
     });
   const words = workStreamsAddress();
   const current = currentStreamCode[arch](words, mostDevices);
-  const [give, take, stream] = executable([call("hand_out"), call("take_in"), current]) ?? [];
+  const [give, take, stream] = mapExecutable([call("hand_out"), call("take_in"), current]) ?? [];
   if (give === undefined || take === undefined || stream === undefined) return;
   const text = (value: string | null) => value === null ? python.share(python.singletons.none) : python.text(value);
   const types = DType.all().map(({ name, dlpack: { code, bits, padded }, typestr, arrowFormat }) =>
@@ -171,7 +171,7 @@ export function takeByTable(python: Interpreter, object: bigint, options: Import
   const table = known.of(python, object);
   if (table === null || (table.mayBeMore && !isPlain(python, object))) return null;
   const { out } = known;
-  if (!succeeds(table.fromObject, object, out.$address)) python.check(0n);
+  if (!callReturnsZero(table.fromObject, object, out.$address)) python.check(0n);
   const view = take(out.value, options);
   try {
     order(python, table, out, view, options);

@@ -7,7 +7,7 @@
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
-import { executable } from "../native/machine_code.ts";
+import { mapExecutable } from "../native/machine_code.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
@@ -30,7 +30,7 @@ const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
  * @param make puts code where it can be called
  * @throws {FfiError} where the system refuses machine code: a Worker that ends within a call would stop all others for ever
  */
-export function giveUpLockAtEnd(library: bigint, make: typeof executable = executable): void {
+export function giveUpLockAtEnd(library: bigint, make: typeof mapExecutable = mapExecutable): void {
   const code = make([ffiPort().platform.arch === "aarch64" ? aarch64GiveUp() : x8664GiveUp()])?.[0];
   if (code === undefined) {
     throw new FfiError(

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import type { PrintTarget } from "../ptx/mod.ts";
 
 /** Takes what kernels say: text of `printf` for stdout, of a failed `assert` for stderr. */
@@ -43,5 +43,5 @@ export class Output {
 
 /** Writes to the process's own stdout and stderr. */
 export function printToProcess(text: string, to: PrintTarget): void {
-  builtin("node:process")[to].write(text);
+  nodeBuiltin("node:process")[to].write(text);
 }

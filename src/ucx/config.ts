@@ -8,7 +8,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/c_string.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { printed } from "./print_info.ts";
+import { printInfo } from "./print_info.ts";
 
 /**
  * Changes a `ucp_config_t`: first what Causeway chooses, then what the caller asks for.
@@ -16,7 +16,7 @@ import { printed } from "./print_info.ts";
  * @param settings by name, with or without the prefix `UCX_`
  * @throws {UcxError} if this UCX does not know a setting, or not with this value
  */
-export function applySettings(ucp: UcpFunctions, config: bigint, settings: Readonly<Record<string, string>>): void {
+export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonly<Record<string, string>>): void {
   const { ucp_config_modify } = ucp.opening;
   for (const [name, value] of Object.entries(defaults(settings))) {
     // A UCX that does not know the setting does not need it either.
@@ -65,7 +65,7 @@ function defaults(settings: Readonly<Record<string, string>>): Record<string, st
  */
 function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
   const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;
-  const text = printed((file) => ucp.information.ucp_config_print(config, file, null, flags));
+  const text = printInfo((file) => ucp.information.ucp_config_print(config, file, null, flags));
   return new Set(Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? ""));
 }
 

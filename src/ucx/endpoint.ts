@@ -15,7 +15,7 @@ import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./message_memory.ts";
-import { printed } from "./print_info.ts";
+import { printInfo } from "./print_info.ts";
 import type { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
 import { StartQueue } from "./start_queue.ts";
@@ -37,7 +37,7 @@ const sendOptionNames: OptionNames<SendOptions> = { tag: true, signal: true };
 export type CloseReason = UcxError | null;
 
 /** What an endpoint needs of its worker. */
-export interface EndpointHome {
+export interface EndpointContext {
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
   /** Scratch: UCX reads it during a call only. */
@@ -56,7 +56,7 @@ function gone(call: string): UcxError {
 export class UcxEndpoint {
   /** Settles when the endpoint is no longer usable: with `null` if it was closed here, else with UCX's reason. */
   readonly closed: Promise<CloseReason>;
-  readonly #home: EndpointHome;
+  readonly #context: EndpointContext;
   readonly #settleClosed: (reason: CloseReason) => void;
   #handle: bigint;
   readonly #starts = new StartQueue();
@@ -70,9 +70,9 @@ export class UcxEndpoint {
   #ended: Promise<void> | undefined;
 
   /** Use {@linkcode UcxWorker.connect}. */
-  constructor(home: EndpointHome, handle: bigint) {
+  constructor(context: EndpointContext, handle: bigint) {
     const { promise, resolve } = Promise.withResolvers<CloseReason>();
-    this.#home = home;
+    this.#context = context;
     this.#handle = handle;
     this.closed = promise;
     this.#settleClosed = resolve;
@@ -95,14 +95,14 @@ export class UcxEndpoint {
     const tag = checkTag("tag", options.tag ?? 0n);
     const { signal } = options;
     signal?.throwIfAborted();
-    const { address, length, cuda, ready, release: letGo } = sendMemory(what, this.#home.hasCuda);
+    const { address, length, cuda, ready, release: releaseMemory } = sendMemory(what, this.#context.hasCuda);
     const release = () => {
-      letGo();
+      releaseMemory();
       if (--this.#underWay === 0) this.#drained?.resolve();
     };
     this.#underWay++;
     await this.#starts.add({ ready, release, signal }, () => {
-      const { parameters, ucp, progress } = this.#home;
+      const { parameters, ucp, progress } = this.#context;
       parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type;
       parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
       return progress.follow(ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address), {
@@ -121,9 +121,9 @@ export class UcxEndpoint {
    * first message has passed.
    */
   transports(): string[] {
-    const { ucp } = this.#home;
+    const { ucp } = this.#context;
     const handle = this.#open("list transports");
-    const text = printed((file) => ucp.information.ucp_ep_print_info(handle, file));
+    const text = printInfo((file) => ucp.information.ucp_ep_print_info(handle, file));
     return [
       ...new Set(Array.from(text.matchAll(/lane\[\d+\]:\s*\d+:([\w/.-]+?)(?:\.\d+)?\s/g), ([, name]) => name ?? "")),
     ];
@@ -171,7 +171,7 @@ export class UcxEndpoint {
       this.#drained = Promise.withResolvers();
       await this.#drained.promise;
     }
-    const { parameters, ucp } = this.#home;
+    const { parameters, ucp } = this.#context;
     if (this.#failure === undefined && this.#handle !== 0n) {
       parameters.op_attr_mask = 0;
       await this.#follow("ucp_ep_flush_nbx", ucp.endpoint.ucp_ep_flush_nbx(this.#handle, parameters.$address));
@@ -181,12 +181,12 @@ export class UcxEndpoint {
 
   /** Gives the endpoint back to UCX, once. */
   #end(flags: number): Promise<void> {
-    this.#ended ??= this.#giveBack(flags);
+    this.#ended ??= this.#closeHandle(flags);
     return this.#ended;
   }
 
-  async #giveBack(flags: number): Promise<void> {
-    const { parameters, ucp } = this.#home;
+  async #closeHandle(flags: number): Promise<void> {
+    const { parameters, ucp } = this.#context;
     const handle = this.#handle;
     this.#handle = 0n;
     this.#starts.stop(new TypeError("The endpoint was closed"));
@@ -194,14 +194,14 @@ export class UcxEndpoint {
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
     parameters.flags = flags;
     await this.#follow("ucp_ep_close_nbx", ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address));
-    this.#home.forget(handle);
+    this.#context.forget(handle);
     this.#settleClosed(null);
   }
 
   /** The end of a flush or a close, however it ends: that the other side went first is what `closed` reports. */
   async #follow(call: string, begun: bigint): Promise<void> {
     try {
-      await this.#home.progress.follow(begun, { call, release: () => {}, immediate: () => {}, result: () => {} });
+      await this.#context.progress.follow(begun, { call, release: () => {}, immediate: () => {}, result: () => {} });
     } catch (error) {
       const isOurs = this.#ended !== undefined; // the close itself, or a flush that it has cancelled
       if (error instanceof UcxError && !isOurs) this.fail(error);

@@ -14,7 +14,7 @@ export type Sendable = StridedMemoryView | MemoryBuffer | Uint8Array;
 export type Receivable = StridedMemoryView | MemoryBuffer | Uint8Array;
 
 /** Memory as UCX wants it. */
-export interface Memory {
+export interface MessageMemory {
   readonly address: bigint;
   /** Bytes. */
   readonly length: number;
@@ -34,7 +34,7 @@ export interface Memory {
  *
  * @throws {TypeError} if it is not contiguous, or a GPU's and this UCX was built without CUDA
  */
-export function sendMemory(what: Sendable, hasCuda: boolean): Memory {
+export function sendMemory(what: Sendable, hasCuda: boolean): MessageMemory {
   return memoryOf(what, "send", hasCuda);
 }
 
@@ -43,17 +43,17 @@ export function sendMemory(what: Sendable, hasCuda: boolean): Memory {
  *
  * @throws {TypeError} if it is read-only, not contiguous, or a GPU's and this UCX was built without CUDA
  */
-export function receiveMemory(into: Receivable, hasCuda: boolean): Memory {
+export function receiveMemory(into: Receivable, hasCuda: boolean): MessageMemory {
   if (into instanceof StridedMemoryView && into.readonly) throw new TypeError("Cannot receive into a read-only view");
   return memoryOf(into, "receive into", hasCuda);
 }
 
-function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
+function memoryOf(what: Sendable, doing: string, hasCuda: boolean): MessageMemory {
   if (what instanceof Uint8Array) {
     const { buffer, byteOffset, byteLength: length } = what;
     if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
     const address = length === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
-    return { address, length, cuda: false, ready: null, release: hold(buffer) };
+    return { address, length, cuda: false, ready: null, release: keepReachable(buffer) };
   }
   const cuda = what.device !== null;
   if (cuda && !hasCuda) {
@@ -73,7 +73,7 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): Memory {
 }
 
 /** Keeps an ArrayBuffer from being collected until it is released. */
-function hold(buffer: ArrayBuffer): () => void {
+function keepReachable(buffer: ArrayBuffer): () => void {
   const held = new Set([buffer]);
   return () => held.clear();
 }

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
-/** How often to look, in milliseconds: as often as UCX does, see `settings.ts`. */
+/** How often to look, in milliseconds: as often as UCX does, see `config.ts`. */
 const interval = 1000;
 
 /** What leads to another process. */
@@ -16,7 +16,7 @@ interface Endpoint {
 }
 
 /** The processes of a worker's endpoints. Does not keep this process alive. */
-export class PeerWatch {
+export class PeerLiveness {
   readonly #peers = new Map<Endpoint, { readonly process: PeerProcess; missed: boolean }>();
   #timer: ReturnType<typeof import("node:timers").setInterval> | undefined;
 
@@ -24,7 +24,7 @@ export class PeerWatch {
   watch(endpoint: Endpoint, process: PeerProcess | null): void {
     if (process === null) return;
     this.#peers.set(endpoint, { process, missed: false });
-    this.#timer ??= builtin("node:timers").setInterval(() => this.#look(), interval).unref();
+    this.#timer ??= nodeBuiltin("node:timers").setInterval(() => this.#poll(), interval).unref();
   }
 
   /** Does so no longer. */
@@ -36,11 +36,11 @@ export class PeerWatch {
   /** Looks after nothing any more. */
   close(): void {
     this.#peers.clear();
-    builtin("node:timers").clearInterval(this.#timer);
+    nodeBuiltin("node:timers").clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  #look(): void {
+  #poll(): void {
     for (const [endpoint, peer] of this.#peers) {
       if (!peer.process.isGone()) continue;
       // UCX goes first: where it looks after the peer it reports within the second, and knows more.

@@ -9,7 +9,7 @@ import { libc } from "../ffi/libc.ts";
 import { readString } from "../ffi/c_string.ts";
 
 /** The text that a function prints into a C `FILE *`. */
-export function printed(print: (file: bigint) => void): string {
+export function printInfo(print: (file: bigint) => void): string {
   using arena = new NativeArena();
   const text = arena.out("ptr");
   const length = arena.out("size");

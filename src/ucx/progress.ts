@@ -4,7 +4,7 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { advice, type Operation, readStatusPointer } from "./request.ts";
@@ -40,11 +40,11 @@ export interface Begun<T> {
 export class Progress {
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
-  readonly #timers: ReturnType<typeof builtin<"node:timers">> = builtin("node:timers");
+  readonly #timers: ReturnType<typeof nodeBuiltin<"node:timers">> = nodeBuiltin("node:timers");
   readonly #operations = new Set<Operation>();
   #polling = false;
   #stopped = false;
-  #lastNews = 0;
+  #lastEvent = 0;
   #watching = false;
   #pulse: ReturnType<typeof import("node:timers").setTimeout> | undefined;
 
@@ -74,7 +74,7 @@ export class Progress {
     const cancel = () => this.cancel(operation, signal?.reason);
     signal?.addEventListener("abort", cancel, { once: true });
     promise.finally(() => signal?.removeEventListener("abort", cancel)).catch(() => {});
-    this.#lastNews = performance.now();
+    this.#lastEvent = performance.now();
     this.#poll();
     return promise;
   }
@@ -90,12 +90,12 @@ export class Progress {
   turn(): void {
     if (this.#stopped) return;
     const { ucp_worker_progress } = this.#ucp.worker;
-    for (let i = 0; i < spins && ucp_worker_progress(this.#worker) !== 0; i++) this.#lastNews = performance.now();
+    for (let i = 0; i < spins && ucp_worker_progress(this.#worker) !== 0; i++) this.#lastEvent = performance.now();
     for (const operation of this.#operations) {
       const status = this.#ucp.request.ucp_request_check_status(operation.request);
       if (status === ucs_status_t.UCS_INPROGRESS) continue;
       this.#operations.delete(operation);
-      this.#lastNews = performance.now();
+      this.#lastEvent = performance.now();
       try {
         operation.finish(status);
       } finally {
@@ -130,7 +130,7 @@ export class Progress {
       if (this.#stopped || this.#operations.size === 0) {
         this.#polling = false;
         if (this.#watching) this.#beat();
-      } else if (performance.now() - this.#lastNews < busyFor) this.#timers.setImmediate(next);
+      } else if (performance.now() - this.#lastEvent < busyFor) this.#timers.setImmediate(next);
       else this.#timers.setTimeout(next, 1);
     };
     this.#timers.setImmediate(next);

@@ -19,7 +19,7 @@ type Value<F extends Field> = F extends string ? FieldValue<F>
  * @param target a zeroed struct
  * @param masks the bit of each field
  */
-export function writeParams<D extends StructDescription & { readonly field_mask: "u64" }>(
+export function writeFields<D extends StructDescription & { readonly field_mask: "u64" }>(
   target: StructView<D>,
   masks: { readonly [N in keyof D]?: bigint },
   values: Values<D>,

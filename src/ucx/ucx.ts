@@ -17,9 +17,9 @@ import { readCString } from "../ffi/c_string.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
-import { printed } from "./print_info.ts";
-import { writeParams } from "./struct_fields.ts";
-import { applySettings } from "./config.ts";
+import { printInfo } from "./print_info.ts";
+import { writeFields } from "./struct_fields.ts";
+import { applyConfig } from "./config.ts";
 import { UcxWorker } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */
@@ -99,7 +99,7 @@ export class Ucx {
   /** The transports and devices that this context can use, for example `["self/memory0", "tcp/lo", "sysv/memory"]`. */
   transports(): string[] {
     if (this.#context === 0n) throw new TypeError("Cannot list transports: this Ucx is closed");
-    const text = printed((file) => this.#ucp.information.ucp_context_print_info(this.#context, file));
+    const text = printInfo((file) => this.#ucp.information.ucp_context_print_info(this.#context, file));
     return Array.from(text.matchAll(/resource\s+\d+\s*:.*\s(\S+\/\S+)/g), ([, name]) => name ?? "");
   }
 
@@ -122,9 +122,9 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
   const config = arena.out("ptr");
   checkStatus("ucp_config_read", opening.ucp_config_read(0n, 0n, config.$address));
   try {
-    applySettings(ucp, config.value, settings);
+    applyConfig(ucp, config.value, settings);
     const params = arena.struct(ucp_params_t);
-    writeParams(params, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP });
+    writeFields(params, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP });
     const context = arena.out("ptr");
     const { major, minor } = UCP_API;
     const status = opening.ucp_init_version(major, minor, params.$address, config.value, context.$address);

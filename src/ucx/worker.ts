@@ -26,8 +26,8 @@ import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Receivable, receiveMemory } from "./message_memory.ts";
-import { writeParams } from "./struct_fields.ts";
-import { PeerWatch } from "./peer_liveness.ts";
+import { writeFields } from "./struct_fields.ts";
+import { PeerLiveness } from "./peer_liveness.ts";
 import { ownIdentity, PeerProcess } from "./process_identity.ts";
 import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
@@ -66,7 +66,7 @@ export interface ConnectOptions {
 const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true };
 
 /** What a worker needs of its context. */
-export interface WorkerHome {
+export interface WorkerContext {
   readonly ucp: UcpFunctions;
   readonly context: bigint;
   readonly hasCuda: boolean;
@@ -76,31 +76,31 @@ export interface WorkerHome {
 
 /** A UCX worker. All of it happens on the JavaScript thread. */
 export class UcxWorker {
-  readonly #home: WorkerHome;
+  readonly #context: WorkerContext;
   readonly #arena = new NativeArena();
   readonly #parameters: StructView<typeof ucp_request_param_t>;
   readonly #received: StructView<typeof ucp_tag_recv_info_t>;
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
-  readonly #peers = new PeerWatch();
+  readonly #peers = new PeerLiveness();
   readonly #starts = new StartQueue();
   #handle: bigint;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
   /** Use {@linkcode Ucx.createWorker}. */
-  constructor(home: WorkerHome) {
-    this.#home = home;
+  constructor(context: WorkerContext) {
+    this.#context = context;
     this.#parameters = this.#arena.struct(ucp_request_param_t);
     this.#received = this.#arena.struct(ucp_tag_recv_info_t);
     const parameters = this.#arena.struct(ucp_worker_params_t);
-    writeParams(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
+    writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
     const worker = this.#arena.out("ptr");
-    const status = home.ucp.opening.ucp_worker_create(home.context, parameters.$address, worker.$address);
+    const status = context.ucp.opening.ucp_worker_create(context.context, parameters.$address, worker.$address);
     if (status !== 0) this.#arena.close();
     checkStatus("ucp_worker_create", status);
     this.#handle = worker.value;
-    this.#progress = new Progress(home.ucp, this.#handle);
+    this.#progress = new Progress(context.ucp, this.#handle);
     // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
     this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
       this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
@@ -113,7 +113,7 @@ export class UcxWorker {
    */
   get address(): Uint8Array<ArrayBuffer> {
     if (this.#address === undefined) {
-      const { worker } = this.#home.ucp;
+      const { worker } = this.#context.ucp;
       const handle = this.#open("read the address");
       const at = this.#arena.out("ptr");
       const length = this.#arena.out("size");
@@ -149,13 +149,13 @@ export class UcxWorker {
     const address = arena.bytes(to.length);
     address.bytes.set(to);
     const parameters = arena.struct(ucp_ep_params_t);
-    writeParams(parameters, UCP_EP_PARAMS_FIELD, {
+    writeFields(parameters, UCP_EP_PARAMS_FIELD, {
       address: address.address,
       err_mode: UCP_ERR_HANDLING_MODE.PEER,
       err_handler: { cb: this.#onError.address, arg: 0n },
     });
     const made = arena.out("ptr");
-    const { ucp, hasCuda } = this.#home;
+    const { ucp, hasCuda } = this.#context;
     const status = ucp.endpoint.ucp_ep_create(handle, parameters.$address, made.$address);
     checkStatus("ucp_ep_create", status, advice(status));
     const endpoint: UcxEndpoint = new UcxEndpoint({
@@ -192,14 +192,14 @@ export class UcxWorker {
     const mask = checkTag("mask", options.mask ?? everyBit);
     const { signal } = options;
     signal?.throwIfAborted();
-    const { address, length, cuda, ready, release } = receiveMemory(into, this.#home.hasCuda);
+    const { address, length, cuda, ready, release } = receiveMemory(into, this.#context.hasCuda);
     return await this.#starts.add({ ready, release, signal }, () => {
       const parameters = this.#parameters;
       // Always a request, also for a message that is already here: UCX 1.13.1 leaves recv_info unwritten when a receive
       // completes at once, and the length would be that of an earlier message.
       parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL;
       parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-      const { ucp } = this.#home;
+      const { ucp } = this.#context;
       const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
       return this.#progress.follow(begun, {
         call: "ucp_tag_recv_nbx",
@@ -231,11 +231,11 @@ export class UcxWorker {
     this.#starts.stop(reason);
     this.#progress.stop(reason);
     this.#peers.close();
-    this.#home.ucp.worker.ucp_worker_destroy(this.#handle);
+    this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
     this.#handle = 0n;
     this.#onError.close();
     this.#arena.close();
-    this.#home.forget();
+    this.#context.forget();
   }
 
   /** Closes the worker after what was sent has arrived. */

@@ -9,7 +9,7 @@
  *
  * @throws the signal's reason, if it is aborted first
  */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();

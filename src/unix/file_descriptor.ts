@@ -6,7 +6,7 @@
 import { libc } from "../ffi/libc.ts";
 
 /** Descriptors that nobody closed are closed when their object is collected. */
-const forgotten = new FinalizationRegistry<number>((fd) => {
+const finalizer = new FinalizationRegistry<number>((fd) => {
   libc().files.close(fd);
 });
 
@@ -19,7 +19,7 @@ export class FileDescriptor {
 
   private constructor(fd: number) {
     this.#fd = fd;
-    forgotten.register(this, fd, this);
+    finalizer.register(this, fd, this);
   }
 
   /**
@@ -57,7 +57,7 @@ export class FileDescriptor {
   take(): number {
     const fd = this.number;
     this.#fd = null;
-    forgotten.unregister(this);
+    finalizer.unregister(this);
     return fd;
   }
 

@@ -69,7 +69,7 @@ export class UnixListener {
   async accept(options: WaitOptions = {}): Promise<UnixSocket> {
     checkOptions(options, waitOptionNames);
     const signals = [this.#closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
-    const stopped = AbortSignal.any(signals);
+    const stop = AbortSignal.any(signals);
     for (;;) {
       const { number } = this.#descriptor;
       const code = attempt(() => libc().sockets.accept4(number, 0n, 0n, SOCK.NONBLOCK | SOCK.CLOEXEC));
@@ -77,7 +77,7 @@ export class UnixListener {
         const socket = UnixSocket.over(FileDescriptor.adopt(code));
         if (this.#allow(socket.peer)) return socket;
         socket.close();
-      } else if (code === -errno.EAGAIN) await untilReady(number, "readable", stopped);
+      } else if (code === -errno.EAGAIN) await untilReady(number, "readable", stop);
       else if (code !== -errno.ECONNABORTED) throw new SystemError(`accept on ${this.path}`, "accept4", -code, "");
     }
   }

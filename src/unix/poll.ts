@@ -6,7 +6,7 @@
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { builtin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { libc } from "../ffi/libc.ts";
 import { struct } from "../ffi/struct.ts";
 
@@ -25,8 +25,8 @@ interface Wait {
 }
 
 const waits = new Set<Wait>();
-let looking = false;
-let lastNews = 0;
+let isScheduled = false;
+let lastEvent = 0;
 
 /**
  * Settles when a descriptor can be read or written without waiting, or has no other end any more. It stays open until
@@ -49,21 +49,21 @@ export function untilReady(fd: number, what: Readiness, signal: AbortSignal): Pr
   const wait: Wait = { fd, events: what === "readable" ? poll_events.POLLIN : poll_events.POLLOUT, settle };
   signal.addEventListener("abort", stop, { once: true });
   waits.add(wait);
-  lastNews = performance.now();
-  if (!looking) lookLater();
+  lastEvent = performance.now();
+  if (!isScheduled) schedulePoll();
   return promise;
 }
 
-function lookLater(): void {
-  looking = true;
-  const { setImmediate, setTimeout } = builtin("node:timers");
-  const quiet = performance.now() - lastNews;
-  if (quiet < busyFor) setImmediate(look);
-  else setTimeout(look, quiet < patientAfter ? 1 : 5);
+function schedulePoll(): void {
+  isScheduled = true;
+  const { setImmediate, setTimeout } = nodeBuiltin("node:timers");
+  const quiet = performance.now() - lastEvent;
+  if (quiet < busyFor) setImmediate(pollAll);
+  else setTimeout(pollAll, quiet < patientAfter ? 1 : 5);
 }
 
-function look(): void {
-  looking = false;
+function pollAll(): void {
+  isScheduled = false;
   if (waits.size === 0) return;
   const asked = [...waits];
   using arena = new NativeArena();
@@ -77,9 +77,9 @@ function look(): void {
     return entry;
   });
   if (libc().sockets.poll(list.address, BigInt(asked.length), 0) > 0) {
-    lastNews = performance.now();
+    lastEvent = performance.now();
     // An error or the end of the other side counts as ready: the call that follows says what it is.
     asked.forEach(({ settle }, i) => entries[i]?.revents !== 0 && settle());
   }
-  if (waits.size > 0) lookLater();
+  if (waits.size > 0) schedulePoll();
 }

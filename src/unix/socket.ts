@@ -8,8 +8,8 @@
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { orAborted } from "./abortable.ts";
-import { builtin } from "../ffi/node_builtin.ts";
+import { abortable } from "./abortable.ts";
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { libc } from "../ffi/libc.ts";
 import { untilReady } from "./poll.ts";
@@ -119,7 +119,7 @@ export class UnixSocket {
       if (!mayPass || performance.now() >= deadline) {
         throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
       }
-      await new Promise((resolve) => builtin("node:timers").setTimeout(resolve, 5));
+      await new Promise((resolve) => nodeBuiltin("node:timers").setTimeout(resolve, 5));
     }
   }
 
@@ -168,7 +168,7 @@ export class UnixSocket {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#sent = promise;
     try {
-      await orAborted(before, options.signal);
+      await abortable(before, options.signal);
       await this.#sendWhenReady(copy, descriptors, options.signal);
     } finally {
       before.then(() => resolve()); // who comes later waits for all that came before, whether this was sent or not
@@ -190,7 +190,7 @@ export class UnixSocket {
       const arrival = receiveMessage(number);
       switch (arrival.kind) {
         case "nothing yet":
-          await untilReady(number, "readable", this.#stopped(options.signal));
+          await untilReady(number, "readable", this.#stopSignal(options.signal));
           break;
         case "end":
           return null;
@@ -241,11 +241,11 @@ export class UnixSocket {
         const gone = sent === -errno.EPIPE || sent === -errno.ECONNRESET;
         throw new SystemError("send a message", "sendmsg", -sent, gone ? "The other end is closed" : "");
       }
-      await untilReady(number, "writable", this.#stopped(signal));
+      await untilReady(number, "writable", this.#stopSignal(signal));
     }
   }
 
-  #stopped(signal: AbortSignal | undefined): AbortSignal {
+  #stopSignal(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
   }
 }

@@ -18,19 +18,19 @@ import { cString } from "../ffi/c_string.ts";
 /** Neither reads nor writes any more (sys/socket.h). */
 const SHUT_RDWR = 2;
 
-/** Something that native code will say once. */
+/** A signal that native code will give once. */
 export interface Wakeup {
-  /** Address of a C function that says it: `void (*)(void *)`. Any thread may call it, once. */
+  /** Address of a C function that gives it: `void (*)(void *)`. Any thread may call it, once. */
   readonly callback: bigint;
   /** The argument that the function needs: whoever is given it owns what it stands for. */
   readonly argument: bigint;
-  /** Settles when it has been said, cancelled or given up. */
-  readonly said: Promise<void>;
-  /** Says it from here. Only before native code was given the argument, or if that has refused it. */
+  /** Settles when the signal was given, cancelled or given up. */
+  readonly signalled: Promise<void>;
+  /** Gives the signal from here. Only before native code was given the argument, or if that has refused it. */
   cancel(): void;
   /**
-   * Settles `said` although native code was given the argument, which remains its own, and may still say it. If that never
-   * happens a descriptor stays open: what was to be closed by a context that is lost.
+   * Settles `signalled` although native code was given the argument, which remains its own and may still be used. If it
+   * never is, as in a context that is lost, a descriptor stays open.
    */
   giveUp(): void;
 }
@@ -38,7 +38,7 @@ export interface Wakeup {
 let closeAddress = 0n;
 
 /**
- * Makes a wakeup. It holds two file descriptors until it is said or cancelled, and keeps the process alive.
+ * Makes a wakeup. It holds two file descriptors until it is given or cancelled, and keeps the process alive.
  *
  * @throws {FfiError} if there are no file descriptors left
  */
@@ -54,14 +54,14 @@ export function createWakeup(): Wakeup {
   }
   const [listening = -1, closing = -1] = new Int32Array(ends.bytes.buffer, ends.bytes.byteOffset, 2);
   let isListening = true;
-  const said = ffiPort().endOfFile(listening).finally(() => {
+  const signalled = ffiPort().endOfFile(listening).finally(() => {
     isListening = false;
     files.close(listening);
   });
   return {
     callback: closeAddress,
     argument: BigInt(closing),
-    said,
+    signalled,
     cancel: () => void files.close(closing),
     giveUp: () => {
       if (isListening) sockets.shutdown(listening, SHUT_RDWR);

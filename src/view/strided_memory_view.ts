@@ -10,7 +10,7 @@ import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interfa
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
 import type { Lease } from "../order/lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
-import { newMemory } from "../native/huge_pages.ts";
+import { newArrayBuffer } from "../native/huge_pages.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
@@ -446,7 +446,7 @@ export class StridedMemoryView {
    * @throws {TypeError} if no typed array has elements of this type
    */
   async toTypedArray(): Promise<TypedArray> {
-    const copy = new (this.dtype.require("typedArray"))(newMemory(this.nbytes));
+    const copy = new (this.dtype.require("typedArray"))(newArrayBuffer(this.nbytes));
     if (this.layout.volume === 0) return copy;
     const { device, stream, dtype } = this;
     const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);

@@ -3,14 +3,14 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
-import { canHaveTeams } from "../../src/native/thread_team.ts";
+import { canStartThreads } from "../../src/native/thread_team.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { StridedLayout } from "../../src/layout/mod.ts";
 import { readBack } from "../../src/copy/read_back.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 
-const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const missing = canStartThreads() ? null : "machine code is forbidden here";
 const plan = { threads: 2, slots: 4, chunk: 4096, piece: 1500 };
 const shape = [60, 50];
 const numbers = Float64Array.from({ length: 3000 }, (_, i) => i);

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { libc as table } from "../../bindings/libc.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
-import { bindGroups } from "../../src/ffi/lazy_symbols.ts";
+import { lazySymbols } from "../../src/ffi/lazy_symbols.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { askChild, isBun } from "./child.ts";
 
@@ -29,14 +29,14 @@ test("importing everything opens and binds nothing; a group is bound at its firs
 const i32 = { args: ["i32"], returns: "i32" } as const;
 
 test("a group that cannot be bound does not keep the others from working, and says so at each use", () => {
-  const groups = bindGroups({ broken: { no_such_symbol: i32 }, whole: { abs: i32 } }, "libc.so.6", 0n);
+  const groups = lazySymbols({ broken: { no_such_symbol: i32 }, whole: { abs: i32 } }, "libc.so.6", 0n);
   assertEquals(Object.keys(groups), ["broken", "whole"]);
   assertEquals(groups.whole.abs(-5), 5);
   for (let i = 0; i < 2; i++) assertThrows(() => groups.broken, FfiError, "no_such_symbol");
 });
 
 test("a group is one object, and so are its functions", () => {
-  const groups = bindGroups({ numbers: { abs: i32, labs: { args: ["i64"], returns: "i64" } } }, "libc.so.6", 0n);
+  const groups = lazySymbols({ numbers: { abs: i32, labs: { args: ["i64"], returns: "i64" } } }, "libc.so.6", 0n);
   assertStrictEquals(groups.numbers, groups.numbers);
   assertStrictEquals(groups.numbers.abs, groups.numbers.abs);
   assertEquals(Object.keys(groups.numbers).toSorted(), ["abs", "labs"]); // in no particular order

@@ -50,7 +50,7 @@ test("pieces that are out never share a byte, keep what is written, and the memo
         let most = 0;
         steps.forEach(({ take, pick }, mark) => {
           if (take) {
-            const slot = pool.take();
+            const slot = pool.allocate();
             const before = givenBack.get(slot.address) ?? -Infinity;
             assert(taken++ - before >= 64, "a piece is taken again before it has rested");
             assert(isAllocated(slot.address), "a piece of a block that was freed");
@@ -60,7 +60,7 @@ test("pieces that are out never share a byte, keep what is written, and the memo
             most = Math.max(most, out.length);
           } else {
             for (const { slot } of out.splice(pick % Math.max(out.length, 1), 1)) {
-              pool.give(slot);
+              pool.free(slot);
               givenBack.set(slot.address, taken);
             }
           }
@@ -73,9 +73,11 @@ test("pieces that are out never share a byte, keep what is written, and the memo
           const native = new DataView(ffiPort().memory(address, bytes)); // seen anew: not through the piece's own view
           for (let at = 0; at < bytes; at += 8) assertEquals(native.getFloat64(at, true), mark + at);
         }
-        for (const { slot } of out.splice(0)) pool.give(slot);
+        for (const { slot } of out.splice(0)) pool.free(slot);
         assertEquals(blocks.size, most > 0 ? 1 : 0, "one block is kept for the next");
-        for (let i = 0; i < most; i++) assert(isAllocated(pool.take().address), "a piece of a block that was freed");
+        for (let i = 0; i < most; i++) {
+          assert(isAllocated(pool.allocate().address), "a piece of a block that was freed");
+        }
         for (const block of blocks.keys()) loading.free(block);
         blocks.clear();
       }),

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
-import { canHaveTeams } from "../../src/native/thread_team.ts";
+import { canStartThreads } from "../../src/native/thread_team.ts";
 import { planStaging } from "../../src/memory/staging.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
@@ -29,7 +29,7 @@ for (const bytes of [20 * MiB + 4, 64 * MiB, 80 * MiB + 4, 2100 * MiB + 12]) {
       const onDevice = StridedMemoryView.fromBuffer(buffer, { shape: [bytes / 4], dtype: "uint32" });
       const onHost = StridedMemoryView.fromBuffer(host, { shape: [bytes / 4], dtype: "uint32" });
       // The first copies of less are the driver's: see the plan of staging.
-      const isStaged = canHaveTeams() && bytes >= 64 * MiB &&
+      const isStaged = canStartThreads() && bytes >= 64 * MiB &&
         planStaging(bytes, navigator.hardwareConcurrency) !== null;
       // A staged copy is over for the host when it returns; of others the driver promises less.
       const settle = () => isStaged || stream.synchronize();

@@ -10,13 +10,13 @@ import {
   SimulatedDriver,
 } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { canHaveTeams } from "../../src/native/thread_team.ts";
+import { canStartThreads } from "../../src/native/thread_team.ts";
 import { copyRun, copyStaged, planStaging, type Run, stagingOf, type StagingPlan } from "../../src/memory/staging.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 
-const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const missing = canStartThreads() ? null : "machine code is forbidden here";
 const size = 70_000;
 
 /** Says where bytes differ: to print all of them takes minutes. */

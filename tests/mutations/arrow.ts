@@ -220,7 +220,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/cdata/device_array.ts", [releases, upkeep, "tests/arrow/array_test.ts", programs], [
-    ["    untaken.watch(this, this.#held);\n", "", "An array that nobody takes is never released."],
+    ["    untaken.register(this, this.#held);\n", "", "An array that nobody takes is never released."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one array, and release it twice."],
     ["    if (this.#held.closed) return;\n", "", "Closing twice is an error."],
     [

@@ -120,7 +120,7 @@ export const cudaMutations: readonly Mutation[] = [
   ...inFile("src/device/finalizer.ts", ["tests/device/dropped_test.ts"], [
     ["      left.close();\n", "", "What is only dropped piles up."],
     ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
-    ["  forgotten.watch(object, left);\n", "", "What is only dropped piles up."],
+    ["  forgotten.register(object, left);\n", "", "What is only dropped piles up."],
   ]),
   ...inFile("src/device/event.ts", ["tests/device/dropped_test.ts"], [
     ["    if (this.#left !== null) this.#left.closed = true;\n", "", "An event is destroyed twice."],
@@ -403,7 +403,7 @@ export const cudaMutations: readonly Mutation[] = [
       "const watch = setInterval(() => {}, failureCheck);",
       "A failed context, which calls nothing any more, is waited for for ever.",
     ],
-    ["      await wakeup.said;\n", "", "The promise of completed() settles before the work is done."],
+    ["      await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
     ["      clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
     [
       '    checkCuda(driver, "cuLaunchHostFunc", code);\n',

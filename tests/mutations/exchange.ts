@@ -167,7 +167,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "A consumer calls what the one before has left as deleter.",
     ],
     ["shape.length <= fewAxes ? small : large", "small", "A tensor of many axes overwrites the next one."],
-    ["    this.#pool.give(this.#slot);\n", "", "Each export leaks its struct."],
+    ["    this.#pool.free(this.#slot);\n", "", "Each export leaks its struct."],
     [
       "  if (major === DLPACK_MAJOR_VERSION) return;\n",
       "  if (true) return;\n",
@@ -175,11 +175,11 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["  if (ndim < 0 || ndim > MAX_NDIM) {\n", "  if (false) {\n", "As much is read as a broken struct says."],
     [
-      "  if ((ptr & offsetInPage) > lastWhole) checkVersion(peek(ptr, versionBytes));\n",
+      "  if ((ptr & offsetInPage) > lastWhole) checkVersion(readForeign(ptr, versionBytes));\n",
       "",
       "A struct of another version is read beyond its end.",
     ],
-    [" && behind + 8 * ndim <= peekBytes", "", "Strides further away than can be read are read with the shape."],
+    [" && behind + 8 * ndim <= mostForeignBytes", "", "Strides further away than can be read are read with the shape."],
     [
       "  if (bytes.getInt32(shapeAt + 4, littleEndian) !== bytes.getInt32(stridesAt + 4, littleEndian)) return 0;\n",
       "",
@@ -250,7 +250,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/dlpack/programs_test.ts",
     collection,
   ], [
-    ["    untaken.watch(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
+    ["    untaken.register(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
     ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
     ["    this.#held.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
     ["    if (!this.#held.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
@@ -280,7 +280,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/sim/behaviours_test.ts",
   ], [
     ["    piece.restore();\n", "", "A consumer gets what the one before has written into its structs."],
-    ["    if (--this.#trees === 0) this.#pool.give(this.#slot);\n", "", "Each export leaks its structs."],
+    ["    if (--this.#trees === 0) this.#pool.free(this.#slot);\n", "", "Each export leaks its structs."],
     ["--this.#trees === 0", "true", "Structs that a consumer has are another's."],
     ["    buffer.retain();\n", "", "Memory is freed under a consumer."],
     ["      ready.device.giveEvent(ready);\n", "", "Each export leaks an event."],
@@ -292,7 +292,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["    }\n    this.#buffer.release();\n", "    }\n", "Memory that was exported is never freed."],
     [
-      "      pool.give(this.#slot);\n      throw",
+      "      pool.free(this.#slot);\n      throw",
       "      throw",
       "An export that the driver refuses leaks its structs.",
     ],
@@ -397,7 +397,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["if (!this.#loan.closed) end", "end", "A loan is ended again and again."],
     ["  loan.closed = true;\n", "", "A loan is ended again and again."],
-    ["    forgotten.watch(this, this.#loan);\n", "", "What was lent to whoever drops the lease is lent for ever."],
+    ["    forgotten.register(this, this.#loan);\n", "", "What was lent to whoever drops the lease is lent for ever."],
     [
       "orderBack(stream.held, home);\n",
       "orderBack(stream, home);\n",
@@ -620,10 +620,6 @@ export const exchangeMutations: readonly Mutation[] = [
       "A producer on the host is asked for order, and refuses.",
     ],
   ]),
-  ...inFile("src/dlpack/foreign_range.ts", [
-    "tests/dlpack/import_test.ts",
-    "tests/dlpack/array_interface_test.ts",
-  ], []),
   ...inFile("src/dlpack/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [
     ["  if (device === null) home.synchronize();", "", "What changes on the host after the export changes the copy."],
     [

@@ -70,7 +70,7 @@ export const ffiMutations: readonly Mutation[] = [
     ["Number(address % BigInt(alignment))", "0", "An address is not aligned by more than 16."],
   ]),
   ...inFile("src/ffi/read_foreign.ts", ["tests/ffi/read_foreign_test.ts"], [
-    [" || length > peekBytes", "", "More is copied than there is room for."],
+    [" || length > mostForeignBytes", "", "More is copied than there is room for."],
   ]),
   ...inFile("src/ffi/struct_by_value.ts", ["tests/ffi/struct_by_value_test.ts"], [
     ["bytesOf(value).slice() : value", "bytesOf(value) : value", "The callee may change the caller's struct (arm64)."],
@@ -101,7 +101,7 @@ export const ffiMutations: readonly Mutation[] = [
     ["roundUp(code.length, 16)", "code.length", "Functions are not aligned."],
   ]),
   ...inFile("src/unix/file_descriptor.ts", ["tests/unix/file_descriptor_test.ts"], [
-    ["    forgotten.unregister(this);\n", "", "What was given away is closed by the garbage collector."],
+    ["    finalizer.unregister(this);\n", "", "What was given away is closed by the garbage collector."],
   ]),
   ...inFile("src/native/release_thunk.ts", ["tests/native/release_thunk_test.ts"], [
     [

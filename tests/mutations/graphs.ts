@@ -28,7 +28,7 @@ export const graphMutations: readonly Mutation[] = [
     ],
     ["  active = [...active, capture];\n", "", "Nobody knows that a capture has begun."],
     ["  active = active.filter((one) => one !== capture);\n", "", "Nothing is given back any more after a capture."],
-    ["  allOf(due.map(({ work }) => work));\n", "", "What was to be given back during a capture never is."],
+    ["  runAll(due.map(({ work }) => work));\n", "", "What was to be given back during a capture never is."],
 
     [
       "  for (const capture of active) capture.recorded(event, capture.includes(stream));\n",
@@ -52,7 +52,7 @@ export const graphMutations: readonly Mutation[] = [
     ["    this.#ended = true;\n", "", "Ending twice gives back twice."],
     ["    stream.retain();\n", "", "A stream that is destroyed meanwhile spoils the capture."],
     [
-      "    allOf([...this.#streams.values()].map((stream) => () => stream.release()));\n",
+      "    runAll([...this.#streams.values()].map((stream) => () => stream.release()));\n",
       "",
       "The streams of a capture are never destroyed.",
     ],

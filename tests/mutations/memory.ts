@@ -297,7 +297,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["    holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan);\n", "", "Memory is never freed."],
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
 
-    ["    forgotten.watch(this, holding);\n", "", "A buffer that is only dropped is never freed."],
+    ["    forgotten.register(this, holding);\n", "", "A buffer that is only dropped is never freed."],
     ["  try {\n    freeIfUnused(holding);\n", "  try {\n", "A buffer that is only dropped is never freed."],
 
     ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],

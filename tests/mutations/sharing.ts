@@ -25,7 +25,7 @@ export const sharingMutations: readonly Mutation[] = [
     ["    event.close();\n", "", "Events pile up."],
     ["    unlessLost(() => event.synchronize());\n", "", "A piece that no order can be made for is unmapped at once."],
     [
-      '    end.catch((error) => unheard("giving back imported memory", error));\n',
+      '    end.catch((error) => reportUncaught("giving back imported memory", error));\n',
       "",
       "An owner who cannot be told ends the process.",
     ],

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { newMemory } from "../../src/native/huge_pages.ts";
+import { newArrayBuffer } from "../../src/native/huge_pages.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -25,7 +25,7 @@ const missing = existsSync(setting) ? null : `this kernel has no large pages for
 
 test(...needs(missing, "the system is asked for large pages for all of a large array but its ends"), () => {
   for (const size of [4 * MiB, 9 * MiB + 5]) {
-    const buffer = newMemory(size);
+    const buffer = newArrayBuffer(size);
     const address = ffiPort().addressOf(buffer);
     for (const at of [65_536n, BigInt(size >> 1), BigInt(size) - 2n * 65_536n]) {
       assert(flagsOf(address + at).includes("hg"), `byte ${at} of ${size}`);
@@ -37,7 +37,7 @@ test("new memory has the size that was asked for, is zero, and keeps what is wri
   const sizes = fc.oneof(fc.nat(100), fc.integer({ min: 4 * MiB - 2, max: 4 * MiB + 2 }), fc.nat(12 * MiB));
   check(
     fc.property(sizes, fc.nat(), (size, seed) => {
-      const bytes = new Uint8Array(newMemory(size));
+      const bytes = new Uint8Array(newArrayBuffer(size));
       assertEquals(bytes.length, size);
       const ends = [...bytes.subarray(0, 9), ...bytes.subarray(-9)];
       assert(ends.every((byte) => byte === 0) && bytes.every((byte) => byte === 0));

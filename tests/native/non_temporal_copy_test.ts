@@ -3,11 +3,11 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { streamingCopy } from "../../src/native/non_temporal_copy.ts";
+import { nonTemporalCopy } from "../../src/native/non_temporal_copy.ts";
 import { check, fc } from "../support/property.ts";
 
 test("a streaming copy writes the bytes that it was given, and none beside them", () => {
-  const copy = ffiPort().functionAt(streamingCopy(), { args: ["ptr", "ptr", "size"], returns: "void" });
+  const copy = ffiPort().functionAt(nonTemporalCopy(), { args: ["ptr", "ptr", "size"], returns: "void" });
   using arena = new NativeArena();
   const size = 1024;
   const [from, to] = [arena.bytes(size, 64), arena.bytes(size, 64)];

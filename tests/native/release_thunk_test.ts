@@ -14,7 +14,7 @@ import { type FfiPort, ffiPort } from "../../src/ffi/port.ts";
 import {
   aarch64Thunk,
   callbacks,
-  lasting,
+  portOfMainThread,
   type ReleaseThunks,
   releaseThunks,
   type ThunkShape,
@@ -297,8 +297,8 @@ test("callbacks in JavaScript are not for what a Worker lends: they would end wi
   const { runtime, platform } = ffiPort();
   const port = (isWorker: boolean): FfiPort => Object.assign(Object.create(ffiPort()), { runtime, platform, isWorker });
   const main = port(false);
-  assertStrictEquals(lasting(main), main);
-  assertThrows(() => lasting(port(true)), FfiError, "Lend it on the main thread");
+  assertStrictEquals(portOfMainThread(main), main);
+  assertThrows(() => portOfMainThread(port(true)), FfiError, "Lend it on the main thread");
 });
 
 test("offsets that the instructions cannot say are refused", () => {

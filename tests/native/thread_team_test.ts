@@ -9,14 +9,14 @@ import { NativeArena } from "../../src/ffi/arena.ts";
 import { aarch64Taker, type NativeCall, x8664Taker } from "../../src/native/call_ring.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
 import { libc } from "../../src/ffi/libc.ts";
-import { canHaveTeams, NativeTeam } from "../../src/native/thread_team.ts";
+import { canStartThreads, ThreadTeam } from "../../src/native/thread_team.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runChild } from "../ffi/child.ts";
 import { until } from "../support/until.ts";
 
-const missing = canHaveTeams() ? null : "machine code is forbidden here";
+const missing = canStartThreads() ? null : "machine code is forbidden here";
 const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
 
 interface Job {
@@ -96,7 +96,7 @@ test(...needs(missing, "what is finished is done, and what has begun when a team
       const all: ReturnType<typeof copies>[] = [];
       let finished = 0;
       {
-        using team = NativeTeam.start({ threads, rounds, calls: most });
+        using team = ThreadTeam.start({ threads, rounds, calls: most });
         for (const step of steps) {
           if (step === "finish") {
             team.finish();
@@ -126,7 +126,7 @@ test(...needs(missing, "a thread that is held up holds nobody else up"), async (
   const gate = arena.bytes(64, 64).address;
   sem_init(gate, 0, 0);
   const { calls, done } = copies(arena, [1, 2, 3, 4, 5]);
-  using team = NativeTeam.start({ threads: 2, rounds: 2, calls: 5 });
+  using team = ThreadTeam.start({ threads: 2, rounds: 2, calls: 5 });
   team.begin([[libc().loading.dlsym(0n, cString("sem_wait")), gate]]);
   team.begin(calls);
   await until(done);
@@ -141,7 +141,7 @@ test(
   async () => {
     const before = await deafThreads();
     const own = blockedBy("thread-self");
-    const team = NativeTeam.start({ threads: 3, rounds: 1, calls: 1 });
+    const team = ThreadTeam.start({ threads: 3, rounds: 1, calls: 1 });
     assertEquals(await newThreads(before, 3), 3);
     team.close();
     assertEquals(await newThreads(before, 0), 0);
@@ -157,7 +157,7 @@ test(...needs(missing, "a team that cannot be completed says why, and leaves no 
     const create = (...args: Parameters<ReturnType<typeof libc>["threads"]["pthread_create"]>) =>
       made++ === failing ? 11 : libc().threads.pthread_create(...args);
     assertThrows(
-      () => NativeTeam.start({ threads: 3, rounds: 1, calls: 1 }, create),
+      () => ThreadTeam.start({ threads: 3, rounds: 1, calls: 1 }, create),
       FfiError,
       "pthread_create returned 11",
     );
@@ -175,7 +175,7 @@ test(...needs(missing, "a program ends as it would, though a team is open and wa
 test(...needs(missing, "a closed team begins nothing, and a round has no more calls than were agreed"), () => {
   using arena = new NativeArena();
   const { calls, isUntouched } = copies(arena, [1, 2]);
-  const team = NativeTeam.start({ threads: 1, rounds: 1, calls: 1 });
+  const team = ThreadTeam.start({ threads: 1, rounds: 1, calls: 1 });
   assertThrows(() => team.begin(calls), FfiError, "2 calls");
   team.close();
   team.close();

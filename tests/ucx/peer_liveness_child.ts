@@ -27,9 +27,9 @@ Object.assign(timers, {
   },
 });
 const { PeerProcess } = await import("../../src/ucx/process_identity.ts");
-const { PeerWatch } = await import("../../src/ucx/peer_liveness.ts");
+const { PeerLiveness } = await import("../../src/ucx/peer_liveness.ts");
 const child = spawn("sleep", ["100"], { stdio: "ignore" });
-const watch = new PeerWatch();
+const watch = new PeerLiveness();
 let lost = 0;
 const endpoint = { lose: () => Promise.resolve(void lost++) };
 watch.watch(endpoint, PeerProcess.find(identityOf(child.pid ?? 0)));

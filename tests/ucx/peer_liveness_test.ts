@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { PeerWatch } from "../../src/ucx/peer_liveness.ts";
+import { PeerLiveness } from "../../src/ucx/peer_liveness.ts";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { identityOf } from "./identity.ts";
@@ -18,7 +18,7 @@ function endpoint(): { lose(): Promise<void>; readonly lost: number } {
 test("who ends is reported, and nobody else", patiently, async () => {
   const [one, other] = ["100", "101"].map((seconds) => spawn("sleep", [seconds], { stdio: "ignore" }));
   assert(one?.pid !== undefined && other?.pid !== undefined);
-  const watch = new PeerWatch();
+  const watch = new PeerLiveness();
   const [first, second, lastOne, own] = [endpoint(), endpoint(), endpoint(), endpoint()];
   watch.watch(first, PeerProcess.find(identityOf(one.pid)));
   watch.watch(second, PeerProcess.find(identityOf(other.pid)));

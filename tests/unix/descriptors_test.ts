@@ -8,7 +8,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { AF, errno, SOCK } from "../../bindings/libc.ts";
-import { orAborted } from "../../src/unix/abortable.ts";
+import { abortable } from "../../src/unix/abortable.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -186,8 +186,8 @@ test("a wait that is over listens to its signal no more", async () => {
   const { stop, listeners } = counted();
   for (let i = 0; i < 5; i++) {
     await untilReady(one, "writable", stop.signal);
-    assertEquals(await orAborted(Promise.resolve(i), stop.signal), i);
-    await assertRejects(() => orAborted(Promise.reject(new Error("failed")), stop.signal), Error, "failed");
+    assertEquals(await abortable(Promise.resolve(i), stop.signal), i);
+    await assertRejects(() => abortable(Promise.reject(new Error("failed")), stop.signal), Error, "failed");
   }
   assertEquals(listeners(), 0);
   for (const end of [one, other]) FileDescriptor.adopt(end).close();

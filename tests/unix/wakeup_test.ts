@@ -29,7 +29,7 @@ test("a thread says it once, and the event loop hears it and was never blocked",
   const thread = arena.out("u64");
   const wakeup = createWakeup();
   let heard = false;
-  const said = wakeup.said.then(() => heard = true);
+  const said = wakeup.signalled.then(() => heard = true);
   let turns = 0;
   while (turns < 20) {
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -63,7 +63,7 @@ test("whatever ends a wakeup, it settles, and no file of the program is ever clo
       const settled: Promise<void>[] = [];
       for (const end of program) {
         const wakeup = createWakeup();
-        settled.push(wakeup.said);
+        settled.push(wakeup.signalled);
         if (end.startsWith("said")) say(wakeup);
         open(); // takes the number of what was closed
         if (end.endsWith("given up")) wakeup.giveUp();
@@ -75,7 +75,7 @@ test("whatever ends a wakeup, it settles, and no file of the program is ever clo
         }
         if (end === "cancelled") wakeup.cancel();
         open();
-        await wakeup.said;
+        await wakeup.signalled;
         open();
         if (end !== "cancelled") wakeup.giveUp(); // too late, and harmless
       }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { allOf } from "../../ffi/run_all.ts";
+import { runAll } from "../../ffi/run_all.ts";
 import type { CudaDriver } from "../../driver/driver.ts";
 import type { CudaEvent } from "../event.ts";
 import type { StreamCapture } from "./capture.ts";
@@ -43,7 +43,7 @@ export function endCapture(capture: StreamCapture): void {
   active = active.filter((one) => one !== capture);
   const due = waiting.filter(({ driver }) => !isCapturing(driver));
   waiting = waiting.filter(({ driver }) => isCapturing(driver));
-  allOf(due.map(({ work }) => work));
+  runAll(due.map(({ work }) => work));
 }
 
 /** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */

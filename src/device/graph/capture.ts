@@ -5,9 +5,9 @@
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/arena.ts";
-import { unheard } from "../../ffi/report_uncaught.ts";
+import { reportUncaught } from "../../ffi/report_uncaught.ts";
 import { checkOptions, type OptionNames } from "../../layout/options.ts";
-import { allOf } from "../../ffi/run_all.ts";
+import { runAll } from "../../ffi/run_all.ts";
 import { beginCapture, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/driver.ts";
 import type { CudaEvent } from "../event.ts";
@@ -145,7 +145,7 @@ export class StreamCapture {
     const { driver } = this.stream.device;
     const use = new GraphUse(this.stream.device, this.#used);
     try {
-      allOf([
+      runAll([
         () => {
           const [, handle] = this.#finish();
           if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
@@ -154,7 +154,7 @@ export class StreamCapture {
         () => endCapture(this),
       ]);
     } catch (error) {
-      unheard("throwing a capture away", error);
+      reportUncaught("throwing a capture away", error);
     }
   }
 
@@ -175,7 +175,7 @@ export class StreamCapture {
     const stream = this.stream.held;
     const { device, handle } = stream;
     const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
-    allOf([...this.#streams.values()].map((stream) => () => stream.release()));
+    runAll([...this.#streams.values()].map((stream) => () => stream.release()));
     return [code, out.value];
   }
 }

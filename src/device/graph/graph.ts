@@ -5,7 +5,7 @@
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/arena.ts";
-import { builtin } from "../../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../../ffi/node_builtin.ts";
 import { ffiPort } from "../../ffi/port.ts";
 import { cString } from "../../ffi/c_string.ts";
 import { checkOptions } from "../../layout/options.ts";
@@ -135,7 +135,7 @@ export class CudaGraph {
   toDot(options: { readonly verbose?: boolean } = {}): string {
     checkOptions(options, dotOptionNames);
     const { handle } = this;
-    const { mkdtempSync, readFileSync, rmSync } = builtin("node:fs");
+    const { mkdtempSync, readFileSync, rmSync } = nodeBuiltin("node:fs");
     const folder = mkdtempSync(`${ffiPort().env("TMPDIR") || "/tmp"}/causeway-graph-`);
     try {
       const file = `${folder}/graph.dot`;

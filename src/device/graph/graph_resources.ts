@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { unheard } from "../../ffi/report_uncaught.ts";
-import { allOf } from "../../ffi/run_all.ts";
+import { reportUncaught } from "../../ffi/report_uncaught.ts";
+import { runAll } from "../../ffi/run_all.ts";
 import { afterCaptures, isCapturing } from "./active_captures.ts";
 import { checkOf } from "../../driver/observer.ts";
 import type { CudaDevice } from "../device.ts";
@@ -147,12 +147,12 @@ export class GraphUse {
       (isOrdered ? now : later).push(release);
     }
     const end = [...launches.map((launch) => () => launch.release()), this.#releaseDevice];
-    if (later.length === 0) return allOf([...now, ...end]);
+    if (later.length === 0) return runAll([...now, ...end]);
     const over = Promise.allSettled(busy.map((mark) => mark.completed()));
-    void over.then(() => allOf([...later, ...end])).catch((error) =>
-      unheard("giving back what a graph has used", error)
+    void over.then(() => runAll([...later, ...end])).catch((error) =>
+      reportUncaught("giving back what a graph has used", error)
     );
-    allOf(now);
+    runAll(now);
   }
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { builtin } from "../../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../../ffi/node_builtin.ts";
 import { ffiPort } from "../../ffi/port.ts";
 
 /**
@@ -27,7 +27,7 @@ function folder(): string | null {
 export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const place = folder();
   if (place === null) return make();
-  const { mkdirSync, readFileSync, renameSync, writeFileSync } = builtin("node:fs");
+  const { mkdirSync, readFileSync, renameSync, writeFileSync } = nodeBuiltin("node:fs");
   const digest = Array.from(sha256(JSON.stringify(key)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   const file = `${place}/${digest}`;
   try {
@@ -50,7 +50,7 @@ export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffe
 const digestBytes = 32;
 
 function sha256(data: string | Uint8Array): Uint8Array {
-  return builtin("node:crypto").createHash("sha256").update(data).digest();
+  return nodeBuiltin("node:crypto").createHash("sha256").update(data).digest();
 }
 
 function withDigest(code: Uint8Array): Uint8Array {

@@ -7,7 +7,7 @@ import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
 import { NativeArena } from "../../ffi/arena.ts";
 import { cString, readField } from "../../ffi/c_string.ts";
 import { checkOptions, type OptionNames } from "../../layout/options.ts";
-import { unheard } from "../../ffi/report_uncaught.ts";
+import { reportUncaught } from "../../ffi/report_uncaught.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "../graph/active_captures.ts";
@@ -133,7 +133,7 @@ function leftOf(device: CudaDevice, holders: Holders): Left {
     },
     close() {
       const end = atRest(device).finally(() => holders.close());
-      end.catch((error) => unheard("unloading a Program that was collected", error));
+      end.catch((error) => reportUncaught("unloading a Program that was collected", error));
     },
   };
 }

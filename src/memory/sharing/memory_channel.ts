@@ -5,7 +5,7 @@
  */
 import type { Cuda } from "../../cuda/cuda.ts";
 import type { CudaStream } from "../../device/stream.ts";
-import { orAborted } from "../../unix/abortable.ts";
+import { abortable } from "../../unix/abortable.ts";
 import type { FileDescriptor } from "../../unix/file_descriptor.ts";
 import {
   checkMessage,
@@ -133,7 +133,7 @@ export class MemoryChannel {
       if (next !== undefined) return this.#imports.open(next, options.stream);
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#ended) return undefined;
-      await orAborted(this.#news.promise, options.signal);
+      await abortable(this.#news.promise, options.signal);
     }
   }
 

@@ -13,7 +13,7 @@ import {
   CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { builtin } from "../../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../../ffi/node_builtin.ts";
 import { readField } from "../../ffi/c_string.ts";
 import type { Behaviour } from "../call_table.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
@@ -144,7 +144,7 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       if (path === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (flags !== 0 && flags !== CU_GRAPH_DEBUG_DOT_FLAGS.VERBOSE) throw unsimulated("a choice of what is printed");
       try {
-        builtin("node:fs").writeFileSync(readField(path), dot(nodes));
+        nodeBuiltin("node:fs").writeFileSync(readField(path), dot(nodes));
       } catch {
         throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
       }

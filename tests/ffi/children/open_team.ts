@@ -1,8 +1,8 @@
 /** Starts native threads, which wait for work, and ends without closing them: by itself, or by exit() if asked to. */
 import process from "node:process";
-import { NativeTeam } from "../../../src/native/thread_team.ts";
+import { ThreadTeam } from "../../../src/native/thread_team.ts";
 
-const team = NativeTeam.start({ threads: 4, rounds: 1, calls: 1 });
+const team = ThreadTeam.start({ threads: 4, rounds: 1, calls: 1 });
 team.begin([]);
 team.finish();
 console.log("started");
