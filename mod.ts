@@ -34,6 +34,15 @@ export {
 export { cuda as cudaSymbols } from "./bindings/cuda.ts";
 export { CU_DEVICE_ATTRIBUTE, CU_FUNC_ATTRIBUTE, CU_GRAPH_NODE_TYPE, CU_MEM_ADVISE } from "./bindings/cuda_types.ts";
 export { type CudaDriver, CudaError, type DriverGroups } from "./src/driver/driver.ts";
+export type { DriverObserver } from "./src/driver/observer.ts";
+export {
+  cause,
+  type DriverTraits,
+  type KernelAccess,
+  type KernelObserver,
+  observeKernels,
+  observer,
+} from "./src/driver/traits.ts";
 export { type DriverTraits, type KernelAccess, type KernelObserver, observeKernels } from "./src/driver/traits.ts";
 export { CompileError } from "./src/device/kernel/compiler.ts";
 export {
@@ -56,21 +65,24 @@ export type { GraphUse, LastLaunch, Used } from "./src/device/graph/graph_resour
 export type { KernelMemory } from "./src/device/kernel/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU, and one that checks the order of calls
-export type { CheckedOptions } from "./src/driver/observer.ts";
+export type { CheckedOptions } from "./src/cuda/check_options.ts";
+export { CausalityChecker } from "./src/checker/checker.ts";
 export {
   type CausalityCall,
-  CausalityChecker,
   CausalityError,
   type CausalityKind,
   CausalityReport,
   checkDriver,
   type CheckOptions,
-  IllegalAddressError,
   type LeakedObject,
-  type LiveObjects,
-  type LoadPtx,
   type Mark,
   type MarkKind,
+  type ReportParts,
+} from "./src/checker/mod.ts";
+export {
+  IllegalAddressError,
+  type LiveObjects,
+  type LoadPtx,
   type Print,
   type PrintTarget,
   type PtxAccess,
@@ -82,7 +94,6 @@ export {
   type PtxLaunch,
   type PtxMemory,
   type PtxModule,
-  type ReportParts,
   type Schedule,
   SimulatedDriver,
   simulateDriver,

@@ -10,7 +10,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import type { CudaDriver } from "../src/driver/driver.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
-import { checkDriver, simulateDriver } from "../src/sim/mod.ts";
+import { checkDriver } from "../src/checker/mod.ts";
+import { simulateDriver } from "../src/sim/mod.ts";
 import { collectGarbage } from "../tests/support/collect.ts";
 import { nullDriver } from "../tests/support/null_driver.ts";
 

@@ -32,7 +32,6 @@ import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { DLDeviceType } from "../bindings/dlpack.ts";
 import { Cuda, StridedMemoryView } from "../mod.ts";
-import { provideSimulator } from "../src/cuda/simulation.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { releaseThunks } from "../src/native/release_thunk.ts";
 import { foreignTensor, type ForeignTensorOptions } from "../tests/support/raw_dlpack.ts";
@@ -48,8 +47,7 @@ const WARM = 1000;
 const isBun = "Bun" in globalThis;
 
 const hasGpu = Cuda.probe().available;
-if (!hasGpu) provideSimulator(() => nullDriver().driver, () => undefined);
-using cuda = hasGpu ? Cuda.open() : Cuda.simulate();
+using cuda = hasGpu ? Cuda.open() : Cuda.over(nullDriver().driver);
 const device = cuda.device(0);
 using home = device.createStream();
 using other = device.createStream();

@@ -18,7 +18,6 @@ import {
   PythonError,
 } from "../src/exchange/mod.ts";
 import { Cuda } from "../src/cuda/cuda.ts";
-import { provideSimulator } from "../src/cuda/simulation.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";
 import { ffiPort } from "../src/ffi/port.ts";
@@ -117,8 +116,7 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
     };
   },
   "pair by CUDA array interface": () => {
-    provideSimulator(() => nullDriver().driver, () => undefined); // which does nothing, and that at once
-    const device = Cuda.simulate().device(0);
+    const device = Cuda.over(nullDriver().driver).device(0); // which does nothing, and that at once
     const [home, stream] = [device.createStream(), device.createStream()];
     const buffer = device.memory.allocate(1000, { stream: home });
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [10, 25], dtype: "float32" });

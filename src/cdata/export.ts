@@ -8,7 +8,7 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { releaseThunks } from "../native/release_thunk.ts";
 import { unknownOption } from "../layout/options.ts";
@@ -57,7 +57,7 @@ export function exportArrow(
     undo.push(...unpins);
     const event = where === "host" ? null : recordReady(held);
     if (event !== null) undo.push(() => event.close());
-    if (event !== null) checkOf(event.device.driver)?.letGo(event.handle); // its consumer decides when it goes
+    if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer decides when it goes
     const releaseDevice = event?.device.hold();
     if (releaseDevice !== undefined) undo.push(releaseDevice);
     block.allocate();

@@ -6,6 +6,8 @@
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { type CudaDriver, type DriverGroups, isStickyCode } from "../driver/driver.ts";
+import type { DriverObserver } from "../driver/observer.ts";
+import { cause, observer } from "../driver/traits.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls } from "./calls/copy.ts";
 import { copyPitchedCalls } from "./calls/copy_pitched.ts";
@@ -43,8 +45,9 @@ const watched: {
 };
 
 /** Makes the checked driver. A group is made, and the driver's own group bound, when it is first used. */
-export function makeCheckedDriver(watch: Watch): CudaDriver {
-  const driver = {};
+export function makeCheckedDriver(watch: Watch, observed: DriverObserver): CudaDriver {
+  const { [cause]: explain } = watch.inner;
+  const driver = { [observer]: observed, ...(explain === undefined ? {} : { [cause]: explain }) };
   for (const group of Object.keys(cuda) as (keyof DriverGroups)[]) { // the names of the table
     Object.defineProperty(driver, group, {
       enumerable: true,

@@ -3,16 +3,17 @@
  *
  * @module
  */
-import { checkOf, registerCheck } from "../driver/observer.ts";
+import { type DriverObserver, observeHost, observerOf } from "../driver/observer.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 import { checkOptions } from "../layout/options.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
-import { checkOptionNames, type CheckOptions } from "./options.ts";
 import type { CausalityReport } from "./report.ts";
+import type { CheckOptions } from "./options.ts";
+import { checkOptionNames } from "./options.ts";
 import { Watch } from "./checker_state.ts";
 
 /** A checked driver, and what was found out about whoever uses it. Made by {@linkcode checkDriver}. */
-export class CausalityChecker {
+export class CausalityChecker implements DriverObserver {
   /** The driver to use: a value with the functions of libcuda. */
   readonly driver: CudaDriver;
   /** The driver that does the work. */
@@ -25,13 +26,13 @@ export class CausalityChecker {
     checkOptions(options, checkOptionNames);
     this.inner = inner;
     this.#watch = new Watch(inner, options);
-    this.driver = makeCheckedDriver(this.#watch);
-    registerCheck(this);
+    this.driver = makeCheckedDriver(this.#watch, this);
+    observeHost(this);
   }
 
   /** The checker of a driver, or null if it has none. */
   static of(driver: CudaDriver): CausalityChecker | null {
-    const check = checkOf(driver);
+    const check = observerOf(driver);
     return check instanceof CausalityChecker ? check : null;
   }
 
@@ -54,7 +55,7 @@ export class CausalityChecker {
   }
 
   /** Notes that a stream was made by somebody else, whose handle may be that of a stream that is gone. */
-  adopted(stream: bigint): void {
+  foreignStream(stream: bigint): void {
     this.#watch.revive(stream);
   }
 
@@ -80,15 +81,15 @@ export class CausalityChecker {
   }
 
   /** Notes that the host reads or writes memory by itself. */
-  touchedByHost(address: bigint, bytes: number, writes: boolean, call: string): void {
+  hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
     const watch = this.#watch;
     const start = Number(address);
     if (this.#closed || watch.isLost || !Number.isSafeInteger(start + bytes)) return;
     watch.touchByHost(call, start, start + bytes, writes);
   }
 
-  /** Notes that something was closed by its user, though somebody else still needs it: it is no leak. */
-  letGo(handle: bigint): void {
+  /** Notes that something was closed by its user, though somebody still retains it: it is no leak. */
+  closedByUser(handle: bigint): void {
     this.#watch.things.letGo(handle);
   }
 

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import type { CausalityCall, CausalityReport } from "./report.ts";
+import type { CausalityCall } from "./report.ts";
+import type { CausalityReport } from "./report.ts";
 import type { Mark } from "./timeline.ts";
 import { placeOf } from "./messages.ts";
 

@@ -4,7 +4,8 @@
  * @module
  */
 import type { Access } from "./access_history.ts";
-import type { CausalityCall, LeakedObject } from "./report.ts";
+import type { CausalityCall } from "./report.ts";
+import type { LeakedObject } from "./report.ts";
 import { framesOf, shortFrame } from "./call_site.ts";
 
 /** What an access is in a report. */

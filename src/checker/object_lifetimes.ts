@@ -4,7 +4,8 @@
  * @module
  */
 import type { Known } from "./known_memory.ts";
-import type { CausalityCall, LeakedObject } from "./report.ts";
+import type { CausalityCall } from "./report.ts";
+import type { LeakedObject } from "./report.ts";
 import { framesOf, type Site, Sites } from "./call_site.ts";
 
 /** A kind of thing. */

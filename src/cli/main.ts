@@ -5,8 +5,6 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import "../exchange/mod.ts";
-import "../sim/mod.ts";
 import { runDemo } from "./demo.ts";
 import { runPeer } from "./demo_peer.ts";
 import { examine, format } from "./doctor.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { isSameDevice } from "../device/check_device.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import type { StridedLayout } from "../layout/mod.ts";
@@ -130,7 +130,7 @@ export function helperOf(device: CudaDevice): CudaStream {
   const known = helpers.get(device);
   if (known !== undefined) return known;
   const helper = device.createStream();
-  checkOf(device.driver)?.letGo(helper.handle); // it goes with the device
+  observerOf(device.driver)?.closedByUser(helper.handle); // it goes with the device
   helpers.set(device, helper);
   device.onClose(() => {
     helpers.delete(device);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { tellHostAccess } from "../driver/observer.ts";
+import { noteHostAccess } from "../driver/observer.ts";
 import { StridedLayout } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
@@ -33,7 +33,7 @@ export function tellHostElements(
   if (layout.volume === 0 || !layout.isContiguousAny) return;
   const { minOffset: min, maxOffset: max, itemsize } = layout;
   const start = Math.floor(offset + min * itemsize);
-  tellHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
+  noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
@@ -41,7 +41,7 @@ class Spares {
     this.#kept.set(size, kept);
     kept.push(buffer);
     this.#bytes += size;
-    checkOf(this.#pinned.device.driver)?.letGo(buffer.ptr); // it goes with the device, and is nobody's to close
+    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // it goes with the device, and is nobody's to close
   }
 
   close(): void {

@@ -9,14 +9,16 @@ import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { type CheckedOptions, checkIfWanted, checkOf, reportLeaks } from "../driver/observer.ts";
 import { CudaDevice } from "../device/device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "../driver/driver.ts";
 import type { CudaDriver } from "../driver/driver.ts";
-import type { CausalityReport } from "../checker/report.ts";
-import type { SimulateOptions } from "../sim/options.ts";
+import { CausalityChecker } from "../checker/checker.ts";
+import type { CausalityReport } from "../checker/mod.ts";
+import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { simulateDriver } from "../sim/driver.ts";
+import { simulateOptionNames, type SimulateOptions } from "../sim/options.ts";
+import { type CheckedOptions, checkIfWanted } from "./check_options.ts";
 import { type PointerAttributes, PointerQuery } from "../device/pointer_attributes.ts";
-import { simulateOptionNames, simulator } from "./simulation.ts";
 
 /** What {@linkcode Cuda.probe} found. */
 export interface CudaProbe {
@@ -67,7 +69,10 @@ export class Cuda {
     this.driverVersion = decodeVersion(out.value);
     checkCuda(driver, "cuDeviceGetCount", cuDeviceGetCount(out.$address));
     const devices: CudaDevice[] = [];
-    for (let ordinal = 0; ordinal < out.value; ordinal++) devices.push(new CudaDevice(driver, ordinal, devices));
+    const makeMemory = (device: CudaDevice) => new DeviceMemoryResource(device);
+    for (let ordinal = 0; ordinal < out.value; ordinal++) {
+      devices.push(new CudaDevice(driver, ordinal, devices, makeMemory));
+    }
     this.devices = devices;
   }
 
@@ -104,7 +109,29 @@ export class Cuda {
   static simulate(options: SimulateOptions & CheckedOptions = {}): Cuda {
     checkOptions(options, checkedSimulateOptionNames);
     const { check, ...machine } = options;
-    return new Cuda(checkIfWanted(simulator()(machine), check === undefined ? {} : { check }), "simulated");
+    return new Cuda(checkIfWanted(simulateDriver(machine).driver, check === undefined ? {} : { check }), "simulated");
+  }
+
+  /**
+   * A CUDA over any driver: a checked one, a simulated one that a test holds, or one of somebody's own.
+   *
+   * @example
+   * ```ts
+   * import { Cuda } from "@causeway/causeway";
+   * import { simulateDriver } from "@causeway/causeway";
+   *
+   * const simulated = simulateDriver({ seed: 7 });
+   * using cuda = Cuda.over(simulated.driver);
+   * console.log(cuda.path); // given
+   * ```
+   *
+   * @param driver with the functions of libcuda. It stays whoever made it's to close
+   * @param options whether the order of all calls is checked. Default: not, whatever the environment says
+   * @throws {CudaError} if the driver does not start, or has no devices
+   */
+  static over(driver: CudaDriver, options: CheckedOptions = {}): Cuda {
+    checkOptions(options, checkedOptionNames);
+    return new Cuda(checkIfWanted(driver, { check: options.check ?? false }), "given");
   }
 
   /** Whether CUDA can be opened here, and if not why: never throws for want of a driver or a GPU. */
@@ -161,7 +188,7 @@ export class Cuda {
 
   /** What the checker has reported so far, thrown or not; empty if the driver is not checked. */
   get reports(): readonly CausalityReport[] {
-    return checkOf(this.driver)?.reports ?? [];
+    return CausalityChecker.of(this.driver)?.reports ?? [];
   }
 
   /**
@@ -172,7 +199,7 @@ export class Cuda {
   close(): void {
     this.#closed = true;
     try {
-      reportLeaks(this.driver);
+      CausalityChecker.of(this.driver)?.close();
     } finally {
       this.#pointers?.close();
       for (const device of this.devices) device.close();

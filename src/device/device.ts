@@ -16,8 +16,7 @@ import { readField } from "../ffi/c_string.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import { runAll } from "../ffi/run_all.ts";
-import { deviceMemory } from "../cuda/device_memory.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/driver.ts";
 import { closeDropped, CudaEvent } from "./event.ts";
 import { Holders } from "./reference_count.ts";
@@ -48,6 +47,9 @@ export interface EventOptions {
 }
 
 const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess: true };
+
+/** Makes what `device.memory` is: memory is a room above, and whoever makes the device gives it. */
+type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 
 /** How many events that nobody uses a device keeps: as many as exports can be out before somebody looks after them, twice. */
 const enoughSpare = 128;
@@ -83,6 +85,7 @@ export class CudaDevice {
   readonly ordinal: number;
   /** All devices of the same driver by ordinal, this one included. */
   readonly siblings: readonly CudaDevice[];
+  readonly #makeMemory: MakeMemory;
   readonly #arena = new NativeArena();
   readonly #answer = this.#arena.out("ptr");
   readonly #out = this.#arena.out("ptr");
@@ -99,10 +102,11 @@ export class CudaDevice {
   readonly #freedOn = new Set<CudaDevice>();
 
   /** Use `Cuda.open().devices`. */
-  constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[]) {
+  constructor(driver: CudaDriver, ordinal: number, siblings: readonly CudaDevice[], makeMemory: MakeMemory) {
     this.driver = driver;
     this.ordinal = ordinal;
     this.siblings = siblings;
+    this.#makeMemory = makeMemory;
     checkCuda(driver, "cuDeviceGet", driver.opening.cuDeviceGet(this.#int.$address, ordinal));
     this.#handle = this.#int.value;
   }
@@ -228,7 +232,7 @@ export class CudaDevice {
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
     if (last === undefined || last.isClosed || last.handle !== handle) return null;
-    checkOf(this.driver)?.adopted(handle); // it may be another stream by now
+    observerOf(this.driver)?.foreignStream(handle); // it may be another stream by now
     return last;
   }
 
@@ -238,7 +242,7 @@ export class CudaDevice {
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
   get memory(): DeviceMemoryResource {
-    this.#memory ??= deviceMemory(this);
+    this.#memory ??= this.#makeMemory(this);
     return this.#memory;
   }
 
@@ -324,7 +328,7 @@ export class CudaDevice {
     const spare = this.#spareEvents.pop();
     if (spare !== undefined) return spare;
     const event = this.makeEvent();
-    checkOf(this.driver)?.letGo(event.handle); // the device destroys it
+    observerOf(this.driver)?.closedByUser(event.handle); // the device destroys it
     return event;
   }
 

@@ -18,7 +18,7 @@ import { createWakeup } from "../unix/wakeup.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
 import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "../driver/driver.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
@@ -82,7 +82,7 @@ function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
     close() {
       life.watcher?.leaving();
       holders.close();
-      if (!holders.isDestroyed) checkOf(driver)?.letGo(handle);
+      if (!holders.isDestroyed) observerOf(driver)?.closedByUser(handle);
     },
   };
 }
@@ -184,7 +184,7 @@ export class CudaStream {
     if (!isAddress(handle)) {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
     }
-    checkOf(device.driver)?.adopted(handle);
+    observerOf(device.driver)?.foreignStream(handle);
     return new CudaStream(device, handle, false, false, owner);
   }
 
@@ -483,7 +483,7 @@ export class CudaStream {
     let passed: (() => void) | undefined;
     const code = this.enqueue(() => {
       const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
-      passed = checkOf(driver)?.mark(handle);
+      passed = observerOf(driver)?.mark(handle);
       return launched;
     });
     if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
@@ -599,7 +599,7 @@ export class CudaStream {
     this.#watcher?.leaving();
     this.#isShut = true;
     this.#holders.close();
-    if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
+    if (!this.#holders.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
   }
 
   /** Destroys the stream once its work is done. */

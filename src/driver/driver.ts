@@ -7,12 +7,11 @@ import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { LibraryDescription } from "../ffi/library.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import { causeOf } from "../cuda/simulation.ts";
 import { readCString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
-import type { DriverTraits } from "./traits.ts";
+import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
-/** The functions of the driver, by group. */
+/** The functions of libcuda, group by group. */
 export type DriverGroups = Functions<typeof cuda>;
 
 /** An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions. */
@@ -112,7 +111,7 @@ function stickyError(driver: CudaDriver, call: string, code: number, words: read
   const told = first === undefined
     ? "This call is the first to report it, the work that failed was enqueued before"
     : `It was first reported by ${first.call}: see the cause`;
-  const known = causeOf(driver, code); // the simulator knows what the kernel did
+  const known = driver[causeOf]?.(code); // the simulator knows what the kernel did
   const reason = known instanceof Error ? [known.message] : [];
   const explanation = [...words, ...reason, told, known === undefined ? `${advice}; ${search}` : advice].join(". ");
   const cause = first ?? known;

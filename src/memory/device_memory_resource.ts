@@ -7,7 +7,6 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { checkSameDevice, checkStream } from "../device/check_device.ts";
 import { captureOf } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
-import { provideDeviceMemory } from "../cuda/device_memory.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
 import { relax, restore } from "../device/relaxed_capture.ts";
 import { contextWanted, type CudaStream } from "../device/stream.ts";
@@ -253,5 +252,3 @@ function allocateWithin({ device, handle }: CudaStream, out: bigint, size: bigin
 function freeWithin({ device, handle }: CudaStream, ptr: bigint): number {
   return device.within(() => device.driver.pool.cuMemFreeAsync(ptr, handle));
 }
-
-provideDeviceMemory((device) => new DeviceMemoryResource(device));

@@ -5,7 +5,7 @@
  */
 import { addressEnd } from "../ffi/address.ts";
 import { afterCaptures, captureOf, isCapturing } from "../device/graph/active_captures.ts";
-import { checkOf, tellHostAccess } from "../driver/observer.ts";
+import { noteHostAccess, observerOf } from "../driver/observer.ts";
 import { type CudaDriver, isSticky } from "../driver/driver.ts";
 import { checkStream, isSameDevice } from "../device/check_device.ts";
 import type { CopyDirection, CudaDevice } from "../device/device.ts";
@@ -449,8 +449,8 @@ export class MemoryBuffer {
     const { stream } = options;
     if (device === null || (stream === undefined && this.isHostAccessible && source.isHostAccessible)) {
       stream?.waitUntilReady(); // the host copies, and no stream can wait for it
-      tellHostAccess(from, this.size, false, "copyFrom()");
-      tellHostAccess(to, this.size, true, "copyFrom()");
+      noteHostAccess(from, this.size, false, "copyFrom()");
+      noteHostAccess(to, this.size, true, "copyFrom()");
       libc().memory.memmove(to, from, BigInt(this.size));
       return;
     }
@@ -502,7 +502,7 @@ export class MemoryBuffer {
     }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     stream?.waitUntilReady();
-    tellHostAccess(ptr, this.size, true, "fill()");
+    noteHostAccess(ptr, this.size, true, "fill()");
     const bytes = this.bytes();
     for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
   }
@@ -594,7 +594,7 @@ export class MemoryBuffer {
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
     const { driver, ptr } = this.#holding;
-    if (driver !== null) checkOf(driver)?.letGo(ptr); // an export may keep it, or work that is under way
+    if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export may keep it, or work that is under way
     freeIfUnused(this.#holding);
   }
 

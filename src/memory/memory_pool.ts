@@ -14,7 +14,7 @@ import {
 import { runAll } from "../ffi/run_all.ts";
 import { afterCaptures } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { besideAllCaptures, besideCaptures } from "../device/relaxed_capture.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
@@ -159,7 +159,7 @@ export class MemoryPool {
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
-      checkOf(driver)?.letGo(handle); // this may take a while
+      observerOf(driver)?.closedByUser(handle); // this may take a while
       const end = () => {
         if (imports !== null) {
           imports.open--;
@@ -346,7 +346,7 @@ export class MemoryPool {
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
   close(): void {
     this.#holders.close();
-    if (!this.#holders.isDestroyed) checkOf(this.device.driver)?.letGo(this.#handle);
+    if (!this.#holders.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
   }
 
   /** The two attributes that are flags are 32 bits wide, all others 64; both fit the larger slot. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOf } from "../driver/observer.ts";
+import { innermost } from "../driver/observer.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 
 /** Things of each process, by handle or address. */
@@ -12,7 +12,7 @@ export class ProcessWide<Thing> {
 
   /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
   of(driver: CudaDriver): Map<bigint, Thing> {
-    const process = checkOf(driver)?.inner ?? driver;
+    const process = innermost(driver);
     let things = this.#processes.get(process);
     if (things === undefined) this.#processes.set(process, things = new Map());
     return things;

@@ -9,7 +9,7 @@
  */
 import { CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../device/graph/active_captures.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import type { CopyDirection, CudaDevice } from "../device/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
 import { besideCaptures } from "../device/relaxed_capture.ts";
@@ -241,7 +241,7 @@ class Ring {
     const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
     checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.within(allocate)));
     this.#memory = out.value;
-    checkOf(device.driver)?.letGo(this.#memory); // it goes with the device
+    observerOf(device.driver)?.closedByUser(this.#memory); // it goes with the device
   }
 
   /** The threads: they sleep between copies, and end with the device. To start them takes as long as to copy 20 MiB. */
@@ -287,7 +287,7 @@ class Ring {
 
   #event(): CudaEvent {
     const event = this.#device.makeEvent();
-    checkOf(this.#device.driver)?.letGo(event.handle);
+    observerOf(this.#device.driver)?.closedByUser(event.handle);
     return event;
   }
 

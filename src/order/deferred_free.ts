@@ -11,7 +11,7 @@ import type { CudaDevice } from "../device/device.ts";
 import { isHeldUp, isRefusedByCapture } from "../device/relaxed_capture.ts";
 import type { CudaEvent } from "../device/event.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { checkOf } from "../driver/observer.ts";
+import { observerOf } from "../driver/observer.ts";
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { reportUncaught } from "../ffi/report_uncaught.ts";
 import { onReclaim } from "./reclaim.ts";
@@ -202,7 +202,7 @@ function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   if (passed === null) return free();
   // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
   if (!stream.isKnownNonBlocking && isOver(passed)) return runAll([free, () => passed.close()]);
-  checkOf(stream.device.driver)?.letGo(passed.handle);
+  observerOf(stream.device.driver)?.closedByUser(passed.handle);
   bytes += size;
   defer(stream.device, { passed, stream, release: stream.device.keep(), free });
 }
@@ -240,7 +240,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   if (passed === "held up") return holdUp(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();
   if (isOver(passed)) return runAll([() => passed.close(), next]);
-  checkOf(device.driver)?.letGo(passed.handle);
+  observerOf(device.driver)?.closedByUser(passed.handle);
   defer(device, { passed, stream: null, release: device.keep(), free: next });
 }
 

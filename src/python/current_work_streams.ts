@@ -6,7 +6,7 @@
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
 import { isCapturing } from "../device/graph/active_captures.ts";
-import { checkOf } from "../driver/observer.ts";
+import { innermost } from "../driver/observer.ts";
 import { libcuda } from "../driver/driver.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { beforeClose, type CudaStream, isLasting } from "../device/stream.ts";
@@ -87,7 +87,7 @@ export function change(stream: CudaStream, locked: (work: () => void) => void): 
 /** Whether what Python does with the driver concerns a device: the driver of a simulated one is another. */
 function isReal({ driver }: CudaDevice): boolean {
   try {
-    return (checkOf(driver)?.inner ?? driver) === openLibrary(libcuda).functions;
+    return (innermost(driver)) === openLibrary(libcuda).functions;
   } catch (error) {
     if (error instanceof LibraryNotFoundError) return false;
     throw error;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOf, type DriverCheck } from "../driver/observer.ts";
+import { type DriverObserver, observerOf } from "../driver/observer.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
@@ -96,7 +96,7 @@ const cudaBound = new WeakSet<Interpreter>();
  */
 export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const { functions, handle } = openLibrary(libcuda);
-  const check = checkOf(device.driver);
+  const check = observerOf(device.driver);
   if ((check?.inner ?? device.driver) !== functions) {
     throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
   }
@@ -109,13 +109,13 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
 }
 
 /** Who checks what is done in a context that Python orders streams of, by its handle. */
-const checks = new Map<bigint, Pick<DriverCheck, "ordered">>();
+const checks = new Map<bigint, Pick<DriverObserver, "ordered">>();
 
 /**
  * Lets a checker know what Python orders: the calls go to the driver by its address, past the checker, and what comes after
  * them would look like a race.
  */
-export function tellOrders(python: Interpreter, context: bigint, check: Pick<DriverCheck, "ordered">): void {
+export function tellOrders(python: Interpreter, context: bigint, check: Pick<DriverObserver, "ordered">): void {
   checks.set(context, check);
   if (python.beforeUnlock !== null) return;
   const take = () => {

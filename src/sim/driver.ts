@@ -6,9 +6,9 @@
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkOf } from "../driver/observer.ts";
+import { innermost } from "../driver/observer.ts";
 import type { CudaDriver, DriverGroups } from "../driver/driver.ts";
-import { type KernelObserver, observeKernels } from "../driver/traits.ts";
+import { cause, type KernelObserver, observeKernels } from "../driver/traits.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -94,13 +94,17 @@ export class SimulatedDriver {
     });
     // One function per symbol of the table, made from behaviours that are typed by that table.
     const functions = Object.fromEntries(groups) as unknown as DriverGroups;
-    this.driver = { ...functions, [observeKernels]: (observer, call) => this.#observe(observer, call) };
+    this.driver = {
+      ...functions,
+      [cause]: (code) => this.#causeOf(code),
+      [observeKernels]: (observer, call) => this.#observe(observer, call),
+    };
     simulated.set(this.driver, this);
   }
 
   /** The simulator behind a driver, checked or not, or null if it is another one. */
   static of(driver: CudaDriver): SimulatedDriver | null {
-    return simulated.get(checkOf(driver)?.inner ?? driver) ?? null;
+    return simulated.get(innermost(driver)) ?? null;
   }
 
   /**
@@ -191,6 +195,12 @@ export class SimulatedDriver {
   /** Frees what the program did not. */
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** What is behind an error code that a call has returned. */
+  #causeOf(code: number): unknown {
+    const isLoading = code === CUresult.CUDA_ERROR_INVALID_PTX || code === CUresult.CUDA_ERROR_INVALID_IMAGE;
+    return (isLoading ? this.lastPtxError : this.lastKernelError) ?? undefined;
   }
 
   #bind(name: string, call: AnyCall | undefined): ((...args: never[]) => number) | null {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { OptionNames } from "../layout/options.ts";
 import type { LoadPtx } from "./kernel_faults.ts";
 import type { Print } from "./output.ts";
 import type { Schedule } from "./scheduler.ts";
@@ -42,3 +43,18 @@ export interface SimulateOptions {
    * the process's own stdout and stderr. */
   readonly print?: Print;
 }
+
+/** The names of {@linkcode SimulateOptions}. */
+export const simulateOptionNames: OptionNames<SimulateOptions> = {
+  devices: true,
+  seed: true,
+  schedule: true,
+  memory: true,
+  poolsSupported: true,
+  driverVersion: true,
+  canAccessPeer: true,
+  loadPtx: true,
+  freesWait: true,
+  maxInstructions: true,
+  print: true,
+};

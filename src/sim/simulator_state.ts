@@ -12,7 +12,6 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { simulateOptionNames } from "../cuda/simulation.ts";
 import type { KernelObserver } from "../driver/traits.ts";
 import { checkOptions } from "../layout/options.ts";
 import { Heap, Segments } from "./allocator.ts";
@@ -22,7 +21,7 @@ import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts"
 import { type GraphMemory, GraphPool } from "./graph_memory.ts";
 import type { Allocation, Context, Device, Event } from "./objects.ts";
 import { Stream } from "./objects.ts";
-import type { SimulateOptions } from "./options.ts";
+import { simulateOptionNames, type SimulateOptions } from "./options.ts";
 import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import { loadPtx } from "../ptx/mod.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { tellHostAccess } from "../driver/observer.ts";
+import { noteHostAccess } from "../driver/observer.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
@@ -61,7 +61,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
     const { itemsize } = dtype;
     for (const at of offsets) {
       const start = Math.floor(at);
-      tellHostAccess(buffer.ptr + BigInt(start), Math.ceil(at + itemsize) - start, false, "view.toString()");
+      noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(at + itemsize) - start, false, "view.toString()");
     }
     const bytes = new DataView(memory, byteOffset, byteLength);
     return offsets.flatMap((at) => read(bytes, at));

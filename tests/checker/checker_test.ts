@@ -1,7 +1,8 @@
 /** The causality checker reports exactly what is unordered: no false alarm, no miss. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { CausalityError, checkDriver, type Schedule, simulateDriver } from "../../src/sim/mod.ts";
+import { CausalityError, checkDriver } from "../../src/checker/mod.ts";
+import { type Schedule, simulateDriver } from "../../src/sim/mod.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { type Choice, choices, judge, Session, type Verdict } from "../support/checker_oracle.ts";

@@ -2,9 +2,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_MEMORYTYPE, CU_STREAM_LEGACY, CUDA_MEMCPY2D_v2 } from "../../bindings/cuda_types.ts";
+import { type CausalityReport, checkDriver } from "../../src/checker/mod.ts";
 import {
   ArrowArray,
-  type CausalityReport,
   Cuda,
   type CudaStream,
   MemoryBuffer,
@@ -13,7 +13,7 @@ import {
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";
-import { checkDriver, simulateDriver } from "../../src/sim/mod.ts";
+import { simulateDriver } from "../../src/sim/mod.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 

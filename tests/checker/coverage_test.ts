@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
-import { checkDriver, simulateDriver } from "../../src/sim/mod.ts";
+import { checkDriver } from "../../src/checker/mod.ts";
+import { simulateDriver } from "../../src/sim/mod.ts";
 
 /** What says nothing about order, memory or the life of anything: questions, settings, code, and the current context. */
 const passedOn: ReadonlySet<string> = new Set([

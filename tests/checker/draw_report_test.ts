@@ -1,7 +1,8 @@
 /** The drawing of a report shows what it is about, whatever names and places occur. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { CausalityReport, Cuda, DeviceMemoryResource } from "../../mod.ts";
+import { CausalityReport } from "../../src/checker/mod.ts";
+import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 /** A race between two of three streams, after some order that does not help. */
@@ -47,7 +48,7 @@ test("a race is drawn with both streams, both calls, the order that there is, an
   for (const call of [report.first, report.second]) {
     assert(call !== null);
     assert(svg.includes(`>${call.lane}</text>`), `the stream ${call.lane}`);
-    const [place] = /checker_svg_test\.ts:\d+:\d+/.exec(call.stack[0] ?? "") ?? [];
+    const [place] = /draw_report_test\.ts:\d+:\d+/.exec(call.stack[0] ?? "") ?? [];
     assert(place !== undefined && svg.includes(place), `the place ${place}`);
   }
   assertEquals(count(svg, /class="culprit"/g), 2);

@@ -4,8 +4,8 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import type { CausalityReport } from "../../src/checker/mod.ts";
 import {
-  type CausalityReport,
   Cuda,
   type CudaStream,
   MemoryBuffer,

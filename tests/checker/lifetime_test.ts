@@ -2,11 +2,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { CausalityChecker } from "../../src/checker/checker.ts";
+import { CausalityError, type CausalityReport, checkDriver, type CheckOptions } from "../../src/checker/mod.ts";
 import {
-  CausalityChecker,
-  CausalityError,
-  type CausalityReport,
-  type CheckOptions,
   Cuda,
   type CudaDevice,
   type CudaStream,
@@ -21,7 +19,6 @@ import { CU_POINTER_ATTRIBUTE } from "../../bindings/cuda_types.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { nullDriver } from "../support/null_driver.ts";
-import { checkDriver } from "../../src/sim/mod.ts";
 
 interface Bench {
   readonly cuda: Cuda;

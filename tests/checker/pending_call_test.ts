@@ -2,9 +2,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { type CausalityReport, checkDriver, type CheckOptions } from "../../src/checker/mod.ts";
 import {
-  type CausalityReport,
-  type CheckOptions,
   Cuda,
   type CudaDevice,
   type CudaStream,
@@ -14,7 +13,7 @@ import {
 } from "../../mod.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { paramsOf } from "../../src/checker/kernel_params.ts";
-import { checkDriver, simulateDriver } from "../../src/sim/mod.ts";
+import { simulateDriver } from "../../src/sim/mod.ts";
 import { Raw } from "../support/raw_driver.ts";
 
 const arrays = readFileSync(new URL("../data/ptx/arrays.sm_90.ptx", import.meta.url), "utf8");

@@ -12,7 +12,8 @@ import {
   CU_STREAM_PER_THREAD,
   CUDA_MEMCPY2D_v2,
 } from "../../bindings/cuda_types.ts";
-import { checkDriver, simulateDriver } from "../../mod.ts";
+import { checkDriver } from "../../src/checker/mod.ts";
+import { simulateDriver } from "../../mod.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";

@@ -1,7 +1,8 @@
 /** What is right is not reported: the behaviours that are tried on GPUs, and random programs of resources, checked. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CausalityError, Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { CausalityError } from "../../src/checker/mod.ts";
+import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
 import { arrowBehaviours } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";

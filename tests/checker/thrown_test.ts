@@ -1,7 +1,8 @@
 /** What the checker throws is what its user sees, whatever is found while blocks with `using` end. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CausalityError, type CausalityReport, Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
+import { CausalityError, type CausalityReport } from "../../src/checker/mod.ts";
+import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { check, fc } from "../support/property.ts";
 

@@ -1,14 +1,8 @@
 /** The checker over a real driver: what is wrong is reported, what is right is not, and a call costs little more. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import {
-  type CausalityReport,
-  Cuda,
-  type CudaStream,
-  DeviceMemoryResource,
-  type MemoryBuffer,
-  PinnedMemoryResource,
-} from "../../mod.ts";
+import type { CausalityReport } from "../../src/checker/mod.ts";
+import { Cuda, type CudaStream, DeviceMemoryResource, type MemoryBuffer, PinnedMemoryResource } from "../../mod.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 

@@ -94,7 +94,7 @@ export const arrowMutations: readonly Mutation[] = [
       "A consumer reads before the producer has written.",
     ],
     [
-      "    if (event !== null) checkOf(event.device.driver)?.letGo(event.handle); // its consumer decides when it goes\n",
+      "    if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer decides when it goes\n",
       "",
       "An event that a consumer has is reported as lost.",
     ],

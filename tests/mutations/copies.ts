@@ -154,7 +154,11 @@ export const copyMutations: readonly Mutation[] = [
       "",
       "The bus fills a slot whose bytes are still on their way to the device.",
     ],
-    ["checkOf(device.driver)?.letGo(this.#memory); // it goes", "// it goes", "The ring is reported as lost."],
+    [
+      "observerOf(device.driver)?.closedByUser(this.#memory); // it goes",
+      "// it goes",
+      "The ring is reported as lost.",
+    ],
   ]),
   ...inFile("src/native/thread_team.ts", ["tests/native/thread_team_test.ts"], [
     ["    team.close();\n    throw", "    throw", "Threads of a team that is not complete wait for ever."],

@@ -85,7 +85,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream that was closed is given to the next one.",
     ],
     [
-      "    checkOf(this.driver)?.adopted(handle); // it may be another stream by now\n",
+      "    observerOf(this.driver)?.foreignStream(handle); // it may be another stream by now\n",
       "",
       "A stream that has the handle of one that is gone is reported.",
     ],

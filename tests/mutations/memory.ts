@@ -241,8 +241,8 @@ export const memoryMutations: readonly Mutation[] = [
       "The host copies what a stream has yet to write.",
     ],
     [
-      "    stream?.waitUntilReady();\n    tellHostAccess(ptr",
-      "    tellHostAccess(ptr",
+      "    stream?.waitUntilReady();\n    noteHostAccess(ptr",
+      "    noteHostAccess(ptr",
       "The host fills what a stream has yet to read.",
     ],
     [
@@ -437,8 +437,8 @@ export const memoryMutations: readonly Mutation[] = [
       "Memory that was exported is never freed.",
     ],
     [
-      "letGo(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#holding);\n",
-      "letGo(ptr); // an export may keep it, or work that is under way\n",
+      "closedByUser(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#holding);\n",
+      "closedByUser(ptr); // an export may keep it, or work that is under way\n",
       "Closing frees nothing.",
     ],
     [
@@ -470,8 +470,8 @@ export const memoryMutations: readonly Mutation[] = [
       "Memory is never freed if the stream was closed meanwhile.",
     ],
     [
-      "    checkOf(this.#pinned.device.driver)?.letGo(buffer.ptr);",
-      "    // checkOf;",
+      "    observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr);",
+      "    // observerOf;",
       "The checker takes what is kept for a leak.",
     ],
   ]),

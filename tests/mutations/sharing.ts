@@ -85,7 +85,7 @@ export const sharingMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/process_wide.ts", ["tests/memory/sharing/sharing_test.ts"], [
     [
-      "checkOf(driver)?.inner ?? driver",
+      "innermost(driver)",
       "driver",
       "What a checked and an unchecked Cuda have imported is unmapped with the first.",
     ],

@@ -4,10 +4,10 @@
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import type { CausalityReport } from "../../src/checker/mod.ts";
 import {
   ArrowArray,
   arrowField,
-  type CausalityReport,
   Cuda,
   type CudaDevice,
   type CudaStream,

@@ -9,7 +9,8 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import { cString } from "../../src/ffi/c_string.ts";
-import { checkDriver, type SimulatedDriver, simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
+import { checkDriver } from "../../src/checker/mod.ts";
+import { type SimulatedDriver, simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 

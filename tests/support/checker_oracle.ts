@@ -5,7 +5,7 @@
  * @module
  */
 import { CU_STREAM } from "../../bindings/cuda_types.ts";
-import { checkOf } from "../../src/driver/observer.ts";
+import { observerOf } from "../../src/driver/observer.ts";
 import type { CudaDriver } from "../../src/driver/driver.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import type { NullDriver } from "./null_driver.ts";
@@ -436,7 +436,7 @@ export class Session {
       case "order past it": // by somebody who calls the driver itself, and says so
         if (judge.deviceOf(other) !== device) break;
         judge.enqueue(step, other, [], judge.enqueue(step, lane));
-        checkOf(this.#driver)?.ordered(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);
+        observerOf(this.#driver)?.ordered(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);
         break;
       case "context record":
         this.#recorded.set(other, judge.all(device));

@@ -5,6 +5,7 @@
  * @module
  */
 import { cuda } from "../../bindings/cuda.ts";
+import { DeviceMemoryResource } from "../../src/memory/device_memory_resource.ts";
 import { CudaDevice } from "../../src/device/device.ts";
 import type { CudaDriver } from "../../src/driver/driver.ts";
 import { libc } from "../../src/ffi/libc.ts";
@@ -64,7 +65,7 @@ export function recordingDevice(options: RecordingOptions = {}): { device: CudaD
   });
   // One function per symbol of the table, which is what the type says.
   const driver = Object.fromEntries(groups) as unknown as CudaDriver;
-  return { device: new CudaDevice(driver, 0, []), log };
+  return { device: new CudaDevice(driver, 0, [], (device) => new DeviceMemoryResource(device)), log };
 }
 
 function copy(to = 0n, from = 0n, size = 0n): void {

@@ -7,7 +7,7 @@
 import { reportUncaught } from "../../ffi/report_uncaught.ts";
 import { runAll } from "../../ffi/run_all.ts";
 import { afterCaptures, isCapturing } from "./active_captures.ts";
-import { checkOf } from "../../driver/observer.ts";
+import { observerOf } from "../../driver/observer.ts";
 import type { CudaDevice } from "../device.ts";
 import { isSticky } from "../../driver/driver.ts";
 import type { CudaEvent } from "../event.ts";
@@ -39,7 +39,7 @@ export class LastLaunch {
     if (isLasting(stream)) stream.retain();
     else if (this.#event?.device !== stream.device) {
       const event = stream.device.createEvent();
-      checkOf(stream.device.driver)?.letGo(event.handle); // it goes with the graph
+      observerOf(stream.device.driver)?.closedByUser(event.handle); // it goes with the graph
       this.#event?.close();
       this.#event = event;
     }

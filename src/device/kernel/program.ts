@@ -17,7 +17,7 @@ import { besideCaptures } from "../relaxed_capture.ts";
 import { closeIfDropped, type Left } from "../finalizer.ts";
 import { Holders } from "../reference_count.ts";
 import { Kernel } from "./kernel.ts";
-import { causeOf } from "../../cuda/simulation.ts";
+import { cause as causeOf } from "../../driver/traits.ts";
 
 /** Options of {@linkcode CudaDevice.compile}. */
 export interface CompileOptions {
@@ -189,7 +189,7 @@ function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
 /** The driver's error, with what its compiler has said and the lines of the PTX that it is about. */
 function loadError(driver: CudaDriver, code: number, log: string, image: Uint8Array<ArrayBuffer>): CudaError {
   const error = cudaError(driver, "cuModuleLoadDataEx", code);
-  const cause = error.cause ?? causeOf(driver, code);
+  const cause = error.cause ?? driver[causeOf]?.(code);
   if (log === "") return error;
   const said = withLines(log.trimEnd(), readField(image), /\bline (\d+);/);
   const options = cause === undefined ? undefined : { cause };

@@ -5,11 +5,10 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { checkDriver } from "../../../src/checker/mod.ts";
 import {
   type BufferDescriptor,
-  checkDriver,
   Cuda,
-  CudaDevice,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
@@ -410,10 +409,7 @@ test("a checked and an unchecked Cuda of one process know of each other's import
   using both = pair("latest");
   const [pool, imported] = sharedPool(both);
   const { driver } = checkDriver(both.there.driver, { leaks: false, onReport: () => {} });
-  const devices: CudaDevice[] = [];
-  devices.push(new CudaDevice(driver, 0, devices));
-  const [device] = devices;
-  assert(device !== undefined);
+  const device = Cuda.over(driver).device(0);
   using file = pool.exportPool();
   const again = DeviceMemoryResource.importPool(device, file);
   using lent = pool.allocate(64);

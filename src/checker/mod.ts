@@ -1,0 +1,16 @@
+/**
+ * A CUDA driver around a CUDA driver: it does the same, and reports what its caller leaves to chance.
+ *
+ * @module
+ */
+export { CausalityChecker, checkDriver } from "./checker.ts";
+export type { CheckOptions } from "./options.ts";
+export {
+  type CausalityCall,
+  CausalityError,
+  type CausalityKind,
+  CausalityReport,
+  type LeakedObject,
+  type ReportParts,
+} from "./report.ts";
+export type { Mark, MarkKind } from "./timeline.ts";

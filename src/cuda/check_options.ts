@@ -1,0 +1,29 @@
+/**
+ * Whether a driver is checked: as its user says, or else the environment.
+ *
+ * @module
+ */
+import { CausalityChecker } from "../checker/checker.ts";
+import type { CheckOptions } from "../checker/mod.ts";
+import type { CudaDriver } from "../driver/driver.ts";
+import { ffiPort } from "../ffi/port.ts";
+
+/** Whether to check, and how. */
+export interface CheckedOptions {
+  /**
+   * Whether the driver is checked, and how. Default: as the environment says, `CAUSEWAY_CHECK=1` for everything,
+   * `CAUSEWAY_CHECK=order` for everything but leaks; otherwise it is not.
+   */
+  readonly check?: boolean | CheckOptions;
+}
+
+/** The driver to use for what was chosen: the given one, or a checked one over it. */
+export function checkIfWanted(driver: CudaDriver, { check }: CheckedOptions): CudaDriver {
+  const wanted = check ?? fromEnvironment();
+  return wanted === false ? driver : new CausalityChecker(driver, wanted === true ? {} : wanted).driver;
+}
+
+function fromEnvironment(): boolean | CheckOptions {
+  const value = ffiPort().env("CAUSEWAY_CHECK");
+  return value === "order" ? { leaks: false } : value === "1";
+}
