@@ -43,7 +43,6 @@ export {
   observeKernels,
   observer,
 } from "./src/driver/traits.ts";
-export { type DriverTraits, type KernelAccess, type KernelObserver, observeKernels } from "./src/driver/traits.ts";
 export { CompileError } from "./src/device/kernel/compiler.ts";
 export {
   type Dim3,
