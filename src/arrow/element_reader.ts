@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import { DType } from "../layout/mod.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ArrowArray } from "./array.ts";

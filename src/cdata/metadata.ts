@@ -5,7 +5,7 @@
  * @module
  */
 import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import type { ArrowMetadata } from "./type.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 

@@ -6,7 +6,7 @@
  */
 import { isAddress } from "../ffi/address.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
 /** How deep the types of an array may be nested. */

@@ -6,7 +6,8 @@
 import type { StructDescription } from "../../bindings/abi.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { type Libc, libc } from "../ffi/libc.ts";
-import { littleEndian, struct, type StructView } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
+import { struct, type StructView } from "../ffi/struct.ts";
 
 /** Bytes of the largest thing that is looked at: the struct of a copy of a box. */
 const largest = 512;

@@ -5,8 +5,7 @@
  * @module
  */
 import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
+import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { afterCaptures } from "./graph/active_captures.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 
@@ -22,7 +21,7 @@ export interface Left extends FinalizerState {
 
 const forgotten = new DeferredFinalizer<Left>((left) => {
   const { kind, driver } = left;
-  if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
+  if (wantsLeakReports()) {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
   }
   afterCaptures(driver, () => { // most of it would spoil a capture

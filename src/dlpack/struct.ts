@@ -14,10 +14,11 @@ import {
   DLTensor,
 } from "../../bindings/dlpack.ts";
 import { mostForeignBytes, readForeign } from "../ffi/read_foreign.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { releaseThunks } from "../native/release_thunk.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
-import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
+import { layoutOf } from "../ffi/struct.ts";
 import { MAX_NDIM } from "../layout/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
@@ -204,8 +205,9 @@ class TensorPiece {
   checkReleases(): void {
     if (this.#bytes.getInt32(this.#counter, littleEndian) <= 1) return;
     this.#bytes.setInt32(this.#counter, 1, littleEndian);
-    if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
-    console.error("Causeway: a consumer has called the deleter of a DLPack tensor more than once");
+    if (wantsLeakReports()) {
+      console.error("Causeway: a consumer has called the deleter of a DLPack tensor more than once");
+    }
   }
 
   /** Writes all of it: whoever had the struct before may have written into it. */

@@ -11,7 +11,8 @@ import { LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
 import { lazySymbols } from "./lazy_symbols.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
-import { littleEndian, struct } from "./struct.ts";
+import { littleEndian } from "./endian.ts";
+import { struct } from "./struct.ts";
 import { cString, readCString, readField } from "./c_string.ts";
 import type { Functions } from "./types.ts";
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CScalar, Field, StructDescription } from "../../bindings/abi.ts";
+import { littleEndian } from "./endian.ts";
 import { ffiPort } from "./port.ts";
 
 /**
@@ -60,9 +61,6 @@ export interface StructType<D extends StructDescription> extends StructLayout<D>
   /** Sees the struct at a byte offset of an ArrayBuffer over native memory that starts at `address`. */
   over(buffer: ArrayBuffer, address: bigint, byteOffset?: number): StructView<D>;
 }
-
-/** The byte order of both architectures, in DataView's terms. */
-export const littleEndian = true;
 
 const scalarSize: { readonly [S in CScalar]: number } = {
   i8: 1,

@@ -8,7 +8,7 @@
  */
 import type { Argument, SymbolTable } from "../../bindings/abi.ts";
 import { FfiError } from "./errors.ts";
-import { littleEndian } from "./struct.ts";
+import { littleEndian } from "./endian.ts";
 
 /** Bytes of a `struct64`. */
 export const structBytes = 64;

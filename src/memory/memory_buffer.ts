@@ -12,7 +12,7 @@ import type { CopyDirection, CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { libc } from "../ffi/libc.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
+import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
@@ -124,7 +124,7 @@ interface Holding extends FinalizerState {
  * lead back to them, or they would never be collected.
  */
 const forgotten = new DeferredFinalizer<Holding>((holding) => {
-  if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
+  if (wantsLeakReports()) {
     console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
   }
   holding.closed = true;

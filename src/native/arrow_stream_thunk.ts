@@ -16,7 +16,8 @@ import { libc } from "../ffi/libc.ts";
 import { mapExecutable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "../ffi/port.ts";
 import { portOfMainThread } from "./release_thunk.ts";
-import { layoutOf, littleEndian, struct } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
+import { layoutOf, struct } from "../ffi/struct.ts";
 
 /** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
 export const StreamState = {

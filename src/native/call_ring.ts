@@ -6,6 +6,7 @@
  */
 import type { StructDescription } from "../../bindings/abi.ts";
 import { mapExecutable } from "./machine_code.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import { ffiPort } from "../ffi/port.ts";
 
 /** A C function and what it is called with: at most three arguments, integers or pointers. Its result is ignored. */
@@ -120,6 +121,6 @@ export function aarch64Taker(): Uint8Array<ArrayBuffer> {
     0xd65f03c0, // ret
   ];
   const code = new DataView(new ArrayBuffer(words.length * 4));
-  words.forEach((word, i) => code.setUint32(i * 4, word, true));
+  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
   return new Uint8Array(code.buffer);
 }

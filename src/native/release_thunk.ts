@@ -14,7 +14,8 @@ import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack
 import { FfiError } from "../ffi/errors.ts";
 import { mapExecutable } from "./machine_code.ts";
 import { type FfiPort, ffiPort } from "../ffi/port.ts";
-import { layoutOf, littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
+import { layoutOf } from "../ffi/struct.ts";
 
 /** Where a release callback finds things in the struct whose address is its only argument, in bytes. */
 export interface ThunkShape {

@@ -4,7 +4,7 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { onReclaim, reclaim } from "./reclaim.ts";
 import { ReleaseOrder } from "./order.ts";
 
@@ -62,7 +62,7 @@ let isWatched = false;
 /** Says at the end of the program what consumers have never released, if `CAUSEWAY_LEAKS=1` asks for it. */
 function watchEnd(): void {
   isWatched = true;
-  if (ffiPort().env("CAUSEWAY_LEAKS") !== "1") return;
+  if (!wantsLeakReports()) return;
   nodeBuiltin("node:process").once("exit", () => {
     const count = liveExports();
     if (count > 0) console.error(`Causeway: exports that their consumers have never released: ${count}`);

@@ -6,8 +6,7 @@
 import { checkOpenStream } from "../device/check_device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
+import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { orderBack, orderConsumer } from "./order.ts";
@@ -34,7 +33,7 @@ function end(loan: Loan): void {
 
 /** Leases that were dropped: their loans end all the same, or the memory would be lent for ever. */
 const forgotten = new DeferredFinalizer<Loan>((loan) => {
-  if (ffiPort().env("CAUSEWAY_LEAKS") === "1") {
+  if (wantsLeakReports()) {
     console.error(`Causeway: a Lease of ${loan.buffer.size} bytes was never closed; ended by garbage collection`);
   }
   try {

@@ -9,7 +9,7 @@ import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
 import { mapExecutable } from "../native/machine_code.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/struct.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import { cString } from "../ffi/c_string.ts";
 
 /** What the code calls: addresses of functions of the interpreter. */

@@ -5,6 +5,7 @@
  */
 import { cmsghdr, errno, iovec, MSG, msghdr, SCM, SOL } from "../../bindings/libc.ts";
 import { NativeArena } from "../ffi/arena.ts";
+import { littleEndian } from "../ffi/endian.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { libc } from "../ffi/libc.ts";
 import { layoutOf, roundUp, struct, type StructView } from "../ffi/struct.ts";
@@ -35,7 +36,7 @@ export function sendMessage(socket: number, data: Uint8Array, descriptors: reado
     header.cmsg_level = SOL.SOCKET;
     header.cmsg_type = SCM.RIGHTS;
     const view = new DataView(message.control.buffer, message.control.byteOffset + headerBytes);
-    descriptors.forEach((fd, i) => view.setInt32(4 * i, fd, true));
+    descriptors.forEach((fd, i) => view.setInt32(4 * i, fd, littleEndian));
   }
   return attempt(() => libc().sockets.sendmsg(socket, message.header.$address, MSG.NOSIGNAL));
 }
@@ -99,7 +100,7 @@ function descriptorsIn(control: Uint8Array<ArrayBuffer>, address: bigint): FileD
     if (level === SOL.SOCKET && type === SCM.RIGHTS) {
       const view = new DataView(control.buffer, control.byteOffset + at, Math.min(length, control.length - at));
       for (let byte = headerBytes; byte + 4 <= view.byteLength; byte += 4) {
-        found.push(FileDescriptor.adopt(view.getInt32(byte, true)));
+        found.push(FileDescriptor.adopt(view.getInt32(byte, littleEndian)));
       }
     }
     at += roundUp(length, 8);

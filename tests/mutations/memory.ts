@@ -302,8 +302,8 @@ export const memoryMutations: readonly Mutation[] = [
 
     ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],
     [
-      'ffiPort().env("CAUSEWAY_LEAKS") === "1"',
-      'ffiPort().env("CAUSEWAY_LEAKS") === "0"',
+      "if (wantsLeakReports()) {",
+      "if (!wantsLeakReports()) {",
       "A leak is not reported.",
     ],
     ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],

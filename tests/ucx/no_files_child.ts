@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import process from "node:process";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
-import { littleEndian } from "../../src/ffi/struct.ts";
+import { littleEndian } from "../../src/ffi/endian.ts";
 import { PeerProcess } from "../../src/ucx/process_identity.ts";
 import { identityOf } from "./identity.ts";
 

@@ -14,7 +14,7 @@ import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { untilReady } from "../../src/unix/poll.ts";
-import { littleEndian } from "../../src/ffi/struct.ts";
+import { littleEndian } from "../../src/ffi/endian.ts";
 import { attempt, SystemError } from "../../src/ffi/system_error.ts";
 import { readTextFile } from "../../src/ffi/text_file.ts";
 import { UnixListener } from "../../src/unix/listener.ts";

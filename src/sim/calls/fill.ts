@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
-import { littleEndian } from "../../ffi/struct.ts";
+import { littleEndian } from "../../ffi/endian.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
 import type { Behaviour } from "../call_table.ts";
 import type { Machine } from "../simulator_state.ts";
