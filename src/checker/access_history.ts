@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { type Interval, Intervals } from "./interval_map.ts";
-import type { Clock, Lane, Order } from "./vector_clocks.ts";
-import type { Site } from "./call_site.ts";
+import { type Interval, IntervalSet } from "./interval_map.ts";
+import type { Clock, StreamClock, VectorClocks } from "./vector_clocks.ts";
+import type { CallSite } from "./call_site.ts";
 
 /** What an access does with its bytes. */
 export type AccessKind = "read" | "write" | "allocation" | "free" | "kernel";
@@ -13,7 +13,7 @@ export type AccessKind = "read" | "write" | "allocation" | "free" | "kernel";
 /** Work that touches memory, at its place in the order. */
 export interface Access {
   /** The stream. */
-  readonly lane: Lane;
+  readonly stream: StreamClock;
   /** Its number there. */
   readonly tick: number;
   /** Its number in the timeline. */
@@ -25,7 +25,7 @@ export interface Access {
   /** The driver's function. */
   readonly call: string;
   /** Where it was called. */
-  readonly site: Site;
+  readonly site: CallSite;
   /** Of the bytes that it touches, the first. */
   readonly start: number;
   /** The first address behind them. */
@@ -33,8 +33,8 @@ export interface Access {
 }
 
 /** Whether an access comes before whatever has this clock. */
-export function isBefore({ lane, tick }: Access, clock: readonly number[]): boolean {
-  return (clock[lane.index] ?? 0) >= tick;
+export function isBefore({ stream, tick }: Access, clock: readonly number[]): boolean {
+  return (clock[stream.index] ?? 0) >= tick;
 }
 
 /** What was last done to some bytes: the last change, and the reads since, the last one of each stream. */
@@ -52,13 +52,13 @@ export class History {
   }
 
   /** Adds an access. After a change what was before it need not be known: whoever is ordered after it is after that too. */
-  add(access: Access, order: Order): void {
+  add(access: Access, order: VectorClocks): void {
     if (access.writes === true) {
       this.write = access;
       this.reads = noReads;
     } else {
-      const reads = this.reads.filter(({ lane, tick }) =>
-        lane.index !== access.lane.index && !order.isOver(lane.index, tick)
+      const reads = this.reads.filter(({ stream, tick }) =>
+        stream.index !== access.stream.index && !order.isOver(stream.index, tick)
       );
       reads.push(access);
       this.reads = reads;
@@ -67,14 +67,14 @@ export class History {
   }
 
   /** Forgets what the host has waited for; says whether anything is left. */
-  prune(order: Order): boolean {
-    this.reads = this.reads.filter(({ lane, tick }) => !order.isOver(lane.index, tick));
+  prune(order: VectorClocks): boolean {
+    this.reads = this.reads.filter(({ stream, tick }) => !order.isOver(stream.index, tick));
     this.#forgetWrite(order);
     return this.write !== null || this.reads.length > 0;
   }
 
-  #forgetWrite(order: Order): void {
-    if (this.write !== null && order.isOver(this.write.lane.index, this.write.tick)) this.write = null;
+  #forgetWrite(order: VectorClocks): void {
+    if (this.write !== null && order.isOver(this.write.stream.index, this.write.tick)) this.write = null;
   }
 }
 
@@ -91,12 +91,12 @@ interface Span extends Interval {
 const mostSpans = 1 << 16;
 
 /** The history of a range of memory, in pieces. */
-export class Spans {
-  readonly #spans = new Intervals<Span>();
+export class RangeHistory {
+  readonly #spans = new IntervalSet<Span>();
   #sweepAt = 1024;
 
   /** Adds an access to bytes of it; says what it is unordered with. */
-  touch(access: Access, start: number, end: number, clock: Clock, order: Order): Access | null {
+  touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;
     const at = spans.indexAt(start);
     const first = spans.at(at);
@@ -155,7 +155,7 @@ export class Spans {
   }
 
   /** Every piece gets the read, and the gaps between them become pieces. */
-  #read(access: Access, start: number, end: number, at: number, clock: Clock, order: Order): Access | null {
+  #read(access: Access, start: number, end: number, at: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;
     let conflict: Access | null = null;
     let index = at;
@@ -191,7 +191,7 @@ export class Spans {
     this.#spans.replace(at, 1, { start, end: address, history }, { start: address, end, history: copyOf(history) });
   }
 
-  #sweep(order: Order): void {
+  #sweep(order: VectorClocks): void {
     this.#spans.retain(({ history }) => history.prune(order));
     if (this.#spans.count > mostSpans) {
       const newest = ({ history }: Span) => Math.max(history.write?.seq ?? 0, ...history.reads.map(({ seq }) => seq));

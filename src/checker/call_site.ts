@@ -6,7 +6,7 @@
 import { ffiPort } from "../ffi/port.ts";
 
 /** A place in the program. */
-export interface Site {
+export interface CallSite {
   readonly stack?: string;
   /** Whether it is the place of an earlier call like the one that it stands for. */
   readonly isEarlier?: boolean;
@@ -16,7 +16,7 @@ export interface Site {
 const frames = 16;
 
 /** The present place. The engine notes the frames at once, which costs 0.3 us in Bun and up to 2.5 us in Deno. */
-export function here(): Site {
+export function currentSite(): CallSite {
   const { stackTraceLimit } = Error;
   if (stackTraceLimit >= frames) return new Error();
   Error.stackTraceLimit = frames;
@@ -39,26 +39,26 @@ const mostKinds = 4096;
 interface Seen {
   readonly bytes: number;
   count: number;
-  earlier: Site;
+  earlier: CallSite;
 }
 
 /**
  * The places of calls that repeat. Deno notes a stack so slowly that a hot loop would spend most of its time with that:
  * there, a call that was seen often, on the same stream with the same bytes, mostly takes the place of an earlier one.
  */
-export class Sites {
+export class CallSites {
   readonly #seen = new Map<string, Map<number, Seen>>();
   readonly #isSlow = ffiPort().runtime.name === "deno";
   #count = 0;
 
   /** The present place, or that of an earlier call of the same function with the same bytes. */
-  of(call: string, start: number, bytes: number): Site {
-    if (!this.#isSlow) return here();
+  of(call: string, start: number, bytes: number): CallSite {
+    if (!this.#isSlow) return currentSite();
     let starts = this.#seen.get(call);
     if (starts === undefined) this.#seen.set(call, starts = new Map());
     const seen = starts.get(start);
     if (seen === undefined || seen.bytes !== bytes) {
-      const site = here();
+      const site = currentSite();
       starts.set(start, { bytes, count: 1, earlier: site });
       if (++this.#count > mostKinds) {
         this.#seen.clear();
@@ -68,7 +68,7 @@ export class Sites {
     }
     seen.count++;
     if (seen.count > alwaysNoted && seen.count % notedOneIn !== 0) return seen.earlier;
-    const site = here();
+    const site = currentSite();
     seen.earlier = {
       isEarlier: true,
       get stack() {
@@ -80,7 +80,7 @@ export class Sites {
 }
 
 /** The frames of a site outside this package, the innermost first: `work (file:///app.ts:12:3)`. */
-export function framesOf(site: Site): readonly string[] {
+export function framesOf(site: CallSite): readonly string[] {
   const lines = (site.stack ?? "").split("\n").map((line) => line.trim()).filter((line) => line.startsWith("at "));
   return lines.map((line) => line.slice(3)).filter((line) => !own.some((place) => line.includes(place)));
 }

@@ -5,7 +5,7 @@
  */
 import type { AccessKind } from "./access_history.ts";
 import type { Clock } from "./vector_clocks.ts";
-import type { Site } from "./call_site.ts";
+import type { CallSite } from "./call_site.ts";
 
 /** Bytes that a piece of work touches. */
 export interface Touch {
@@ -20,7 +20,7 @@ export interface Touch {
 /** A captured piece of work. */
 export interface Node {
   readonly call: string;
-  readonly site: Site;
+  readonly site: CallSite;
   readonly touches: readonly Touch[];
   readonly after: readonly Node[];
 }
@@ -39,7 +39,7 @@ export interface CapturedPoint {
 }
 
 /** A graph, or one that can be launched. */
-export interface WatchedGraph {
+export interface CheckedGraph {
   readonly nodes: readonly Node[];
   /** Whether its edges are not all known. */
   readonly opaque: boolean;
@@ -60,7 +60,7 @@ const mostNodes = 2048;
  * @param whole whether a kernel touches all memory that it is given; else its bytes are not known, and it is left out
  */
 export function unorderedNodes(
-  { nodes, opaque }: WatchedGraph,
+  { nodes, opaque }: CheckedGraph,
   whole: boolean,
 ): { readonly first: Node; readonly second: Node; readonly one: Touch; readonly other: Touch } | null {
   if (opaque || nodes.length > mostNodes) return null;

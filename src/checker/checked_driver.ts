@@ -18,11 +18,14 @@ import { kernelCalls, moduleCalls } from "./calls/kernel.ts";
 import { hostMemoryCalls, managedMemoryCalls, memoryCalls, pointerCalls } from "./calls/memory.ts";
 import { ipcCalls, poolCalls, poolSharingCalls } from "./calls/pool.ts";
 import { streamCalls } from "./calls/stream.ts";
-import type { Watch } from "./checker_state.ts";
+import type { CheckerState } from "./checker_state.ts";
 
 /** How a group is watched, by its name. Groups that are not here are the driver's own. */
-const watched: {
-  readonly [Group in keyof DriverGroups]?: (watch: Watch, inner: DriverGroups[Group]) => Partial<DriverGroups[Group]>;
+const checkedGroups: {
+  readonly [Group in keyof DriverGroups]?: (
+    checker: CheckerState,
+    inner: DriverGroups[Group],
+  ) => Partial<DriverGroups[Group]>;
 } = {
   context: contextCalls,
   stream: streamCalls,
@@ -45,15 +48,15 @@ const watched: {
 };
 
 /** Makes the checked driver. A group is made, and the driver's own group bound, when it is first used. */
-export function makeCheckedDriver(watch: Watch, observed: DriverObserver): CudaDriver {
-  const { [cause]: explain } = watch.inner;
+export function makeCheckedDriver(checker: CheckerState, observed: DriverObserver): CudaDriver {
+  const { [cause]: explain } = checker.inner;
   const driver = { [observer]: observed, ...(explain === undefined ? {} : { [cause]: explain }) };
   for (const group of Object.keys(cuda) as (keyof DriverGroups)[]) { // the names of the table
     Object.defineProperty(driver, group, {
       enumerable: true,
       configurable: true,
       get() {
-        const value = makeGroup(watch, group);
+        const value = makeGroup(checker, group);
         Object.defineProperty(driver, group, { value, enumerable: true });
         return value;
       },
@@ -62,25 +65,25 @@ export function makeCheckedDriver(watch: Watch, observed: DriverObserver): CudaD
   return driver as CudaDriver; // one property per group of the table
 }
 
-function makeGroup<Group extends keyof DriverGroups>(watch: Watch, group: Group): DriverGroups[Group] {
-  const inner = watch.inner[group];
-  const make = watched[group];
+function makeGroup<Group extends keyof DriverGroups>(checker: CheckerState, group: Group): DriverGroups[Group] {
+  const inner = checker.inner[group];
+  const make = checkedGroups[group];
   if (make === undefined) return inner;
-  const calls: Readonly<Record<string, unknown>> = make(watch, inner);
+  const calls: Readonly<Record<string, unknown>> = make(checker, inner);
   const own: Readonly<Record<string, unknown>> = inner;
   const table: SymbolTable[string] = cuda[group];
   // A function that this driver does not have stays null.
-  const look = (call: unknown) => typeof call === "function" ? lookingFor(watch, call) : call;
+  const look = (call: unknown) => typeof call === "function" ? withReports(checker, call) : call;
   const all = Object.keys(table).map((name) => [name, own[name] === null ? null : look(calls[name]) ?? own[name]]);
   return Object.fromEntries(all) as DriverGroups[Group]; // one property per function of the group
 }
 
 /** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */
-function lookingFor(watch: Watch, call: CallableFunction): (...args: readonly unknown[]) => unknown {
+function withReports(checker: CheckerState, call: CallableFunction): (...args: readonly unknown[]) => unknown {
   return (...args) => {
     const code: unknown = call(...args);
-    if (code !== 0 && typeof code === "number" && isStickyCode(code)) watch.isLost = true;
-    watch.settle();
+    if (code !== 0 && typeof code === "number" && isStickyCode(code)) checker.isLost = true;
+    checker.reportKernelRaces();
     return code;
   };
 }

@@ -8,9 +8,8 @@ import type { CudaDriver } from "../driver/driver.ts";
 import { checkOptions } from "../layout/options.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
-import type { CheckOptions } from "./options.ts";
-import { checkOptionNames } from "./options.ts";
-import { Watch } from "./checker_state.ts";
+import { CheckerState } from "./checker_state.ts";
+import { checkOptionNames, type CheckOptions } from "./options.ts";
 
 /** A checked driver, and what was found out about whoever uses it. Made by {@linkcode checkDriver}. */
 export class CausalityChecker implements DriverObserver {
@@ -18,15 +17,15 @@ export class CausalityChecker implements DriverObserver {
   readonly driver: CudaDriver;
   /** The driver that does the work. */
   readonly inner: CudaDriver;
-  readonly #watch: Watch;
+  readonly #state: CheckerState;
   #closed = false;
 
   /** Use {@linkcode checkDriver}. */
   constructor(inner: CudaDriver, options: CheckOptions) {
     checkOptions(options, checkOptionNames);
     this.inner = inner;
-    this.#watch = new Watch(inner, options);
-    this.driver = makeCheckedDriver(this.#watch, this);
+    this.#state = new CheckerState(inner, options);
+    this.driver = makeCheckedDriver(this.#state, this);
     observeHost(this);
   }
 
@@ -38,7 +37,7 @@ export class CausalityChecker implements DriverObserver {
 
   /** What was reported so far, thrown or not. */
   get reports(): readonly CausalityReport[] {
-    return this.#watch.reporter.reports;
+    return this.#state.reporter.reports;
   }
 
   /**
@@ -46,17 +45,17 @@ export class CausalityChecker implements DriverObserver {
    *
    * @returns what to call when the wait is over
    */
-  mark(stream: bigint): () => void {
-    const watch = this.#watch;
-    const lane = watch.lane(stream, "cuLaunchHostFunc");
-    if (lane === null) return () => {};
-    const [clock, seq] = [[...lane.clock], lane.last];
-    return () => watch.hostWaits(clock, "completed()", [seq]);
+  mark(handle: bigint): () => void {
+    const state = this.#state;
+    const stream = state.stream(handle, "cuLaunchHostFunc");
+    if (stream === null) return () => {};
+    const [clock, seq] = [[...stream.clock], stream.last];
+    return () => state.hostWaits(clock, "completed()", [seq]);
   }
 
   /** Notes that a stream was made by somebody else, whose handle may be that of a stream that is gone. */
-  foreignStream(stream: bigint): void {
-    this.#watch.revive(stream);
+  foreignStream(handle: bigint): void {
+    this.#state.foreignStream(handle);
   }
 
   /**
@@ -65,32 +64,32 @@ export class CausalityChecker implements DriverObserver {
    *
    * @param context the one that default streams are of
    */
-  ordered(context: bigint, first: bigint, then: bigint): void {
+  orderedElsewhere(context: bigint, first: bigint, then: bigint): void {
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.inner.context;
-    const watch = this.#watch;
+    const state = this.#state;
     if (cuCtxPushCurrent_v2(context) !== 0) return; // it is gone, and all its streams with it
     try {
-      const [from, to] = [watch.lane(first, "cuEventRecord"), watch.lane(then, "cuStreamWaitEvent")];
+      const [from, to] = [state.stream(first, "cuEventRecord"), state.stream(then, "cuStreamWaitEvent")];
       if (from === null || to === null) return;
-      const seq = watch.mark(from, "record", "cuEventRecord");
-      watch.mark(to, "wait", "cuStreamWaitEvent", seq);
-      watch.order.wait(to, [...from.clock]);
+      const seq = state.mark(from, "record", "cuEventRecord");
+      state.mark(to, "wait", "cuStreamWaitEvent", seq);
+      state.order.wait(to, [...from.clock]);
     } finally {
-      cuCtxPopCurrent_v2(watch.peek.address);
+      cuCtxPopCurrent_v2(state.reader.address);
     }
   }
 
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
-    const watch = this.#watch;
+    const state = this.#state;
     const start = Number(address);
-    if (this.#closed || watch.isLost || !Number.isSafeInteger(start + bytes)) return;
-    watch.touchByHost(call, start, start + bytes, writes);
+    if (this.#closed || state.isLost || !Number.isSafeInteger(start + bytes)) return;
+    state.touchByHost(call, start, start + bytes, writes);
   }
 
   /** Notes that something was closed by its user, though somebody still retains it: it is no leak. */
   closedByUser(handle: bigint): void {
-    this.#watch.things.letGo(handle);
+    this.#state.lifetimes.closedByUser(handle);
   }
 
   /**
@@ -101,9 +100,9 @@ export class CausalityChecker implements DriverObserver {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    const { things, memory, reporter, isLost, options: { leaks = true } } = this.#watch;
-    reporter.sayUnheard();
-    const left = leaks && !isLost ? things.left(memory.known) : []; // nothing can be freed in a context that is lost
+    const { lifetimes, memory, reporter, isLost, options: { leaks = true } } = this.#state;
+    reporter.printUninspected();
+    const left = leaks && !isLost ? lifetimes.leaks(memory.allocations) : []; // nothing can be freed in a context that is lost
     if (left.length > 0) reporter.leaks(left);
   }
 

@@ -4,42 +4,42 @@
  * @module
  */
 import type { Access } from "./access_history.ts";
-import { type Node, overlap, type Touch, unorderedNodes, type WatchedGraph } from "./capture.ts";
-import { Recording } from "./journal.ts";
+import { type CheckedGraph, type Node, overlap, type Touch, unorderedNodes } from "./capture.ts";
+import { KernelRecording } from "./journal.ts";
 import type { KernelParam } from "./kernel_params.ts";
-import { type Freed, Known, type MemoryKind } from "./known_memory.ts";
-import type { Clock, Lane } from "./vector_clocks.ts";
+import { Allocation, type Freed, type MemoryKind } from "./known_memory.ts";
+import type { Clock, StreamClock } from "./vector_clocks.ts";
 import type { CausalityCall } from "./report.ts";
-import { framesOf, here, type Site } from "./call_site.ts";
-import { StreamWatch } from "./stream_state.ts";
-import { Work } from "./pending_call.ts";
+import { type CallSite, currentSite, framesOf } from "./call_site.ts";
+import { StreamState } from "./stream_state.ts";
+import { PendingCall } from "./pending_call.ts";
 
 const nothing: readonly number[] = [];
 
 /** Memory that was exported under the eyes of a checker of this process, by what the driver calls it. */
-const exports = new Map<string, WeakRef<Known>>();
+const exports = new Map<string, WeakRef<Allocation>>();
 
 /** The state of a checker. */
-export class Watch extends StreamWatch {
+export class CheckerState extends StreamState {
   /** Graphs by handle. */
-  readonly graphs: Map<bigint, WatchedGraph> = new Map();
+  readonly graphs: Map<bigint, CheckedGraph> = new Map();
   /** Graphs that can be launched, by handle. */
-  readonly graphExecs: Map<bigint, WatchedGraph> = new Map();
+  readonly graphExecs: Map<bigint, CheckedGraph> = new Map();
   /** What is known of kernels, by their handles. */
   readonly kernels: Map<bigint, readonly KernelParam[]> = new Map();
 
   /** Work of a call, whose bytes are yet to be said. */
-  work(call: string, lane: Lane | null): Work {
-    return new Work(this, call, lane);
+  pendingCall(call: string, stream: StreamClock | null): PendingCall {
+    return new PendingCall(this, call, stream);
   }
 
   /** Puts work without bytes into a stream: a mark of the order. Returns its number in the timeline. */
-  mark(lane: Lane, kind: "work" | "record" | "wait", call: string, after: number | null = null): number {
+  mark(stream: StreamClock, kind: "work" | "record" | "wait", call: string, after: number | null = null): number {
     const from: number[] = [];
-    this.order.advance(lane, from);
+    this.order.advance(stream, from);
     if (after !== null) from.push(after);
-    lane.last = this.timeline.add(lane.name, kind, call, from);
-    return lane.last;
+    stream.last = this.timeline.add(stream.name, kind, call, from);
+    return stream.last;
   }
 
   /**
@@ -49,42 +49,44 @@ export class Watch extends StreamWatch {
    * @param recording what will be known of its kernels
    */
   enqueue(
-    lane: Lane,
+    stream: StreamClock,
     call: string,
     touches: readonly Touch[],
-    site: Site | null = null,
-    recording: Recording | null = null,
+    site: CallSite | null = null,
+    recording: KernelRecording | null = null,
   ): void {
-    if (lane.capture !== null) return this.#captureWork(lane, call, touches);
-    const seq = this.mark(lane, "work", call);
-    const tick = this.order.step(lane);
+    if (stream.capture !== null) return this.#captureWork(stream, call, touches);
+    const seq = this.mark(stream, "work", call);
+    const tick = this.order.step(stream);
     const [first] = touches;
     if (first === undefined && recording === null) return;
-    const made = site ?? lane.sites.of(call, first?.start ?? 0, first === undefined ? 0 : first.end - first.start);
+    const made = site ?? stream.sites.of(call, first?.start ?? 0, first === undefined ? 0 : first.end - first.start);
     const { journal } = this;
     const at = journal?.next() ?? 0;
-    const clock = journal === null ? lane.clock : [...lane.clock];
+    const clock = journal === null ? stream.clock : [...stream.clock];
     if (recording !== null) {
-      const access = { lane, tick, seq, kind: "kernel", writes: null, call, site: made, start: 0, end: 0 } as const;
+      const access = { stream, tick, seq, kind: "kernel", writes: null, call, site: made, start: 0, end: 0 } as const;
       journal?.launched(recording, access, clock, at);
     }
     let found: { readonly access: Access; readonly conflict: Access } | null = null;
     for (const { start, end, kind, writes } of touches) {
-      const access = { lane, tick, seq, kind, writes, call, site: made, start, end };
+      const access = { stream, tick, seq, kind, writes, call, site: made, start, end };
       const conflict = this.#touch(access, clock, at);
       if (conflict !== null) found ??= { access, conflict };
     }
-    if (found !== null) this.reporter.race(found.conflict, found.access, this.describe(found.access, found.conflict));
+    if (found !== null) {
+      this.reporter.race(found.conflict, found.access, this.describeMemory(found.access, found.conflict));
+    }
   }
 
   #touch(access: Access, clock: Clock, at: number): Access | null {
     const { start, end, kind } = access;
     if (kind === "kernel") {
-      const known = this.memory.find(start);
-      if (known === undefined) return null;
-      if (this.options.kernels !== "whole") return known.touchByKernel(access, clock, this.order);
+      const allocation = this.memory.find(start);
+      if (allocation === undefined) return null;
+      if (this.options.kernels !== "whole") return allocation.touchByKernel(access, clock, this.order);
       const whole = { ...access, writes: access.writes ?? true };
-      return known.touch(whole, known.start, known.end, clock, this.order);
+      return allocation.touch(whole, allocation.start, allocation.end, clock, this.order);
     }
     this.#note(access, start, end, clock, at);
     return this.memory.touch(access, start, end, clock, this.order);
@@ -92,62 +94,64 @@ export class Watch extends StreamWatch {
 
   #note(access: Access, start: number, end: number, clock: readonly number[], at: number): void {
     if (this.journal === null) return;
-    for (const { known, from, to } of this.memory.at(start, end)) this.journal.note(access, known, from, to, clock, at);
+    for (const { allocation, from, to } of this.memory.at(start, end)) {
+      this.journal.note(access, allocation, from, to, clock, at);
+    }
   }
 
   /** What will be known of kernels that a call is about to launch; null: nothing, because the driver does not let them be observed. */
-  record(kernels: number): Recording | null {
-    return this.journal === null || kernels === 0 ? null : new Recording(kernels);
+  newRecording(kernels: number): KernelRecording | null {
+    return this.journal === null || kernels === 0 ? null : new KernelRecording(kernels);
   }
 
   /** Makes a call that launches such kernels. */
-  recorded(recording: Recording | null, call: () => number): number {
+  observed(recording: KernelRecording | null, call: () => number): number {
     return recording === null || this.observe === null ? call() : this.observe(recording, call);
   }
 
   /** Looks at what a call of the driver has brought about: kernels have run, a context is lost. */
-  settle(): void {
+  reportKernelRaces(): void {
     const { journal, isLost } = this;
     if (journal === null || journal.isIdle) return;
     if (isLost) return journal.forget();
-    for (const { kernel, other, isFirst, known } of journal.settle((address) => this.memory.find(address))) {
-      const memory = nameOf(known);
+    for (const { kernel, other, isFirst, allocation } of journal.takeRaces((address) => this.memory.find(address))) {
+      const memory = nameOf(allocation);
       if (!("tick" in other)) this.reporter.raceWithHost(kernel, other, memory);
       else if (isFirst) this.reporter.race(kernel, other, memory);
       else this.reporter.race(other, kernel, memory);
     }
   }
 
-  #captureWork(lane: Lane, call: string, touches: readonly Touch[]): void {
-    const { capture } = lane;
+  #captureWork(stream: StreamClock, call: string, touches: readonly Touch[]): void {
+    const { capture } = stream;
     if (capture === null) return;
-    const node: Node = { call, site: here(), touches, after: capture.after };
+    const node: Node = { call, site: currentSite(), touches, after: capture.after };
     capture.of.nodes.push(node);
-    lane.capture = { of: capture.of, after: [node] };
+    stream.capture = { of: capture.of, after: [node] };
   }
 
   /** Enqueues all work of a graph: to everything else it is one piece. */
-  launchGraph(lane: Lane, call: string, graph: WatchedGraph, recording: Recording | null): void {
+  launchGraph(stream: StreamClock, call: string, graph: CheckedGraph, recording: KernelRecording | null): void {
     if (graph.isEmpty) return;
-    this.order.advance(lane, null);
-    this.order.wait(lane, graph.last);
-    if (!graph.examined) this.#examine(lane, graph);
+    this.order.advance(stream, null);
+    this.order.wait(stream, graph.last);
+    if (!graph.examined) this.#examine(stream, graph);
     const touches = graph.nodes.flatMap((node) => node.touches);
-    this.enqueue(lane, call, touches, null, recording);
-    graph.last = [...lane.clock];
+    this.enqueue(stream, call, touches, null, recording);
+    graph.last = [...stream.clock];
   }
 
   /** Looks once for work inside a graph that is unordered with other work inside it. */
-  #examine(lane: Lane, graph: WatchedGraph): void {
+  #examine(stream: StreamClock, graph: CheckedGraph): void {
     graph.examined = true;
     const found = unorderedNodes(graph, this.options.kernels === "whole");
     if (found === null) return;
     const { first, second, one, other } = found;
     const side = ({ call, site }: Node, { start, end, kind, writes }: Touch): Access => (
-      { lane, tick: 0, seq: 0, kind, writes, call, site, start, end }
+      { stream, tick: 0, seq: 0, kind, writes, call, site, start, end }
     );
     const [a, b] = [side(first, one), side(second, other)];
-    this.reporter.race(a, b, this.describe(b, a));
+    this.reporter.race(a, b, this.describeMemory(b, a));
   }
 
   /** The host reads or writes memory during the call. */
@@ -155,12 +159,14 @@ export class Watch extends StreamWatch {
     const { journal, memory, order } = this;
     const does = writes ? "writes" : "reads";
     if (journal?.knowsKernels) {
-      const side = { ...this.useOf(call), does, address: BigInt(start), bytes: end - start } as const;
-      for (const { known, from, to } of memory.at(start, end)) journal.noteHost(side, known, from, to, writes);
+      const side = { ...this.describeCall(call), does, address: BigInt(start), bytes: end - start } as const;
+      for (const { allocation, from, to } of memory.at(start, end)) {
+        journal.noteHost(side, allocation, from, to, writes);
+      }
     }
     const conflict = memory.conflictWithHost(writes, start, end, order);
     if (conflict !== null) this.#raceWithHost(conflict, call, does, start, end, memory.find(start));
-    this.settle();
+    this.reportKernelRaces();
   }
 
   #raceWithHost(
@@ -169,10 +175,10 @@ export class Watch extends StreamWatch {
     does: "reads" | "writes" | "frees",
     start: number,
     end: number,
-    known: Known | undefined,
+    allocation: Allocation | undefined,
   ): void {
     const side = { does, address: BigInt(start), bytes: end - start } as const;
-    this.reporter.raceWithHost(conflict, { ...this.useOf(call), ...side }, nameOf(known));
+    this.reporter.raceWithHost(conflict, { ...this.describeCall(call), ...side }, nameOf(allocation));
   }
 
   /** The host waits for something. */
@@ -182,11 +188,11 @@ export class Watch extends StreamWatch {
   }
 
   /** The host waits for streams. */
-  hostWaitsFor(lanes: Iterable<Lane>, call: string): void {
+  hostWaitsFor(streams: Iterable<StreamClock>, call: string): void {
     const after: number[] = [];
-    for (const lane of lanes) {
-      this.order.hostWaits(lane.clock);
-      if (lane.last > 0) after.push(lane.last);
+    for (const stream of streams) {
+      this.order.hostWaits(stream.clock);
+      if (stream.last > 0) after.push(stream.last);
     }
     this.hostWaits(nothing, call, after);
   }
@@ -194,32 +200,32 @@ export class Watch extends StreamWatch {
   // -- Memory --
 
   /** Memory is allocated: at once, or, on a stream, in its order. */
-  allocate(address: bigint, bytes: number, kind: MemoryKind, call: string, lane: Lane | null): void {
+  allocated(address: bigint, bytes: number, kind: MemoryKind, call: string, stream: StreamClock | null): void {
     const start = Number(address);
     if (address === 0n || bytes === 0 || !Number.isSafeInteger(start + bytes)) return;
-    const context = lane?.context ?? this.current();
-    const site = lane === null ? here() : lane.sites.of(call, bytes, bytes);
-    const known = new Known(start, bytes, kind, context, call, site, this.journal?.next() ?? 0);
-    this.memory.allocate(known);
-    this.things.forgetMemory(start);
-    if (lane === null) return;
-    const handed = this.order.handedBy(lane);
-    const seq = this.mark(lane, "work", call);
-    const tick = this.order.step(lane);
-    if (handed !== null) {
-      handed[lane.index] = tick;
-      lane.handed = handed;
+    const context = stream?.context ?? this.current();
+    const site = stream === null ? currentSite() : stream.sites.of(call, bytes, bytes);
+    const allocation = new Allocation(start, bytes, kind, context, call, site, this.journal?.next() ?? 0);
+    this.memory.allocate(allocation);
+    this.lifetimes.forgetMemory(start);
+    if (stream === null) return;
+    const implicit = this.order.implicitClockOf(stream);
+    const seq = this.mark(stream, "work", call);
+    const tick = this.order.step(stream);
+    if (implicit !== null) {
+      implicit[stream.index] = tick;
+      stream.implicitClock = implicit;
     }
-    const { end } = known;
-    const access = { lane, tick, seq, kind: "allocation", writes: true, call, site, start, end } as const;
-    if (this.journal !== null) this.#note(access, start, end, [...lane.clock], this.journal.next());
-    known.touch(access, start, end, lane.clock, this.order);
+    const { end } = allocation;
+    const access = { stream, tick, seq, kind: "allocation", writes: true, call, site, start, end } as const;
+    if (this.journal !== null) this.#note(access, start, end, [...stream.clock], this.journal.next());
+    allocation.touch(access, start, end, stream.clock, this.order);
   }
 
   /** Memory is described for another process. @param name what the driver calls it there */
   exported(address: bigint, name: string): void {
-    const known = this.memory.find(Number(address));
-    if (known !== undefined) exports.set(name, new WeakRef(known));
+    const allocation = this.memory.find(Number(address));
+    if (allocation !== undefined) exports.set(name, new WeakRef(allocation));
   }
 
   /** Memory of another process is mapped, once more perhaps. @param name what the driver calls it */
@@ -230,55 +236,60 @@ export class Watch extends StreamWatch {
       return;
     }
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
-    const { address: out, view } = this.peek;
+    const { address: out, view } = this.reader;
     if (cuMemGetAddressRange_v2(out, out + 8n, address) !== 0) return;
-    this.allocate(address, Number(view.getBigUint64(8, true)), "imported", call, null);
-    const [known, origin] = [this.memory.find(Number(address)), exports.get(name)?.deref()];
-    if (known !== undefined && origin?.gone === null) known.origin = origin;
+    this.allocated(address, Number(view.getBigUint64(8, true)), "imported", call, null);
+    const [allocation, origin] = [this.memory.find(Number(address)), exports.get(name)?.deref()];
+    if (allocation !== undefined && origin?.freed === null) allocation.origin = origin;
   }
 
   /** Memory is freed in the order of a stream. */
-  freeInOrder(lane: Lane, call: string, known: Known): void {
-    const { start, end } = known;
-    const site = lane.sites.of(call, end - start, end - start); // by size: addresses come and go
+  freeInOrder(stream: StreamClock, call: string, allocation: Allocation): void {
+    const { start, end } = allocation;
+    const site = stream.sites.of(call, end - start, end - start); // by size: addresses come and go
     try {
-      this.enqueue(lane, call, [{ start, end, kind: "free", writes: true }], site);
+      this.enqueue(stream, call, [{ start, end, kind: "free", writes: true }], site);
     } finally {
-      this.free(known, call, lane.name, site, lane.last);
+      this.freed(allocation, call, stream.name, site, stream.last);
     }
   }
 
   /** Memory is freed at once: whoever uses it must be over by what the host has waited for. */
-  freeByHost(call: string, known: Known): void {
-    const { start, end } = known;
-    const conflict = known.conflict(true, start, end, this.order.host);
+  freeByHost(call: string, allocation: Allocation): void {
+    const { start, end } = allocation;
+    const conflict = allocation.conflict(true, start, end, this.order.host);
     if (this.journal?.knowsKernels) {
-      const side = { ...this.useOf(call), does: "frees", address: BigInt(start), bytes: end - start } as const;
-      this.journal.noteHost(side, known, start, end, true);
+      const side = { ...this.describeCall(call), does: "frees", address: BigInt(start), bytes: end - start } as const;
+      this.journal.noteHost(side, allocation, start, end, true);
     }
-    this.free(known, call, "host", here(), 0);
-    if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, known);
+    this.freed(allocation, call, "host", currentSite(), 0);
+    if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, allocation);
   }
 
   /** Remembers memory that a call has freed. */
-  free(known: Known, call: string, lane: string, site: Site, seq: number): void {
+  freed(allocation: Allocation, call: string, stream: string, site: CallSite, seq: number): void {
     // Freed memory of the host goes back to the system, where anyone may get it: using it again proves nothing.
-    const { start, end } = known;
-    this.things.forgetMemory(start);
-    this.journal?.freed(known);
-    if (known.kind === "registered") this.memory.forget(known);
-    else this.memory.free({ start, end, known, call, lane, site, seq });
+    const { start, end } = allocation;
+    this.lifetimes.forgetMemory(start);
+    this.journal?.freed(allocation);
+    if (allocation.kind === "registered") this.memory.forget(allocation);
+    else this.memory.free({ start, end, allocation, call, stream, site, seq });
   }
 
   /** The memory that a call is about to free; reports what is freed already. */
-  freeing(lane: Lane | null, address: bigint, call: string): Known | null {
+  allocationToFree(stream: StreamClock | null, address: bigint, call: string): Allocation | null {
     const start = Number(address);
     if (address === 0n || !Number.isSafeInteger(start)) return null;
-    const known = this.memory.find(start);
-    if (known !== undefined) return known.start === start ? known : null;
+    const allocation = this.memory.find(start);
+    if (allocation !== undefined) return allocation.start === start ? allocation : null;
     const freed = this.memory.freedAt(start);
     if (freed !== undefined && freed.start === start && !this.#isAnothers(freed)) {
-      this.#reportFreed(freed, { ...this.useOf(call, lane), does: "frees", address, bytes: freed.end - start });
+      this.#reportFreed(freed, {
+        ...this.describeCall(call, stream),
+        does: "frees",
+        address,
+        bytes: freed.end - start,
+      });
     }
     return null;
   }
@@ -287,12 +298,12 @@ export class Watch extends StreamWatch {
    * Reports a copy that reads bytes which it writes: CUDA says nothing of what it does then. One of bytes to where they are is let pass:
    * they stay what they are.
    */
-  copies(lane: Lane, call: string, touches: readonly Touch[]): void {
+  checkOverlap(stream: StreamClock, call: string, touches: readonly Touch[]): void {
     const found = overlap(touches);
     if (found === null) return;
     const start = Math.max(found.read.start, found.write.start);
     const count = Math.min(found.read.end, found.write.end) - start;
-    const use = this.useOf(call, lane);
+    const use = this.describeCall(call, stream);
     const side = ({ start, end }: Touch, does: "reads" | "writes") => (
       { ...use, does, address: BigInt(start), bytes: end - start } as const
     );
@@ -301,46 +312,52 @@ export class Watch extends StreamWatch {
   }
 
   /** Reports bytes that a call is about to use although they are freed. */
-  using(lane: Lane | null, start: number, end: number, call: string, does: "reads" | "writes" | "uses"): void {
-    const known = this.memory.find(start);
-    const exporters = known?.origin?.gone;
-    const freed = known === undefined ? this.memory.freedAt(start) : exporters;
-    if (!freed || freed.known.isOfHost || (freed !== exporters && this.#isAnothers(freed))) return;
-    this.#reportFreed(freed, { ...this.useOf(call, lane), does, address: BigInt(start), bytes: end - start });
+  checkNotFreed(
+    stream: StreamClock | null,
+    start: number,
+    end: number,
+    call: string,
+    does: "reads" | "writes" | "uses",
+  ): void {
+    const allocation = this.memory.find(start);
+    const exporters = allocation?.origin?.freed;
+    const freed = allocation === undefined ? this.memory.freedAt(start) : exporters;
+    if (!freed || freed.allocation.isOfHost || (freed !== exporters && this.#isAnothers(freed))) return;
+    this.#reportFreed(freed, { ...this.describeCall(call, stream), does, address: BigInt(start), bytes: end - start });
   }
 
   /** Reports what a graph is about to use although it is freed. */
-  usingAll(lane: Lane | null, { nodes }: WatchedGraph, call: string): void {
+  checkGraphNotFreed(stream: StreamClock | null, { nodes }: CheckedGraph, call: string): void {
     for (const { touches } of nodes) {
       for (const { start, end, writes } of touches) {
-        this.using(lane, start, end, call, writes === true ? "writes" : "reads");
+        this.checkNotFreed(stream, start, end, call, writes === true ? "writes" : "reads");
       }
     }
   }
 
-  #reportFreed({ known, call, lane, site, seq }: Freed, use: CausalityCall): void {
-    const bytes = known.end - known.start;
-    const first = { does: "frees", call, lane, address: BigInt(known.start), bytes, seq } as const;
-    this.reporter.freed({ ...first, stack: framesOf(site) }, use, nameOf(known));
+  #reportFreed({ allocation, call, stream, site, seq }: Freed, use: CausalityCall): void {
+    const bytes = allocation.end - allocation.start;
+    const first = { does: "frees", call, stream, address: BigInt(allocation.start), bytes, seq } as const;
+    this.reporter.freed({ ...first, stack: framesOf(site) }, use, nameOf(allocation));
   }
 
   /** Whether the driver knows the address again: then another library has allocated it meanwhile. */
   #isAnothers(freed: Freed): boolean {
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
-    const { address } = this.peek;
+    const { address } = this.reader;
     if (cuMemGetAddressRange_v2(address, address + 8n, BigInt(freed.start)) !== 0) return false;
     this.memory.forget(freed);
     return true;
   }
 
   /** The memory that two accesses share, in words. */
-  describe({ start }: Access, other: Access): string {
-    return nameOf(this.memory.find(Math.max(start, other.start)) ?? this.memory.freedAt(start)?.known);
+  describeMemory({ start }: Access, other: Access): string {
+    return nameOf(this.memory.find(Math.max(start, other.start)) ?? this.memory.freedAt(start)?.allocation);
   }
 }
 
-function nameOf(known: Known | undefined): string {
-  if (known === undefined) return "memory that the driver did not allocate";
-  const { kind, start, end, call } = known;
+function nameOf(allocation: Allocation | undefined): string {
+  if (allocation === undefined) return "memory that the driver did not allocate";
+  const { kind, start, end, call } = allocation;
   return `the ${end - start} of ${kind} memory at 0x${start.toString(16)} (${call})`;
 }

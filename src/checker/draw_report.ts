@@ -25,11 +25,13 @@ const rowHeight = 92;
 /** The drawing of a report, as an SVG document. */
 export function drawReport(report: CausalityReport): string {
   const marks = chooseMarks(report);
-  const lanes = [...new Set(marks.map(({ lane }) => lane))].sort((a, b) => Number(b === "host") - Number(a === "host"));
+  const lanes = [...new Set(marks.map(({ stream }) => stream))].sort((a, b) =>
+    Number(b === "host") - Number(a === "host")
+  );
   const placed = marks.map((mark, i) => ({
     ...mark,
     x: left + step * (i + 0.5),
-    y: top + rowHeight * lanes.indexOf(mark.lane),
+    y: top + rowHeight * lanes.indexOf(mark.stream),
   }));
   const caption = report.message.split("\n").flatMap((line, i) => i === 0 ? wrap(line, 118) : wrap(line, 130));
   const width = Math.max(left + step * Math.max(marks.length, 6) + 24, 880);
@@ -42,7 +44,7 @@ export function drawReport(report: CausalityReport): string {
     style,
     `<rect width="${width}" height="${height}" class="paper"/>`,
     `<text x="20" y="30" class="title">${escape(titles[report.kind])}</text>`,
-    ...lanes.map((lane, i) => drawLane(lane, top + rowHeight * i, width)),
+    ...lanes.map((stream, i) => drawLane(stream, top + rowHeight * i, width)),
     ...placed.flatMap((mark) => drawEdges(mark, placed)),
     ...placed.map((mark) => drawMark(mark, roleOf(mark, report))),
     drawMissing(report, placed),
@@ -97,11 +99,11 @@ function chooseMarks({ first, second, timeline }: CausalityReport): Mark[] {
   if (first === null || second === null) return [];
   const last = (timeline.at(-1)?.seq ?? 0) + 1;
   const known = new Map(timeline.map((mark) => [mark.seq, mark]));
-  const begin = known.get(first.seq) ?? stand(first, Math.min(first.seq, (timeline[0]?.seq ?? 1) - 1));
-  const end = known.get(second.seq) ?? stand(second, last);
-  const between = timeline.filter(({ seq, lane, after }) =>
+  const begin = known.get(first.seq) ?? placeholder(first, Math.min(first.seq, (timeline[0]?.seq ?? 1) - 1));
+  const end = known.get(second.seq) ?? placeholder(second, last);
+  const between = timeline.filter(({ seq, stream, after }) =>
     seq > begin.seq - 4 && seq < end.seq && seq !== begin.seq &&
-    (lane === begin.lane || lane === end.lane || after.some((one) => known.get(one)?.lane === begin.lane))
+    (stream === begin.stream || stream === end.stream || after.some((one) => known.get(one)?.stream === begin.stream))
   );
   const linked = between.flatMap(({ after }) => after.flatMap((seq) => known.get(seq) ?? []));
   const makesOrder = ({ kind, after }: Mark) => kind !== "work" || after.length > 0;
@@ -112,23 +114,25 @@ function chooseMarks({ first, second, timeline }: CausalityReport): Mark[] {
 }
 
 /** A mark for a call that is not in the timeline. */
-function stand({ lane, call }: CausalityCall, seq: number): Mark {
-  return { seq, lane, kind: "work", call, after: [] };
+function placeholder({ stream, call }: CausalityCall, seq: number): Mark {
+  return { seq, stream, kind: "work", call, after: [] };
 }
 
 /** Which of the two calls a mark is, if it is one. */
 function roleOf(mark: Mark, { first, second }: CausalityReport): CausalityCall | null {
   for (const one of [first, second]) {
-    if (one !== null && one.call === mark.call && one.lane === mark.lane && (one.seq === mark.seq || one.seq === 0)) {
+    if (
+      one !== null && one.call === mark.call && one.stream === mark.stream && (one.seq === mark.seq || one.seq === 0)
+    ) {
       return one;
     }
   }
   return first !== null && first.seq === mark.seq ? first : null;
 }
 
-function drawLane(lane: string, y: number, width: number): string {
+function drawLane(stream: string, y: number, width: number): string {
   return `<line x1="${left - 12}" y1="${y}" x2="${width - 20}" y2="${y}" class="rail"/>` +
-    `<text x="20" y="${y + 4}" class="lane">${escape(lane)}</text>`;
+    `<text x="20" y="${y + 4}" class="lane">${escape(stream)}</text>`;
 }
 
 function drawMark({ kind, call, x, y }: Placed, role: CausalityCall | null): string {
@@ -147,7 +151,7 @@ function drawMark({ kind, call, x, y }: Placed, role: CausalityCall | null): str
 
 /** Arrows to a mark from those that it comes after. */
 function drawEdges(mark: Placed, all: readonly Placed[]): string[] {
-  return all.filter(({ seq, lane }) => mark.after.includes(seq) && lane !== mark.lane).map((from) => {
+  return all.filter(({ seq, stream }) => mark.after.includes(seq) && stream !== mark.stream).map((from) => {
     const { x1, y1, x2, y2 } = ends(from, mark, 11);
     return `<path d="M${x1} ${y1}C${(x1 + x2) / 2} ${y1} ${
       (x1 + x2) / 2

@@ -15,7 +15,7 @@ export interface Interval {
 }
 
 /** Ranges in ascending order. */
-export class Intervals<T extends Interval> {
+export class IntervalSet<T extends Interval> {
   readonly #list: T[] = [];
 
   /** How many there are. */

@@ -7,8 +7,8 @@
  */
 import type { KernelAccess, KernelObserver } from "../driver/traits.ts";
 import { type Access, isBefore } from "./access_history.ts";
-import type { Known } from "./known_memory.ts";
-import type { Order } from "./vector_clocks.ts";
+import type { Allocation } from "./known_memory.ts";
+import type { VectorClocks } from "./vector_clocks.ts";
 import type { CausalityCall } from "./report.ts";
 
 /** Bytes that a kernel has touched. */
@@ -24,9 +24,9 @@ interface Touched {
 const manyPieces = 1 << 14;
 
 /** What the kernels of one call have touched so far. */
-export class Recording implements KernelObserver {
+export class KernelRecording implements KernelObserver {
   /** Whether the host may hear from a kernel before it has waited for it: by atomic or volatile writes to memory of its own. */
-  talksToHost = false;
+  signalsHost = false;
   /** Kernels that have not ended. */
   #left: number;
   #pieces: Touched[] = [];
@@ -75,8 +75,8 @@ export class Recording implements KernelObserver {
 }
 
 /** The kernels of one call, at their place in the order. */
-interface Run {
-  readonly recording: Recording;
+interface KernelLaunch {
+  readonly recording: KernelRecording;
   /** The call. What it touches is yet to be known: its bytes are none. */
   readonly access: Access;
   /** What it comes after. */
@@ -88,7 +88,7 @@ interface Run {
 /** Something that was done to bytes of an allocation: by a call on a stream, or by the host. */
 interface Entry {
   readonly at: number;
-  readonly known: Known;
+  readonly allocation: Allocation;
   readonly start: number;
   readonly end: number;
   readonly writes: boolean;
@@ -99,17 +99,17 @@ interface Entry {
   /** What it comes after. */
   readonly clock: readonly number[];
   /** The kernels that did it, if it was kernels. */
-  readonly run: Run | null;
+  readonly run: KernelLaunch | null;
   readonly isStrong: boolean;
 }
 
 /** A kernel, and what it is unordered with. */
-export interface Clash {
+export interface KernelRace {
   readonly kernel: Access;
   readonly other: Access | CausalityCall;
   /** Whether the kernel's call was the first of the two. */
   readonly isFirst: boolean;
-  readonly known: Known;
+  readonly allocation: Allocation;
 }
 
 /** More entries than this are not kept: the older half is forgotten. */
@@ -117,20 +117,20 @@ const mostEntries = 1 << 16;
 
 /** What has been done, as long as kernels may turn out to be unordered with it. */
 export class Journal {
-  readonly #order: Order;
+  readonly #order: VectorClocks;
   /** What calls have done, and the host, other than by kernels. */
   #entries: Entry[] = [];
   /** What kernels have done that have run. */
   #ofKernels: Entry[] = [];
-  #running: Run[] = [];
-  #clashes: Clash[] = [];
+  #running: KernelLaunch[] = [];
+  #races: KernelRace[] = [];
   /** Memory that was freed while kernels had not run. */
-  #freed: Known[] = [];
+  #freed: Allocation[] = [];
   #now = 0;
   #sweepAt = 1024;
 
   /** An empty journal. */
-  constructor(order: Order) {
+  constructor(order: VectorClocks) {
     this.#order = order;
   }
 
@@ -141,7 +141,7 @@ export class Journal {
 
   /** Whether nothing can come of it at the moment: no kernel is on its way, and none was unordered with anything. */
   get isIdle(): boolean {
-    return this.#running.length === 0 && this.#clashes.length === 0;
+    return this.#running.length === 0 && this.#races.length === 0;
   }
 
   /** Whether it knows of kernels: if not, nothing need be said of the host. */
@@ -150,43 +150,43 @@ export class Journal {
   }
 
   /** Kernels are launched. They are heard of again when `settle` finds that they have ended. */
-  launched(recording: Recording, access: Access, clock: readonly number[], at: number): void {
+  launched(recording: KernelRecording, access: Access, clock: readonly number[], at: number): void {
     this.#running.push({ recording, access, clock, at });
   }
 
   /** Memory is freed, so that its addresses may mean something else. */
-  freed(known: Known): void {
-    if (this.#running.length > 0) this.#freed.push(known);
+  freed(allocation: Allocation): void {
+    if (this.#running.length > 0) this.#freed.push(allocation);
   }
 
   /** A call on a stream has touched bytes of an allocation. */
-  note(access: Access, known: Known, start: number, end: number, clock: readonly number[], at: number): void {
+  note(access: Access, allocation: Allocation, start: number, end: number, clock: readonly number[], at: number): void {
     const writes = access.writes !== false;
-    this.#add({ at, known, start, end, writes, access, host: null, clock, run: null, isStrong: false });
+    this.#add({ at, allocation, start, end, writes, access, host: null, clock, run: null, isStrong: false });
   }
 
   /** The host has touched bytes of an allocation. */
-  noteHost(host: CausalityCall, known: Known, start: number, end: number, writes: boolean): void {
+  noteHost(host: CausalityCall, allocation: Allocation, start: number, end: number, writes: boolean): void {
     const clock = [...this.#order.host];
     const at = this.next();
-    this.#add({ at, known, start, end, writes, access: null, host, clock, run: null, isStrong: false });
+    this.#add({ at, allocation, start, end, writes, access: null, host, clock, run: null, isStrong: false });
   }
 
   #add(entry: Entry): void {
     for (const kernel of this.#ofKernels) {
       const { run } = kernel;
-      if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;
-      if (entry.host === null || !run.recording.talksToHost) this.#clash(kernel, entry);
+      if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;
+      if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
     // What the host has done comes before all that is launched later.
     if (entry.host === null || this.#running.length > 0) this.#entries.push(entry);
     if (this.#entries.length > this.#sweepAt) this.#sweep();
   }
 
-  #clash({ access, run, known }: Entry, { access: other, host, at }: Entry): void {
+  #addRace({ access, run, allocation }: Entry, { access: other, host, at }: Entry): void {
     const second = other ?? host;
     if (access !== null && run !== null && second !== null) {
-      this.#clashes.push({ kernel: access, other: second, isFirst: run.at < at, known });
+      this.#races.push({ kernel: access, other: second, isFirst: run.at < at, allocation });
     }
   }
 
@@ -195,7 +195,7 @@ export class Journal {
     this.#entries = [];
     this.#ofKernels = [];
     this.#running = [];
-    this.#clashes = [];
+    this.#races = [];
     this.#freed = [];
   }
 
@@ -205,7 +205,7 @@ export class Journal {
    * @param find the allocation that holds an address now
    * @returns what was unordered since the last time
    */
-  settle(find: (address: number) => Known | undefined): Clash[] {
+  takeRaces(find: (address: number) => Allocation | undefined): KernelRace[] {
     const ended = this.#running.filter(({ recording }) => recording.isOver);
     if (ended.length > 0) {
       this.#running = this.#running.filter(({ recording }) => !recording.isOver);
@@ -213,56 +213,61 @@ export class Journal {
       if (this.#running.length === 0) this.#freed = [];
       if (this.#entries.length + this.#ofKernels.length > this.#sweepAt) this.#sweep();
     }
-    const clashes = this.#clashes;
-    this.#clashes = [];
+    const clashes = this.#races;
+    this.#races = [];
     return clashes;
   }
 
   /** What a run has touched, by the allocations that were there when it was launched. */
-  #entriesOf(run: Run, find: (address: number) => Known | undefined): Entry[] {
+  #entriesOf(run: KernelLaunch, find: (address: number) => Allocation | undefined): Entry[] {
     const { at, access, clock, recording } = run;
     return recording.touches().flatMap(({ start, end, writes, isStrong }) => {
       const entries: Entry[] = [];
       for (let from = start; from < end;) {
-        const known = this.#knownAt(from, at, find(from));
-        if (known === undefined) break; // memory that nobody was seen to allocate: a module's variable
-        const to = Math.min(end, known.end);
+        const allocation = this.#allocationAt(from, at, find(from));
+        if (allocation === undefined) break; // memory that nobody was seen to allocate: a module's variable
+        const to = Math.min(end, allocation.end);
         const piece = { ...access, start: from, end: to, writes };
-        entries.push({ at, known, start: from, end: to, writes, access: piece, host: null, clock, run, isStrong });
-        if (isStrong && writes && known.isOfHost) recording.talksToHost = true;
+        entries.push({ at, allocation, start: from, end: to, writes, access: piece, host: null, clock, run, isStrong });
+        if (isStrong && writes && allocation.isOfHost) recording.signalsHost = true;
         from = to;
       }
       return entries;
     });
   }
 
-  #knownAt(address: number, at: number, now: Known | undefined): Known | undefined {
-    if (now !== undefined && now.born < at) return now;
-    return this.#freed.findLast(({ born, start, end }) => born < at && start <= address && address < end);
+  #allocationAt(address: number, at: number, now: Allocation | undefined): Allocation | undefined {
+    if (now !== undefined && now.allocatedAt < at) return now;
+    return this.#freed.findLast(({ allocatedAt, start, end }) => allocatedAt < at && start <= address && address < end);
   }
 
-  #compare(run: Run, touched: readonly Entry[]): void {
-    const byKnown = Map.groupBy(touched, ({ known }) => known);
-    const meeting = (other: Entry): Entry[] => byKnown.get(other.known)?.filter((one) => doCollide(one, other)) ?? [];
+  #compare(run: KernelLaunch, touched: readonly Entry[]): void {
+    const byAllocation = Map.groupBy(touched, ({ allocation }) => allocation);
+    const meeting = (other: Entry): Entry[] =>
+      byAllocation.get(other.allocation)?.filter((one) => conflict(one, other)) ?? [];
     const others = [...this.#entries, ...this.#ofKernels];
     // Kernels that talk to each other by atomic or volatile accesses keep an order of their own.
-    const talks = new Set<Run | null>();
+    const synchronized = new Set<KernelLaunch | null>();
     for (const other of this.#ofKernels) {
-      const { isStrong, known } = other;
-      if (isStrong && byKnown.get(known)?.some((one) => one.isStrong && doMeet(one, other))) talks.add(other.run);
+      const { isStrong, allocation } = other;
+      if (isStrong && byAllocation.get(allocation)?.some((one) => one.isStrong && overlap(one, other))) {
+        synchronized.add(other.run);
+      }
     }
     for (const other of others) {
-      const isTalked = other.host !== null ? run.recording.talksToHost : other.run !== null && talks.has(other.run);
-      if (isTalked || areOrdered(run, other)) continue;
+      const isSynchronized = other.host !== null
+        ? run.recording.signalsHost
+        : other.run !== null && synchronized.has(other.run);
+      if (isSynchronized || areOrdered(run, other)) continue;
       const [one] = meeting(other);
-      if (one !== undefined) this.#clash(one, other);
+      if (one !== undefined) this.#addRace(one, other);
     }
     this.#ofKernels.push(...touched);
   }
 
   /** Forgets what the host has waited for, unless kernels have not run that may have come before that. */
   #sweep(): void {
-    const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.lane.index, access.tick);
+    const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);
     if (this.#running.length === 0) {
       this.#entries = this.#entries.filter((entry) => !isOver(entry));
       this.#ofKernels = this.#ofKernels.filter((entry) => !isOver(entry));
@@ -274,16 +279,16 @@ export class Journal {
   }
 }
 
-function doMeet(one: Entry, other: Entry): boolean {
+function overlap(one: Entry, other: Entry): boolean {
   return one.start < other.end && other.start < one.end && (one.writes || other.writes);
 }
 
 /** Whether two accesses are a race if nothing orders them, and they are not of kernels that talk to each other. */
-function doCollide(one: Entry, other: Entry): boolean {
-  return one.known === other.known && doMeet(one, other);
+function conflict(one: Entry, other: Entry): boolean {
+  return one.allocation === other.allocation && overlap(one, other);
 }
 
-function areOrdered({ access: kernel, clock, at }: Run, other: Entry): boolean {
+function areOrdered({ access: kernel, clock, at }: KernelLaunch, other: Entry): boolean {
   if (isBefore(kernel, other.clock)) return true; // after it, or of the same graph
   return other.access === null ? other.at < at : isBefore(other.access, clock);
 }

@@ -3,16 +3,16 @@
  *
  * @module
  */
-import { type Access, History, isBefore, Spans } from "./access_history.ts";
-import { type Interval, Intervals } from "./interval_map.ts";
-import type { Clock, ContextOrder, Order } from "./vector_clocks.ts";
-import type { Site } from "./call_site.ts";
+import { type Access, History, isBefore, RangeHistory } from "./access_history.ts";
+import { type Interval, IntervalSet } from "./interval_map.ts";
+import type { Clock, ContextClock, VectorClocks } from "./vector_clocks.ts";
+import type { CallSite } from "./call_site.ts";
 
 /** Kinds of memory, as the simulator names them; `imported` came from another process. */
 export type MemoryKind = "device" | "pool" | "managed" | "pinned" | "registered" | "imported";
 
 /** Memory that was allocated and not freed. */
-export class Known implements Interval {
+export class Allocation implements Interval {
   /** Address of the first byte. */
   readonly start: number;
   /** The first address behind it. */
@@ -20,22 +20,22 @@ export class Known implements Interval {
   /** What it is. */
   readonly kind: MemoryKind;
   /** The context that was current. */
-  readonly context: ContextOrder | null;
+  readonly context: ContextClock | null;
   /** The function that made it. */
   readonly call: string;
   /** Where that was. */
-  readonly site: Site;
+  readonly site: CallSite;
   /** Its number in the journal. */
-  readonly born: number;
+  readonly allocatedAt: number;
   /** How often it was opened, if it is another process' memory. */
   opened = 1;
   /** What it is there that has exported it, if that is known. */
-  origin: Known | null = null;
+  origin: Allocation | null = null;
   /** How it was freed, if it was. */
-  gone: Freed | null = null;
+  freed: Freed | null = null;
   /** Whether the driver was told to make all copies and fills of it wait. */
   syncMemops = false;
-  readonly #spans = new Spans();
+  readonly #spans = new RangeHistory();
   /** What was done to all of it at once. */
   readonly #whole = new History();
   /** Kernels that were given it: the last one of each stream and each way to use it. */
@@ -46,12 +46,12 @@ export class Known implements Interval {
     start: number,
     bytes: number,
     kind: MemoryKind,
-    context: ContextOrder | null,
+    context: ContextClock | null,
     call: string,
-    site: Site,
+    site: CallSite,
     born: number,
   ) {
-    this.born = born;
+    this.allocatedAt = born;
     this.start = start;
     this.end = start + bytes;
     this.kind = kind;
@@ -71,7 +71,7 @@ export class Known implements Interval {
   }
 
   /** Adds an access to bytes of it; says what it is unordered with. */
-  touch(access: Access, start: number, end: number, clock: Clock, order: Order): Access | null {
+  touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#spans.touch(access, start, end, clock, order);
     if (start > this.start || end < this.end) return conflict;
     const writes = access.writes === true;
@@ -96,10 +96,11 @@ export class Known implements Interval {
    * Adds a kernel that was given this memory. It uses some of its bytes, nobody knows which: that certainly concerns
    * whoever touches all of them, and perhaps whoever else does.
    */
-  touchByKernel(access: Access, clock: Clock, order: Order): Access | null {
+  touchByKernel(access: Access, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#whole.conflict(access.writes === true, clock);
     const kept = this.#kernels.filter((one) =>
-      !order.isOver(one.lane.index, one.tick) && (one.lane.index !== access.lane.index || one.writes !== access.writes)
+      !order.isOver(one.stream.index, one.tick) &&
+      (one.stream.index !== access.stream.index || one.writes !== access.writes)
     );
     kept.push(access);
     this.#kernels = kept;
@@ -109,10 +110,10 @@ export class Known implements Interval {
 
 /** Memory that was freed and, as far as was seen, not allocated again. */
 export interface Freed extends Interval {
-  readonly known: Known;
+  readonly allocation: Allocation;
   readonly call: string;
-  readonly lane: string;
-  readonly site: Site;
+  readonly stream: string;
+  readonly site: CallSite;
   readonly seq: number;
 }
 
@@ -120,20 +121,20 @@ export interface Freed extends Interval {
 const mostFreed = 8192;
 
 /** All memory that calls have spoken of. */
-export class Memory {
-  readonly #known = new Intervals<Known>();
-  readonly #freed = new Intervals<Freed>();
+export class KnownMemory {
+  readonly #allocations = new IntervalSet<Allocation>();
+  readonly #freed = new IntervalSet<Freed>();
   /** Memory that the driver did not allocate: pageable memory of the host, or of another library. */
-  readonly #foreign = new Spans();
+  readonly #foreign = new RangeHistory();
 
   /** What is allocated, by ascending address. */
-  get known(): readonly Known[] {
-    return this.#known.all;
+  get allocations(): readonly Allocation[] {
+    return this.#allocations.all;
   }
 
   /** The allocation that holds an address. */
-  find(address: number): Known | undefined {
-    return this.#known.find(address);
+  find(address: number): Allocation | undefined {
+    return this.#allocations.find(address);
   }
 
   /** What was freed at an address, if nothing is there now. */
@@ -142,16 +143,16 @@ export class Memory {
   }
 
   /** Memory is allocated: whatever was there before is over, also if somebody else has freed it. */
-  allocate(known: Known): void {
-    this.#known.removeOverlapping(known.start, known.end);
-    this.#foreign.forget(known.start, known.end);
-    this.#known.add(known);
+  allocate(allocation: Allocation): void {
+    this.#allocations.removeOverlapping(allocation.start, allocation.end);
+    this.#foreign.forget(allocation.start, allocation.end);
+    this.#allocations.add(allocation);
   }
 
   /** Memory is freed. */
   free(freed: Freed): void {
-    freed.known.gone = freed;
-    this.#known.remove(freed.known);
+    freed.allocation.freed = freed;
+    this.#allocations.remove(freed.allocation);
     this.#freed.removeOverlapping(freed.start, freed.end);
     this.#freed.add(freed);
     if (this.#freed.count <= mostFreed) return;
@@ -160,28 +161,35 @@ export class Memory {
   }
 
   /** Memory is no longer ours to watch: its context is gone, or the driver knows more of it than was seen. */
-  forget(item: Known | Freed): void {
-    if (item instanceof Known) this.#known.remove(item);
+  forget(item: Allocation | Freed): void {
+    if (item instanceof Allocation) this.#allocations.remove(item);
     else this.#freed.remove(item);
   }
 
   /** The allocations that some bytes are of. */
-  *at(start: number, end: number): Generator<{ readonly known: Known; readonly from: number; readonly to: number }> {
-    let index = this.#known.indexAt(start);
-    for (let known = this.#known.at(index); known !== undefined && known.start < end; known = this.#known.at(++index)) {
-      yield { known, from: Math.max(start, known.start), to: Math.min(end, known.end) };
+  *at(
+    start: number,
+    end: number,
+  ): Generator<{ readonly allocation: Allocation; readonly from: number; readonly to: number }> {
+    let index = this.#allocations.indexAt(start);
+    for (
+      let allocation = this.#allocations.at(index);
+      allocation !== undefined && allocation.start < end;
+      allocation = this.#allocations.at(++index)
+    ) {
+      yield { allocation, from: Math.max(start, allocation.start), to: Math.min(end, allocation.end) };
     }
   }
 
   /** Adds an access to bytes that may be of several allocations; says what it is unordered with. */
-  touch(access: Access, start: number, end: number, clock: Clock, order: Order): Access | null {
+  touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     let conflict: Access | null = null;
     for (let at = start; at < end;) {
-      const index = this.#known.indexAt(at);
-      const known = this.#known.at(index);
-      const isHere = known !== undefined && known.start <= at;
-      const to = Math.min(end, known === undefined ? end : isHere ? known.end : known.start);
-      const memory = isHere ? known : this.#foreign;
+      const index = this.#allocations.indexAt(at);
+      const allocation = this.#allocations.at(index);
+      const isHere = allocation !== undefined && allocation.start <= at;
+      const to = Math.min(end, allocation === undefined ? end : isHere ? allocation.end : allocation.start);
+      const memory = isHere ? allocation : this.#foreign;
       conflict = memory.touch(access, at, to, clock, order) ?? conflict;
       at = to;
     }
@@ -192,13 +200,13 @@ export class Memory {
    * What the host would be unordered with if it read or wrote these bytes now. What the host does is over before anything else
    * begins, so that nothing has to be kept of it.
    */
-  conflictWithHost(writes: boolean, start: number, end: number, order: Order): Access | null {
+  conflictWithHost(writes: boolean, start: number, end: number, order: VectorClocks): Access | null {
     let conflict: Access | null = null;
     for (let at = start; at < end && conflict === null;) {
-      const known = this.#known.at(this.#known.indexAt(at));
-      const isHere = known !== undefined && known.start <= at;
-      const to = Math.min(end, known === undefined ? end : isHere ? known.end : known.start);
-      conflict = (isHere ? known : this.#foreign).conflict(writes, at, to, order.host);
+      const allocation = this.#allocations.at(this.#allocations.indexAt(at));
+      const isHere = allocation !== undefined && allocation.start <= at;
+      const to = Math.min(end, allocation === undefined ? end : isHere ? allocation.end : allocation.start);
+      conflict = (isHere ? allocation : this.#foreign).conflict(writes, at, to, order.host);
       at = to;
     }
     return conflict;

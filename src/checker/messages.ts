@@ -9,12 +9,12 @@ import type { LeakedObject } from "./report.ts";
 import { framesOf, shortFrame } from "./call_site.ts";
 
 /** What an access is in a report. */
-export function callOf({ kind, writes, call, lane, start, end, site, seq }: Access): CausalityCall {
+export function callOf({ kind, writes, call, stream, start, end, site, seq }: Access): CausalityCall {
   const does = kind === "free" ? "frees" : kind === "allocation" ? "allocates" : writes === null ? "uses" : null;
   return {
     does: does ?? (writes === true ? "writes" : "reads"),
     call,
-    lane: lane.name,
+    stream: stream.name,
     address: BigInt(start),
     bytes: end - start,
     stack: framesOf(site),
@@ -43,14 +43,14 @@ function sentence(one: CausalityCall): string {
   const where = one.address === null ? "" : ` ${bytes(one.bytes)} at ${hex(one.address)}`;
   const lines = one.stack.slice(0, 4).map((frame) => `\n      at ${frame}`).join("");
   const earlier = one.isEarlier === true ? ", here or where an earlier call like it was made" : "";
-  return `  ${one.call} on ${one.lane} ${one.does}${where}${earlier}${lines}`;
+  return `  ${one.call} on ${one.stream} ${one.does}${where}${earlier}${lines}`;
 }
 
 /** Two calls with no order between them. */
 export function raceMessage(first: CausalityCall, second: CausalityCall, count: number, memory: string): string {
-  const remedy = second.lane === "host"
-    ? `Let the host wait for ${first.lane} first, with synchronize() or completed().`
-    : `Let ${second.lane} wait for ${first.lane} after the first: stream.wait(other).`;
+  const remedy = second.stream === "host"
+    ? `Let the host wait for ${first.stream} first, with synchronize() or completed().`
+    : `Let ${second.stream} wait for ${first.stream} after the first: stream.wait(other).`;
   return `Race: nothing orders ${second.call} (${placeOf(second)}) after ${first.call} (${placeOf(first)}), ` +
     `and both touch ${bytes(count)} of ${memory}.\n${sentence(first)}\n${sentence(second)}\n${remedy}`;
 }

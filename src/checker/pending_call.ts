@@ -4,9 +4,9 @@
  * @module
  */
 import type { Touch } from "./capture.ts";
-import type { Recording } from "./journal.ts";
-import type { Lane } from "./vector_clocks.ts";
-import type { Watch } from "./checker_state.ts";
+import type { KernelRecording } from "./journal.ts";
+import type { StreamClock } from "./vector_clocks.ts";
+import type { CheckerState } from "./checker_state.ts";
 
 /** Rows of a rectangle or a box that are followed one by one. Of more, the rest is not followed. */
 const mostRows = 1024;
@@ -28,22 +28,22 @@ export interface Rows {
 }
 
 /** Work that is about to be enqueued. */
-export class Work {
+export class PendingCall {
   /** The stream; null if the call names none that exists. */
-  readonly lane: Lane | null;
+  readonly stream: StreamClock | null;
   /** The driver's function. */
   readonly call: string;
   /** What it touches. */
   readonly touches: Touch[] = [];
-  readonly #watch: Watch;
+  readonly #checker: CheckerState;
   /** Whether it was said to touch no bytes: of such a copy or fill nothing is enqueued. */
   #touchesNone = false;
 
-  /** Use {@linkcode Watch.work}. */
-  constructor(watch: Watch, call: string, lane: Lane | null) {
-    this.#watch = watch;
+  /** Use {@linkcode CheckerState.pendingCall}. */
+  constructor(checker: CheckerState, call: string, stream: StreamClock | null) {
+    this.#checker = checker;
     this.call = call;
-    this.lane = lane;
+    this.stream = stream;
   }
 
   /** The work reads bytes. Reports them if they are freed. */
@@ -78,8 +78,8 @@ export class Work {
 
   /** A kernel is given memory. */
   usesInKernel(start: number, writes: boolean | null): void {
-    this.#watch.using(this.lane, start, start + 1, this.call, "uses");
-    const known = this.#watch.memory.find(start);
+    this.#checker.checkNotFreed(this.stream, start, start + 1, this.call, "uses");
+    const known = this.#checker.memory.find(start);
     if (known !== undefined) this.touches.push({ start: known.start, end: known.end, kind: "kernel", writes });
   }
 
@@ -89,16 +89,16 @@ export class Work {
   }
 
   /** The driver has agreed: the work is enqueued, or captured. @param recording what will be known of its kernel */
-  done(recording: Recording | null = null): void {
+  accepted(recording: KernelRecording | null = null): void {
     if (this.isNothing) return;
-    if (this.lane !== null) this.#watch.enqueue(this.lane, this.call, this.touches, null, recording);
+    if (this.stream !== null) this.#checker.enqueue(this.stream, this.call, this.touches, null, recording);
   }
 
   #touch(address: bigint, bytes: number, writes: boolean): this {
     if (bytes === 0) this.#touchesNone = true;
     const start = Number(address);
     if (bytes === 0 || address === 0n || !Number.isSafeInteger(start + bytes)) return this;
-    this.#watch.using(this.lane, start, start + bytes, this.call, writes ? "writes" : "reads");
+    this.#checker.checkNotFreed(this.stream, start, start + bytes, this.call, writes ? "writes" : "reads");
     this.touches.push({ start, end: start + bytes, kind: writes ? "write" : "read", writes });
     return this;
   }

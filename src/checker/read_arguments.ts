@@ -13,7 +13,7 @@ import { struct, type StructView } from "../ffi/struct.ts";
 const largest = 512;
 
 /** A window on native memory. Making an ArrayBuffer for every look would cost 0.2 to 0.5 us each. */
-class Peek {
+class ArgumentReader {
   readonly #memory: Libc["memory"];
   readonly #address: bigint;
   readonly #view: DataView<ArrayBuffer>;
@@ -55,17 +55,17 @@ class Peek {
   }
 
   /** The pointer, handle or size in the window. */
-  get here(): bigint {
+  get value(): bigint {
     return this.#view.getBigUint64(0, littleEndian);
   }
 }
 
-export type { Peek };
+export type { ArgumentReader };
 
-let shared: Peek | undefined;
+let shared: ArgumentReader | undefined;
 
 /** The window of this process. What it shows is used at once, so that one is enough; it lives as long as the process. */
-export function peek(): Peek {
-  shared ??= new Peek();
+export function argumentReader(): ArgumentReader {
+  shared ??= new ArgumentReader();
   return shared;
 }

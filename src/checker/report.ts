@@ -16,7 +16,7 @@ export interface CausalityCall {
   /** The driver's function, or what of this package has used memory on the host: `toDlpack()`. */
   readonly call: string;
   /** The stream's name, or `host`. */
-  readonly lane: string;
+  readonly stream: string;
   /** Of the bytes that it concerns, the first; null if it concerns none. */
   readonly address: bigint | null;
   /** How many there are. */
@@ -111,7 +111,7 @@ export class CausalityError extends Error {
   /** `CausalityError`. */
   override readonly name: string = "CausalityError";
   readonly #report: CausalityReport;
-  #isHeard = false;
+  #isInspected = false;
 
   /** Made by the checker. */
   constructor(report: CausalityReport) {
@@ -121,13 +121,13 @@ export class CausalityError extends Error {
 
   /** What is wrong, in parts. */
   get report(): CausalityReport {
-    this.#isHeard = true;
+    this.#isInspected = true;
     return this.#report;
   }
 
   /** Whether somebody has looked at its parts. If nobody has when the Cuda is closed, that says it again. */
-  get isHeard(): boolean {
-    return this.#isHeard;
+  get isInspected(): boolean {
+    return this.#isInspected;
   }
 
   /** What is wrong. */

@@ -29,7 +29,7 @@ export class Reporter {
   readonly reports: CausalityReport[] = [];
   readonly #timeline: Timeline;
   readonly #onReport: ((report: CausalityReport) => void) | undefined;
-  readonly #said = new Set<string>();
+  readonly #reported = new Set<string>();
   #thrown: CausalityError | null = null;
 
   /** @param onReport takes reports; if there is nobody to take them they are thrown */
@@ -55,40 +55,43 @@ export class Reporter {
   /** A copy reads what it writes. */
   overlap(reads: CausalityCall, writes: CausalityCall, start: number, count: number, memory: string): void {
     const message = overlapMessage(reads, writes, count, memory);
-    this.#say({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
+    this.#report({ kind: "overlap", message, first: reads, second: writes, address: BigInt(start), bytes: count });
   }
 
   /** Memory is used or freed that was freed before. */
   freed(first: CausalityCall, second: CausalityCall, memory: string): void {
     const kind = second.does === "frees" ? "double-free" : "use-after-free";
     const { address, bytes } = second;
-    this.#say({ kind, message: freedMessage(first, second, memory), first, second, address, bytes });
+    this.#report({ kind, message: freedMessage(first, second, memory), first, second, address, bytes });
   }
 
   /** Something is used that was destroyed before. */
   destroyed(what: string, first: CausalityCall, second: CausalityCall): void {
     const message = destroyedMessage(what, first, second);
-    this.#say({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
+    this.#report({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
   }
 
   /** Things are left. */
   leaks(leaks: readonly LeakedObject[]): void {
     const parts = { first: null, second: null, address: null, bytes: 0 } as const;
-    this.#say({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
+    this.#report({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
   }
 
   #race(first: CausalityCall, second: CausalityCall, start: number, count: number, memory: string): void {
     const message = raceMessage(first, second, count, memory);
-    this.#say({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
+    this.#report({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
   }
 
-  #say(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
+  #report(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
     const { kind, first, second } = parts;
-    const key = [kind, ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.lane}`)];
-    if (this.#said.has(key.join("|"))) return;
+    const key = [
+      kind,
+      ...[first, second].map((one) => one === null ? "" : `${one.call} ${placeOf(one)} ${one.stream}`),
+    ];
+    if (this.#reported.has(key.join("|"))) return;
     const report = new CausalityReport({ leaks: [], ...parts, timeline: this.#timeline.marks() });
     if (this.reports.length < mostReports) {
-      this.#said.add(key.join("|"));
+      this.#reported.add(key.join("|"));
       this.reports.push(report);
     }
     if (this.#onReport !== undefined) return this.#onReport(report);
@@ -97,8 +100,8 @@ export class Reporter {
   }
 
   /** Says in the end what was thrown, unless somebody has looked at it: an error of a disposal may have hidden it. */
-  sayUnheard(): void {
-    if (this.#thrown?.isHeard !== false) return;
+  printUninspected(): void {
+    if (this.#thrown?.isInspected !== false) return;
     const { message } = this.#thrown;
     const more = this.reports.length - 1;
     const found = more === 0 ? "" : `\n${more} more found after it: see \`cuda.reports\`.`;

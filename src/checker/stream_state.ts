@@ -7,14 +7,14 @@ import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../binding
 import type { CudaDriver } from "../driver/driver.ts";
 import { type DriverTraits, observeKernels } from "../driver/traits.ts";
 import { Journal } from "./journal.ts";
-import { Memory } from "./known_memory.ts";
-import { type Peek, peek } from "./read_arguments.ts";
-import type { CausalityCall } from "./report.ts";
+import { KnownMemory } from "./known_memory.ts";
+import { type ArgumentReader, argumentReader } from "./read_arguments.ts";
 import type { CheckOptions } from "./options.ts";
-import { type Clock, ContextOrder, type Lane, Order } from "./vector_clocks.ts";
+import { type Clock, ContextClock, type StreamClock, VectorClocks } from "./vector_clocks.ts";
+import type { CausalityCall } from "./report.ts";
 import { Reporter } from "./reporter.ts";
-import { framesOf, here } from "./call_site.ts";
-import { Things } from "./object_lifetimes.ts";
+import { currentSite, framesOf } from "./call_site.ts";
+import { ObjectLifetimes } from "./object_lifetimes.ts";
 import { Timeline } from "./timeline.ts";
 
 /** An event, as last recorded. */
@@ -22,38 +22,38 @@ export interface EventState {
   /** What it stands for; null if it was never recorded, or last in a capture. */
   record: { readonly clock: Clock; readonly seq: number } | null;
   /** Where it was recorded, if that was in a capture. */
-  captured: Lane["capture"];
+  captured: StreamClock["capture"];
 }
 
 /** What is known of a driver's contexts, streams and events: the lower half of a checker's state. */
-export class StreamWatch {
+export class StreamState {
   /** The driver that does the work. */
   readonly inner: CudaDriver;
   /** What was chosen. */
   readonly options: CheckOptions;
   /** The order of all work. */
-  readonly order: Order = new Order();
+  readonly order: VectorClocks = new VectorClocks();
   /** How the driver has kernels observed; null if it cannot, or it is not wanted. */
   readonly observe: NonNullable<DriverTraits[typeof observeKernels]> | null;
   /** What is done while kernels are on their way, if it will be known what they touch. */
   readonly journal: Journal | null;
   /** What is known of memory. */
-  readonly memory: Memory = new Memory();
+  readonly memory: KnownMemory = new KnownMemory();
   /** The last calls. */
   readonly timeline: Timeline = new Timeline();
   /** A look at native memory. */
-  readonly peek: Peek = peek();
+  readonly reader: ArgumentReader = argumentReader();
   /** Events that were recorded through this driver. */
   readonly events: Map<bigint, EventState> = new Map();
   /** What was made through this driver, and what of it is gone. */
-  readonly things: Things = new Things();
+  readonly lifetimes: ObjectLifetimes = new ObjectLifetimes();
   /** What is said to the program. */
   readonly reporter: Reporter;
   /** Whether a context is lost: from then on nothing can be given back, and nobody is to blame for it. */
   isLost = false;
-  readonly #streams = new Map<bigint, Lane>();
+  readonly #streams = new Map<bigint, StreamClock>();
   readonly #sharedEvents = new Set<bigint>();
-  readonly #contexts = new Map<bigint, ContextOrder>();
+  readonly #contexts = new Map<bigint, ContextClock>();
 
   /** A checker that has seen nothing. */
   constructor(inner: CudaDriver, options: CheckOptions) {
@@ -65,48 +65,48 @@ export class StreamWatch {
   }
 
   /** The context of a handle. */
-  context(handle: bigint, device: number | null = null): ContextOrder {
+  context(handle: bigint, device: number | null = null): ContextClock {
     let context = this.#contexts.get(handle);
-    if (context === undefined) this.#contexts.set(handle, context = new ContextOrder(handle, device));
+    if (context === undefined) this.#contexts.set(handle, context = new ContextClock(handle, device));
     return context;
   }
 
   /** The context that is current, or null. The driver is asked: others change it too. */
-  current(): ContextOrder | null {
+  current(): ContextClock | null {
     const { cuCtxGetCurrent, cuCtxGetDevice } = this.inner.context;
-    const { address } = this.peek;
+    const { address } = this.reader;
     if (cuCtxGetCurrent(address) !== 0) return null;
-    const handle = this.peek.here;
+    const handle = this.reader.value;
     if (handle === 0n) return null;
     const known = this.#contexts.get(handle);
     if (known !== undefined) return known;
-    const device = cuCtxGetDevice(address) === 0 ? this.peek.view.getInt32(0, true) : null;
+    const device = cuCtxGetDevice(address) === 0 ? this.reader.view.getInt32(0, true) : null;
     return this.context(handle, device);
   }
 
   /** The stream that a call is about; null if it is none, which the driver will say. Reports a destroyed one. */
-  lane(handle: bigint, call: string): Lane | null {
+  stream(handle: bigint, call: string): StreamClock | null {
     if (handle === 0n || handle === CU_STREAM_LEGACY) return this.legacy();
     if (handle === CU_STREAM_PER_THREAD) return this.#perThread();
-    const lane = this.#streams.get(handle);
-    if (lane !== undefined) return lane;
-    const gone = this.things.gone("stream", handle);
+    const stream = this.#streams.get(handle);
+    if (stream !== undefined) return stream;
+    const gone = this.lifetimes.destruction("stream", handle);
     if (gone !== null) {
-      this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
+      this.reporter.destroyed(gone.what, gone.by, this.describeCall(call));
       return null;
     }
-    return this.#adopt(handle);
+    return this.#openForeign(handle);
   }
 
   /** The legacy default stream of the current context. */
-  legacy(): Lane | null {
+  legacy(): StreamClock | null {
     const context = this.current();
     if (context === null) return null;
     context.legacy ??= this.order.open(CU_STREAM_LEGACY, context, true, `the default stream${onDevice(context)}`);
     return context.legacy;
   }
 
-  #perThread(): Lane | null {
+  #perThread(): StreamClock | null {
     const context = this.current();
     if (context === null) return null;
     const name = `the thread's default stream${onDevice(context)}`;
@@ -115,11 +115,11 @@ export class StreamWatch {
   }
 
   /** A stream that somebody else has made. What it did so far is not known. */
-  #adopt(handle: bigint): Lane | null {
+  #openForeign(handle: bigint): StreamClock | null {
     const { cuStreamGetCtx, cuStreamGetFlags } = this.inner.stream;
-    const { address, view } = this.peek;
+    const { address, view } = this.reader;
     if (cuStreamGetCtx(handle, address) !== 0) return null;
-    const context = this.context(this.peek.here);
+    const context = this.context(this.reader.value);
     if (cuStreamGetFlags(handle, address) !== 0) return null;
     return this.openStream(handle, context, view.getUint32(0, true));
   }
@@ -139,29 +139,29 @@ export class StreamWatch {
   event(handle: bigint, call: string): EventState | null {
     const state = this.events.get(handle);
     if (state !== undefined) return this.#sharedEvents.has(handle) ? null : state;
-    const gone = this.things.gone("event", handle);
-    if (gone !== null) this.reporter.destroyed(gone.what, gone.by, this.useOf(call));
+    const gone = this.lifetimes.destruction("event", handle);
+    if (gone !== null) this.reporter.destroyed(gone.what, gone.by, this.describeCall(call));
     return null;
   }
 
   /** A stream exists from now on. */
-  openStream(handle: bigint, context: ContextOrder, flags: number): Lane {
+  openStream(handle: bigint, context: ContextClock, flags: number): StreamClock {
     const isBlocking = (flags & CU_STREAM.NON_BLOCKING) === 0;
-    const lane = this.order.open(handle, context, isBlocking, `stream 0x${handle.toString(16)}${onDevice(context)}`);
-    this.#streams.set(handle, lane);
-    return lane;
+    const stream = this.order.open(handle, context, isBlocking, `stream 0x${handle.toString(16)}${onDevice(context)}`);
+    this.#streams.set(handle, stream);
+    return stream;
   }
 
   /** A stream is destroyed; what is enqueued there still runs. */
   closeStream(handle: bigint): void {
-    const lane = this.#streams.get(handle);
+    const stream = this.#streams.get(handle);
     this.#streams.delete(handle);
-    if (lane !== undefined) this.order.close(lane);
+    if (stream !== undefined) this.order.close(stream);
   }
 
   /** Somebody else has made a stream of this handle, perhaps where one of ours was. */
-  revive(handle: bigint): void {
-    this.things.revive("stream", handle);
+  foreignStream(handle: bigint): void {
+    this.lifetimes.reuse("stream", handle);
   }
 
   /** A context is destroyed with all that belongs to it. */
@@ -169,33 +169,35 @@ export class StreamWatch {
     const context = this.#contexts.get(handle);
     if (context === undefined) return;
     this.#contexts.delete(handle);
-    const lost = [...this.#streams].filter(([, lane]) => lane.context === context);
-    const by = lost.length > 0 ? this.useOf(call) : null;
+    const lost = [...this.#streams].filter(([, stream]) => stream.context === context);
+    const by = lost.length > 0 ? this.describeCall(call) : null;
     for (const [stream] of lost) {
       this.closeStream(stream);
-      if (by !== null) this.things.lost("stream", stream, by);
+      if (by !== null) this.lifetimes.destroyedWithContext("stream", stream, by);
     }
-    for (const known of this.memory.known.filter((one) => one.context === context && one.kind !== "pool")) {
-      this.things.abandon(known);
+    for (const known of this.memory.allocations.filter((one) => one.context === context && one.kind !== "pool")) {
+      this.lifetimes.abandon(known);
       this.journal?.freed(known);
       this.memory.forget(known);
     }
     // Its lanes stay in clocks: destroyed work has happened, or never will.
-    for (const lane of context.lanes) if (lane === context.legacy || lane === context.perThread) this.order.close(lane);
+    for (const stream of context.streams) {
+      if (stream === context.legacy || stream === context.perThread) this.order.close(stream);
+    }
   }
 
   /** Lanes whose capture has ended. */
-  endCapture(of: NonNullable<Lane["capture"]>["of"]): void {
-    for (const lane of this.order.lanes) if (lane.capture?.of === of) lane.capture = null;
+  endCapture(of: NonNullable<StreamClock["capture"]>["of"]): void {
+    for (const stream of this.order.streams) if (stream.capture?.of === of) stream.capture = null;
   }
 
   /** A call of the driver as a report names it, here and now: on a stream, or the host's. */
-  useOf(call: string, lane: Lane | null = null): CausalityCall {
-    const stack = framesOf(here());
-    return { does: "uses", call, lane: lane?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };
+  describeCall(call: string, stream: StreamClock | null = null): CausalityCall {
+    const stack = framesOf(currentSite());
+    return { does: "uses", call, stream: stream?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };
   }
 }
 
-function onDevice({ device, handle }: ContextOrder): string {
+function onDevice({ device, handle }: ContextClock): string {
   return device === null ? ` of context 0x${handle.toString(16)}` : ` of device ${device}`;
 }

@@ -12,7 +12,7 @@ export interface Mark {
   /** Its number, rising in the order of the calls. */
   readonly seq: number;
   /** The stream's name, or `host`. */
-  readonly lane: string;
+  readonly stream: string;
   /** What it is. */
   readonly kind: MarkKind;
   /** The driver's function. */
@@ -30,9 +30,9 @@ export class Timeline {
   #last = 0;
 
   /** Adds a mark; returns its number. */
-  add(lane: string, kind: MarkKind, call: string, after: readonly number[]): number {
+  add(stream: string, kind: MarkKind, call: string, after: readonly number[]): number {
     const seq = ++this.#last;
-    this.#ring[seq % capacity] = { seq, lane, kind, call, after };
+    this.#ring[seq % capacity] = { seq, stream, kind, call, after };
     return seq;
   }
 

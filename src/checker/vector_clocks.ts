@@ -9,7 +9,7 @@
  */
 
 import type { CapturedPoint } from "./capture.ts";
-import { Sites } from "./call_site.ts";
+import { CallSites } from "./call_site.ts";
 
 /** How much of each lane's work has happened before, by the lane's index. */
 export type Clock = number[];
@@ -24,21 +24,21 @@ export function join(into: Clock, other: readonly number[]): void {
 }
 
 /** A context, as far as order goes. */
-export class ContextOrder {
+export class ContextClock {
   /** `CUcontext`. */
   readonly handle: bigint;
   /** The device's ordinal, if it is known. */
   readonly device: number | null;
   /** Its streams, also destroyed ones whose work the host has not waited for. */
-  readonly lanes: Set<Lane> = new Set();
+  readonly streams: Set<StreamClock> = new Set();
   /** The legacy default stream, once it was used. */
-  legacy: Lane | null = null;
+  legacy: StreamClock | null = null;
   /** The thread's default stream, once it was used. */
-  perThread: Lane | null = null;
+  perThread: StreamClock | null = null;
   /** What all work that is enqueued from now on waits for. */
-  readonly gate: Clock = [];
+  readonly barrier: Clock = [];
   /** Rises when the gate changes. */
-  gateVersion = 0;
+  barrierVersion = 0;
 
   /** A context without streams. */
   constructor(handle: bigint, device: number | null) {
@@ -48,13 +48,13 @@ export class ContextOrder {
 }
 
 /** A stream, as far as order goes. */
-export class Lane {
+export class StreamClock {
   /** Its place in clocks. A destroyed stream's place is given to another one once the host has seen all its work. */
   readonly index: number;
   /** `CUstream`. */
   readonly handle: bigint;
   /** The context that it belongs to. */
-  readonly context: ContextOrder;
+  readonly context: ContextClock;
   /** Whether it waits for the legacy default stream and that one for it. */
   readonly isBlocking: boolean;
   /** Its name in reports. */
@@ -65,24 +65,24 @@ export class Lane {
    * What streams take over that come after this one by the rules of default streams, where that is less than the clock: an
    * allocation on the legacy default stream hands on nothing of what it comes after (`tests/gpu/implied_order_test.ts`).
    */
-  handed: Clock | null = null;
+  implicitClock: Clock | null = null;
   /** Rises when the clock changes. */
   version = 0;
   /** Its last work in the timeline. */
   last = 0;
   /** Where work was enqueued on it. */
-  readonly sites: Sites = new Sites();
+  readonly sites: CallSites = new CallSites();
   /** The capture that it takes part in, if it does. */
   capture: CapturedPoint | null = null;
   /** Versions of clocks that have been taken over. */
   seenHost = -1;
   /** See `seenHost`. */
-  seenGate = 0;
+  seenBarrier = 0;
   /** See `seenHost`. */
   seenLegacy = 0;
 
-  /** Use {@linkcode Order.open}. */
-  constructor(index: number, handle: bigint, context: ContextOrder, isBlocking: boolean, name: string, tick: number) {
+  /** Use {@linkcode VectorClocks.open}. */
+  constructor(index: number, handle: bigint, context: ContextClock, isBlocking: boolean, name: string, tick: number) {
     this.index = index;
     this.handle = handle;
     this.context = context;
@@ -99,47 +99,54 @@ export class Lane {
 }
 
 /** The clocks of a driver's streams. */
-export class Order {
+export class VectorClocks {
   /** What the host has waited for: everything that is enqueued from now on comes after it. */
   readonly host: Clock = [];
   /** The last wait of the host in the timeline. */
   lastWait = 0;
   #hostVersion = 0;
-  readonly #lanes: Lane[] = [];
+  readonly #streams: StreamClock[] = [];
   /** Destroyed streams whose places are still in use. */
-  #closed: Lane[] = [];
+  #closed: StreamClock[] = [];
 
   /** All streams, destroyed ones included that the host has not waited for. */
-  get lanes(): readonly Lane[] {
-    return this.#lanes;
+  get streams(): readonly StreamClock[] {
+    return this.#streams;
   }
 
   /** Whether the host has waited for a piece of work, so that nothing can be unordered with it any more. */
-  isOver(lane: number, tick: number): boolean {
-    return (this.host[lane] ?? 0) >= tick;
+  isOver(stream: number, tick: number): boolean {
+    return (this.host[stream] ?? 0) >= tick;
   }
 
   /** A new stream. */
-  open(handle: bigint, context: ContextOrder, isBlocking: boolean, name: string): Lane {
+  open(handle: bigint, context: ContextClock, isBlocking: boolean, name: string): StreamClock {
     const old = this.#reusable();
-    const lane = new Lane(old?.index ?? this.#lanes.length, handle, context, isBlocking, name, old?.tick ?? 0);
-    this.#lanes[lane.index] = lane;
-    context.lanes.add(lane);
-    return lane;
+    const stream = new StreamClock(
+      old?.index ?? this.#streams.length,
+      handle,
+      context,
+      isBlocking,
+      name,
+      old?.tick ?? 0,
+    );
+    this.#streams[stream.index] = stream;
+    context.streams.add(stream);
+    return stream;
   }
 
   /** A stream is destroyed: what is enqueued still runs. */
-  close(lane: Lane): void {
-    this.#closed.push(lane);
+  close(stream: StreamClock): void {
+    this.#closed.push(stream);
   }
 
   /** A place in clocks that nothing can be unordered with any more: all that its stream did comes before all to come. */
-  #reusable(): Lane | null {
+  #reusable(): StreamClock | null {
     // Not only its own work: a stream that has only waited knows what the default stream is yet to learn from it.
-    const at = this.#closed.findIndex(({ clock }) => clock.every((tick, lane) => this.isOver(lane, tick)));
-    const [lane] = at < 0 ? [] : this.#closed.splice(at, 1);
-    lane?.context.lanes.delete(lane);
-    return lane ?? null;
+    const at = this.#closed.findIndex(({ clock }) => clock.every((tick, stream) => this.isOver(stream, tick)));
+    const [stream] = at < 0 ? [] : this.#closed.splice(at, 1);
+    stream?.context.streams.delete(stream);
+    return stream ?? null;
   }
 
   /**
@@ -148,55 +155,55 @@ export class Order {
    *
    * @param from takes the timeline's numbers of what it waits for
    */
-  advance(lane: Lane, from: number[] | null): void {
-    const { context, clock } = lane;
-    if (lane.seenHost !== this.#hostVersion) {
+  advance(stream: StreamClock, from: number[] | null): void {
+    const { context, clock } = stream;
+    if (stream.seenHost !== this.#hostVersion) {
       join(clock, this.host);
-      if (lane.seenHost >= 0 && this.lastWait > 0) from?.push(this.lastWait);
-      lane.seenHost = this.#hostVersion;
+      if (stream.seenHost >= 0 && this.lastWait > 0) from?.push(this.lastWait);
+      stream.seenHost = this.#hostVersion;
     }
-    if (lane.seenGate !== context.gateVersion) {
-      join(clock, context.gate);
-      lane.seenGate = context.gateVersion;
+    if (stream.seenBarrier !== context.barrierVersion) {
+      join(clock, context.barrier);
+      stream.seenBarrier = context.barrierVersion;
     }
     const { legacy } = context;
-    if (lane === legacy) {
-      for (const other of context.lanes) {
-        if (other === lane || !other.isBlocking) continue;
+    if (stream === legacy) {
+      for (const other of context.streams) {
+        if (other === stream || !other.isBlocking) continue;
         if ((clock[other.index] ?? 0) < other.tick) from?.push(other.last);
         join(clock, other.clock);
       }
-    } else if (lane.isBlocking && legacy !== null && lane.seenLegacy !== legacy.version) {
+    } else if (stream.isBlocking && legacy !== null && stream.seenLegacy !== legacy.version) {
       if ((clock[legacy.index] ?? 0) < legacy.tick) from?.push(legacy.last);
-      join(clock, legacy.handed ?? legacy.clock);
-      lane.seenLegacy = legacy.version;
+      join(clock, legacy.implicitClock ?? legacy.clock);
+      stream.seenLegacy = legacy.version;
     }
-    lane.handed = null;
-    lane.version++;
+    stream.implicitClock = null;
+    stream.version++;
   }
 
   /** Numbers a piece of work, after `advance`. */
-  step(lane: Lane): number {
-    const tick = lane.tick + 1;
-    lane.clock[lane.index] = tick;
+  step(stream: StreamClock): number {
+    const tick = stream.tick + 1;
+    stream.clock[stream.index] = tick;
     return tick;
   }
 
   /** What a stream has handed on so far, for an allocation on it to add itself to; null if the rules ask nothing of that. */
-  handedBy(lane: Lane): Clock | null {
-    return lane === lane.context.legacy ? [...lane.handed ?? lane.clock] : null;
+  implicitClockOf(stream: StreamClock): Clock | null {
+    return stream === stream.context.legacy ? [...stream.implicitClock ?? stream.clock] : null;
   }
 
   /** Makes all later work of a stream wait for something, after `advance`. */
-  wait(lane: Lane, clock: readonly number[]): void {
-    join(lane.clock, clock);
-    lane.version++;
+  wait(stream: StreamClock, clock: readonly number[]): void {
+    join(stream.clock, clock);
+    stream.version++;
   }
 
   /** Makes all later work of a context wait for something. */
-  waitInContext(context: ContextOrder, clock: readonly number[]): void {
-    join(context.gate, clock);
-    context.gateVersion++;
+  waitInContext(context: ContextClock, clock: readonly number[]): void {
+    join(context.barrier, clock);
+    context.barrierVersion++;
   }
 
   /** The host has waited for something. */
@@ -206,15 +213,15 @@ export class Order {
   }
 
   /** What waiting for a stream means: for the legacy default stream also the streams that it waits for. */
-  awaited(lane: Lane): readonly Lane[] {
-    const { context } = lane;
-    return lane === context.legacy ? [...context.lanes].filter(({ isBlocking }) => isBlocking) : [lane];
+  awaited(stream: StreamClock): readonly StreamClock[] {
+    const { context } = stream;
+    return stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream];
   }
 
   /** Everything that is enqueued anywhere. What stands for an event that somebody else has recorded. */
   everything(): Clock {
     const all: Clock = [];
-    for (const lane of this.#lanes) join(all, lane.clock);
+    for (const stream of this.#streams) join(all, stream.clock);
     return all;
   }
 }

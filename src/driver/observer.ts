@@ -19,7 +19,7 @@ export interface DriverObserver {
    *
    * @param context the one that default streams are of
    */
-  ordered(context: bigint, first: bigint, then: bigint): void;
+  orderedElsewhere(context: bigint, first: bigint, then: bigint): void;
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void;
   /** Notes that a stream, a pool or memory was closed by its user, though somebody still retains it: it is no leak. */

@@ -33,13 +33,13 @@ export type PtxAccess = "read" | "write" | "atomic" | "volatile read" | "volatil
 export type Op = (t: number) => number;
 
 /** Makes an instruction for a machine: `next` is the one after it, `base` the first of its function. */
-export type Link = (m: Machine, next: number, base: number) => Op;
+export type Compiled = (state: ExecutionState, next: number, base: number) => Op;
 
 /** What an instruction returns when the thread itself says how it goes on: after a call, at a barrier, at its end. */
-export const LEFT = -1;
+export const YIELDED = -1;
 
 /** What a call and its return give: the thread runs on, elsewhere and in another frame. */
-export const MOVED = -2;
+export const FRAME_CHANGED = -2;
 
 /** A function of a kernel, as its callers see it. */
 export interface Callee {
@@ -51,7 +51,7 @@ export interface Callee {
   readonly params: readonly number[];
   readonly results: readonly number[];
   /** Fills the frame at the thread's base. */
-  enter(m: Machine, thread: Thread): void;
+  enter(state: ExecutionState, thread: Thread): void;
 }
 
 /**
@@ -64,11 +64,11 @@ export const windows: { readonly shared: number; readonly local: number; readonl
   param: 0x7ffd0000,
 };
 
-const nowhere = new DataView(new ArrayBuffer(0));
+const noBytes = new DataView(new ArrayBuffer(0));
 const address = new DataView(new ArrayBuffer(8));
 
 /** One machine per kernel; it is used again by later launches. */
-export class Machine {
+export class ExecutionState {
   /** Name of the kernel, for errors. */
   readonly kernel: string;
   /** Frames of all resident threads. Registers of up to 32 bits take a word each, smaller ones zero-extended. */
@@ -87,7 +87,7 @@ export class Machine {
     },
   };
   /** Parameters of this launch. */
-  params: DataView = nowhere;
+  params: DataView = noBytes;
   /** Static and dynamic shared memory of a block, in bytes. */
   sharedBytes = 0;
   /** Instructions executed, which is what the clock registers count. */
@@ -106,7 +106,7 @@ export class Machine {
   readonly #callees: ReadonlyMap<string, Callee>;
 
   /** What the last address was resolved to. */
-  view: DataView = nowhere;
+  view: DataView = noBytes;
   /** Where in `view`. */
   offset = 0;
 
@@ -145,7 +145,7 @@ export class Machine {
   }
 
   /** Prints text, a character for each byte. */
-  say(text: string, to: PrintTarget): void {
+  printText(text: string, to: PrintTarget): void {
     this.print(Uint8Array.from(text, (character) => character.charCodeAt(0)), to);
   }
 

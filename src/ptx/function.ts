@@ -11,12 +11,18 @@ import { convertInstructions } from "./lower_convert.ts";
 import { floatInstructions } from "./lower_float.ts";
 import { integerInstructions } from "./lower_integer.ts";
 import { memoryInstructions } from "./lower_memory.ts";
-import type { Link } from "./execution_state.ts";
-import { type CallSite, type Label, type Meaning, Site, type Surroundings } from "./operands.ts";
+import type { Compiled } from "./execution_state.ts";
+import {
+  type CallSignature,
+  type InstructionContext,
+  InstructionReader,
+  type Label,
+  type Meaning,
+} from "./operands.ts";
 import type { FunctionSyntax, Instruction, Statement, Variable } from "./syntax.ts";
 import { registerBytes, type ScalarType } from "./types.ts";
 
-const instructions: ReadonlyMap<string, (site: Site) => Link> = new Map(
+const instructions: ReadonlyMap<string, (reader: InstructionReader) => Compiled> = new Map(
   [
     integerInstructions,
     floatInstructions,
@@ -41,13 +47,13 @@ export interface LoweredFunction {
   readonly name: string;
   readonly line: number;
   readonly isEntry: boolean;
-  readonly code: readonly Link[];
+  readonly code: readonly Compiled[];
   readonly frame: Frame;
   /** Local memory of a call, a multiple of 16. */
   readonly localBytes: number;
   readonly params: readonly Parameter[];
   readonly results: readonly Parameter[];
-  readonly calls: readonly CallSite[];
+  readonly calls: readonly CallSignature[];
   readonly maxThreads: number | null;
   /** Shared variables of its own, by the name that its frame knows them by. */
   readonly shared: ReadonlyMap<string, Variable>;
@@ -101,8 +107,8 @@ class FunctionLowering {
   readonly #syntax: FunctionSyntax;
   readonly #module: (name: string) => Meaning | null;
   readonly #frame = new Frame();
-  readonly #code: Link[] = [];
-  readonly #calls: CallSite[] = [];
+  readonly #code: Compiled[] = [];
+  readonly #calls: CallSignature[] = [];
   readonly #shared = new Map<string, Variable>();
   #localBytes = 0;
 
@@ -222,31 +228,31 @@ class FunctionLowering {
   }
 
   #instruction(instruction: Instruction, scope: Scope): void {
-    const around: Surroundings = {
+    const context: InstructionContext = {
       frame: this.#frame,
       name: this.#syntax.name,
       isEntry: this.#syntax.isEntry,
       resolve: (name) => scope.resolve(name),
       calls: (call) => this.#calls.push(call),
     };
-    const site = new Site(instruction, around);
+    const reader = new InstructionReader(instruction, context);
     const lower = instructions.get(instruction.opcode);
-    const link = lower === undefined ? site.fail("this instruction is not understood") : lower(site);
+    const compiled = lower === undefined ? reader.fail("this instruction is not understood") : lower(reader);
     const { guard } = instruction;
     if (guard === null) {
-      this.#code.push(link);
+      this.#code.push(compiled);
       return;
     }
-    const { slot } = site.predicate({ kind: "name", name: guard.name, offset: 0n });
-    this.#code.push(guarded(link, slot, guard.negated));
+    const { slot } = reader.predicate({ kind: "name", name: guard.name, offset: 0n });
+    this.#code.push(guarded(compiled, slot, guard.negated));
   }
 }
 
 /** An instruction that is executed if its predicate holds. */
-function guarded(link: Link, slot: number, negated: boolean): Link {
-  return (m, next, base) => {
-    const { regs: r } = m;
-    const op = link(m, next, base);
+function guarded(compiled: Compiled, slot: number, negated: boolean): Compiled {
+  return (state, next, base) => {
+    const { regs: r } = state;
+    const op = compiled(state, next, base);
     if (negated) return (t) => r.getInt32(t + slot, true) === 0 ? op(t) : next;
     return (t) => r.getInt32(t + slot, true) !== 0 ? op(t) : next;
   };

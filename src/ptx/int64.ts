@@ -157,7 +157,7 @@ export function compareUnsigned64(r: DataView, a: number, b: number): number {
 }
 
 /** An operation on bigints as one on words. */
-export function big(signed: boolean, compute: (a: bigint, b: bigint) => bigint): WordOp {
+export function viaBigint(signed: boolean, compute: (a: bigint, b: bigint) => bigint): WordOp {
   return signed
     ? (r, d, a, b) => r.setBigInt64(d, BigInt.asIntN(64, compute(r.getBigInt64(a, true), r.getBigInt64(b, true))), true)
     : (r, d, a, b) =>

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { type Machine, MOVED, type Op, type PtxMemory } from "./execution_state.ts";
+import { type ExecutionState, FRAME_CHANGED, type Op, type PtxMemory } from "./execution_state.ts";
 import type { Program, Uniform } from "./program.ts";
 import type { PrintTarget } from "./system_calls.ts";
 import { Block, Thread } from "./thread.ts";
@@ -36,17 +36,17 @@ export interface PtxLaunch {
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
 function generator(seed: number): () => number {
-  let state = seed | 0;
+  let word = seed | 0;
   return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    word = (word + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(word ^ (word >>> 15), 1 | word);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
 }
 
 /** A turn so long that a thread reaches the next barrier or its end, unless it waits for memory to change. */
-const LONG = 20_000;
+const LONG_TURN = 20_000;
 
 /** The most threads that are resident at once, as on a multiprocessor. */
 const RESIDENT = 2048;
@@ -83,8 +83,8 @@ function* permutation(count: number, random: () => number): Generator<number> {
 }
 
 /** Runs a thread until it leaves or its turn is over. */
-function turn(m: Machine, ops: readonly Op[], thread: Thread, instructions: number): boolean {
-  m.thread = thread;
+function turn(state: ExecutionState, ops: readonly Op[], thread: Thread, instructions: number): boolean {
+  state.thread = thread;
   let { pc, base } = thread;
   let left = instructions;
   while (left > 0) {
@@ -94,22 +94,22 @@ function turn(m: Machine, ops: readonly Op[], thread: Thread, instructions: numb
     const next = op(base);
     if (next >= 0) {
       pc = next;
-    } else if (next === MOVED) {
+    } else if (next === FRAME_CHANGED) {
       pc = thread.pc;
       base = thread.base;
     } else {
-      m.executed += instructions - left;
+      state.executed += instructions - left;
       return false;
     }
   }
   thread.pc = pc;
-  m.executed += instructions;
+  state.executed += instructions;
   return true;
 }
 
 /** A launch while it runs. */
 class Execution {
-  readonly #m: Machine;
+  readonly #state: ExecutionState;
   readonly #ops: readonly Op[];
   readonly #program: Program;
   readonly #launch: PtxLaunch;
@@ -142,35 +142,35 @@ class Execution {
       globals,
       poison: Math.floor(this.#random() * 4294967296) | 0,
     };
-    const { machine, ops } = program.link(uniform, atOnce * this.#threads);
-    this.#m = machine;
+    const { state, ops } = program.bind(uniform, atOnce * this.#threads);
+    this.#state = state;
     this.#ops = ops;
     this.#places = Array.from({ length: atOnce }, (_, i) => i);
     this.#blocks = permutation(count, this.#random);
-    machine.ready.length = 0;
-    machine.executed = 0;
-    machine.limit = launch.maxInstructions ?? Infinity;
-    machine.failure = null;
-    machine.print = launch.print ?? (() => {});
-    machine.memory = launch.memory;
-    machine.params = new DataView(launch.params.buffer, launch.params.byteOffset, launch.params.byteLength);
+    state.ready.length = 0;
+    state.executed = 0;
+    state.limit = launch.maxInstructions ?? Infinity;
+    state.failure = null;
+    state.print = launch.print ?? (() => {});
+    state.memory = launch.memory;
+    state.params = new DataView(launch.params.buffer, launch.params.byteOffset, launch.params.byteLength);
   }
 
   run(): void {
-    const { ready } = this.#m;
+    const { ready } = this.#state;
     for (;;) {
       while (this.#places.length > 0 && this.#begin());
       const thread = this.#next();
       if (thread === null) {
         const [block] = this.#resident;
         if (block !== undefined) return this.#deadlock(block);
-        if (this.#m.failure !== null) throw this.#m.failure;
+        if (this.#state.failure !== null) throw this.#state.failure;
         return;
       }
-      const left = this.#m.limit - this.#m.executed;
-      if (left <= 0) this.#exhausted(thread, this.#m.limit);
-      const length = this.#order.turn === null ? LONG : 1 + Math.floor(this.#random() * this.#order.turn);
-      if (turn(this.#m, this.#ops, thread, Math.min(length, left))) {
+      const left = this.#state.limit - this.#state.executed;
+      if (left <= 0) this.#exhausted(thread, this.#state.limit);
+      const length = this.#order.turn === null ? LONG_TURN : 1 + Math.floor(this.#random() * this.#order.turn);
+      if (turn(this.#state, this.#ops, thread, Math.min(length, left))) {
         // Others have their turn before it has another.
         if (this.#order.pick === "last") ready.unshift(thread);
         else ready.push(thread);
@@ -182,7 +182,7 @@ class Execution {
 
   /** Takes a ready thread. */
   #next(): Thread | null {
-    const { ready } = this.#m;
+    const { ready } = this.#state;
     const last = ready.pop();
     if (last === undefined) return null;
     if (this.#order.pick === "last") return last;
@@ -203,19 +203,19 @@ class Execution {
     const [x, y] = grid;
     const index = next.value;
     const coordinates = [index % x, Math.floor(index / x) % y, Math.floor(index / (x * y))] as const;
-    const m = this.#m;
-    const shared = new Int32Array(Math.ceil(m.sharedBytes / 4)).fill(m.poison);
-    const block = new Block(m, coordinates, shape, new DataView(shared.buffer, 0, m.sharedBytes));
+    const state = this.#state;
+    const shared = new Int32Array(Math.ceil(state.sharedBytes / 4)).fill(state.poison);
+    const block = new Block(state, coordinates, shape, new DataView(shared.buffer, 0, state.sharedBytes));
     const { entry } = this.#program;
     for (let i = 0; i < this.#threads; i++) {
       const slot = place * this.#threads + i;
-      const thread = new Thread(block, i, { regStart: slot * m.regStride, localStart: slot * m.localStride });
+      const thread = new Thread(block, i, { regStart: slot * state.regStride, localStart: slot * state.localStride });
       thread.pc = entry.pc;
-      entry.enter(m, thread);
+      entry.enter(state, thread);
       block.threads.push(thread);
     }
     block.live = this.#threads;
-    m.ready.push(...(this.#order.reversed ? block.threads : block.threads.toReversed()));
+    state.ready.push(...(this.#order.reversed ? block.threads : block.threads.toReversed()));
     this.#resident.push(block);
     this.#placeOf.set(block, place);
     return true;
@@ -230,18 +230,18 @@ class Execution {
   }
 
   #exhausted(thread: Thread, most: number): never {
-    this.#m.thread = thread;
+    this.#state.thread = thread;
     const what =
-      `the kernel ${this.#m.kernel} has not ended after ${most} instructions of all its threads: it spins, ` +
+      `the kernel ${this.#state.kernel} has not ended after ${most} instructions of all its threads: it spins, ` +
       "or waits for what only the host or other work could do; if it has so much to do, raise maxInstructions";
-    return this.#m.fault("instruction limit", 0, what);
+    return this.#state.fault("instruction limit", 0, what);
   }
 
   #deadlock(block: Block): never {
     const [first] = block.threads.filter(({ state }) => state === "waiting");
-    if (first !== undefined) this.#m.thread = first;
+    if (first !== undefined) this.#state.thread = first;
     const { line, what } = block.stuck();
-    return this.#m.fault("deadlock", line, what);
+    return this.#state.fault("deadlock", line, what);
   }
 }
 

@@ -5,10 +5,10 @@
  */
 import { flush } from "./float_registers.ts";
 import { codecOf } from "./lower_float.ts";
-import { typeOf } from "./lower_integer.ts";
-import type { Link, Op } from "./execution_state.ts";
+import { scalarType } from "./lower_integer.ts";
+import type { Compiled, Op } from "./execution_state.ts";
 import { copyBits, readerOf } from "./op_templates.ts";
-import type { Site } from "./operands.ts";
+import type { InstructionReader } from "./operands.ts";
 import { isSigned, type ScalarType } from "./types.ts";
 import { compareSigned64, compareUnsigned64 } from "./int64.ts";
 
@@ -45,22 +45,22 @@ const types = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f
 
 /** A comparison of operands `first` and `first + 1`. */
 function comparison(
-  site: Site,
+  reader: InstructionReader,
   type: ScalarType,
   compare: Comparison,
   first: number,
 ): (r: DataView, t: number) => boolean {
   const isFloat = type.kind === "float";
-  const ftz = isFloat && type.bits < 64 && site.flag("ftz");
+  const ftz = isFloat && type.bits < 64 && reader.flag("ftz");
   const unsignedOnly = ["lo", "ls", "hi", "hs"].includes(compare);
   const floatOnly = ["equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"].includes(compare);
-  if (unsignedOnly && type.kind !== "unsigned") site.fail(`.${compare} is of unsigned integers`);
-  if (floatOnly && !isFloat) site.fail(`.${compare} is of floats`);
-  if (type.kind === "bits" && compare !== "eq" && compare !== "ne") site.fail("bits are equal or not");
-  const [a, b] = [site.source(first, type), site.source(first + 1, type)];
+  if (unsignedOnly && type.kind !== "unsigned") reader.fail(`.${compare} is of unsigned integers`);
+  if (floatOnly && !isFloat) reader.fail(`.${compare} is of floats`);
+  if (type.kind === "bits" && compare !== "eq" && compare !== "ne") reader.fail("bits are equal or not");
+  const [a, b] = [reader.source(first, type), reader.source(first + 1, type)];
   const test = holds[compare];
   if (isFloat) {
-    const { read, bits } = codecOf(site, type).codec;
+    const { read, bits } = codecOf(reader, type).codec;
     if (ftz && bits === 32) return (r, t) => test(flush(read(r, t + a)), flush(read(r, t + b)));
     return (r, t) => test(read(r, t + a), read(r, t + b));
   }
@@ -73,18 +73,18 @@ function comparison(
 }
 
 /** `setp.lt.s32 p, a, b` and `setp.lt.and.s32 p|q, a, b, c`. */
-function setp(site: Site): Link {
-  const compare = site.choice(...comparisons);
-  const combine = site.option("and", "or", "xor");
-  const type = site.type(...types);
-  const test = comparison(site, type, compare, 1);
-  site.end(combine === null ? 3 : 4);
-  const target = site.operand(0);
+function setp(reader: InstructionReader): Compiled {
+  const compare = reader.choice(...comparisons);
+  const combine = reader.option("and", "or", "xor");
+  const type = reader.type(...types);
+  const test = comparison(reader, type, compare, 1);
+  reader.end(combine === null ? 3 : 4);
+  const target = reader.operand(0);
   const [first, second] = target.kind === "pair" ? [target.first, target.second] : [target, null];
-  const pred = typeOf("pred");
-  const p = site.to(first, pred);
-  const q = second === null ? null : site.to(second, pred);
-  const c = combine === null ? null : site.predicate(site.operand(3));
+  const pred = scalarType("pred");
+  const p = reader.to(first, pred);
+  const q = second === null ? null : reader.to(second, pred);
+  const c = combine === null ? null : reader.predicate(reader.operand(3));
   if (q === null && c === null) {
     return ({ regs: r }, next): Op => (t) => {
       r.setInt32(t + p, test(r, t) ? 1 : 0, true);
@@ -115,15 +115,15 @@ function combined(combine: "and" | "or" | "xor" | null): (a: boolean, b: boolean
 }
 
 /** `set.lt.u32.s32 d, a, b`: all ones, or 1.0 as a float. */
-function set(site: Site): Link {
-  const compare = site.choice(...comparisons);
-  const combine = site.option("and", "or", "xor");
-  const result = site.type("u32", "s32", "f32");
-  const type = site.type(...types);
-  const test = comparison(site, type, compare, 1);
-  site.end(combine === null ? 3 : 4);
-  const d = site.result(result);
-  const c = combine === null ? null : site.predicate(site.operand(3));
+function set(reader: InstructionReader): Compiled {
+  const compare = reader.choice(...comparisons);
+  const combine = reader.option("and", "or", "xor");
+  const result = reader.type("u32", "s32", "f32");
+  const type = reader.type(...types);
+  const test = comparison(reader, type, compare, 1);
+  reader.end(combine === null ? 3 : 4);
+  const d = reader.result(result);
+  const c = combine === null ? null : reader.predicate(reader.operand(3));
   const join = combined(combine);
   const yes = result.name === "f32" ? 0x3f800000 : -1;
   return ({ regs: r }, next) => (t) => {
@@ -134,33 +134,33 @@ function set(site: Site): Link {
 }
 
 /** `selp.b32 d, a, b, p`: a if p, else b. */
-function selp(site: Site): Link {
-  const type = site.type(...types);
-  site.end(4);
-  const d = site.result(type);
-  const [one, other] = [site.source(1, type), site.source(2, type)];
-  const { slot, negated } = site.predicate(site.operand(3));
+function selp(reader: InstructionReader): Compiled {
+  const type = reader.type(...types);
+  reader.end(4);
+  const d = reader.result(type);
+  const [one, other] = [reader.source(1, type), reader.source(2, type)];
+  const { slot, negated } = reader.predicate(reader.operand(3));
   const [a, b] = negated ? [other, one] : [one, other];
   const [taken, left] = [copyBits(type.bits, d, a), copyBits(type.bits, d, b)];
-  return (m, next, base) => {
-    const { regs: r } = m;
-    const [yes, no] = [taken(m, next, base), left(m, next, base)];
+  return (state, next, base) => {
+    const { regs: r } = state;
+    const [yes, no] = [taken(state, next, base), left(state, next, base)];
     return (t) => r.getInt32(t + slot, true) !== 0 ? yes(t) : no(t);
   };
 }
 
 /** `slct.f32.s32 d, a, b, c`: a if c is not negative, else b. */
-function slct(site: Site): Link {
-  const ftz = site.flag("ftz");
-  const type = site.type(...types);
-  const by = site.type("s32", "f32");
-  if (ftz && by.name !== "f32") site.fail("the modifier .ftz is not understood here");
-  site.end(4);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, by)];
+function slct(reader: InstructionReader): Compiled {
+  const ftz = reader.flag("ftz");
+  const type = reader.type(...types);
+  const by = reader.type("s32", "f32");
+  if (ftz && by.name !== "f32") reader.fail("the modifier .ftz is not understood here");
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, by)];
   const [first, second] = [copyBits(type.bits, d, a), copyBits(type.bits, d, b)];
-  return (m, next, base) => {
-    const { regs: r } = m;
-    const [one, two] = [first(m, next, base), second(m, next, base)];
+  return (state, next, base) => {
+    const { regs: r } = state;
+    const [one, two] = [first(state, next, base), second(state, next, base)];
     if (by.name === "s32") return (t) => r.getInt32(t + c, true) >= 0 ? one(t) : two(t);
     return (t) => {
       const value = r.getFloat32(t + c, true);
@@ -170,4 +170,9 @@ function slct(site: Site): Link {
 }
 
 /** Comparisons and selections, by opcode. */
-export const compareInstructions: Readonly<Record<string, (site: Site) => Link>> = { setp, set, selp, slct };
+export const compareInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
+  setp,
+  set,
+  selp,
+  slct,
+};

@@ -5,11 +5,11 @@
  */
 import { encode16, flush, NAN32, saturate } from "./float_registers.ts";
 import { codecOf, isNegative } from "./lower_float.ts";
-import { typeOf } from "./lower_integer.ts";
-import type { Link } from "./execution_state.ts";
+import { scalarType } from "./lower_integer.ts";
+import type { Compiled } from "./execution_state.ts";
 import { bfloat16, bigToOdd, binary16, fromBig, type Rounding, roundTo, roundToInteger } from "./rounding.ts";
 import { bigReaderOf, copyBits, readerOf } from "./op_templates.ts";
-import type { Site } from "./operands.ts";
+import type { InstructionReader } from "./operands.ts";
 import { isSigned, type ScalarType } from "./types.ts";
 
 const integers = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"];
@@ -37,37 +37,37 @@ function limits(type: ScalarType): readonly [min: bigint, max: bigint] {
   return isSigned(type) ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n];
 }
 
-function cvt(site: Site): Link {
-  if (site.flag("pack")) return site.fail("the modifier .pack is not understood");
-  const integerRounding = site.option("rni", "rzi", "rmi", "rpi");
-  const floatRounding = site.option("rn", "rz", "rm", "rp", "rna");
-  const [ftz, sat, relu] = [site.flag("ftz"), site.flag("sat"), site.flag("relu")];
-  const satfinite = site.flag("satfinite");
-  const to = site.type();
-  const from = site.type();
-  if (satfinite) site.fail("the modifier .satfinite is not understood");
-  if (ftz && from.name !== "f32" && to.name !== "f32") site.fail("the modifier .ftz is of .f32");
-  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) site.fail("pairs are rounded, and no more");
-  if (to.kind === "packed") return packed(site, to, from, floatRounding, relu);
-  site.end(2);
+function cvt(reader: InstructionReader): Compiled {
+  if (reader.flag("pack")) return reader.fail("the modifier .pack is not understood");
+  const integerRounding = reader.option("rni", "rzi", "rmi", "rpi");
+  const floatRounding = reader.option("rn", "rz", "rm", "rp", "rna");
+  const [ftz, sat, relu] = [reader.flag("ftz"), reader.flag("sat"), reader.flag("relu")];
+  const satfinite = reader.flag("satfinite");
+  const to = reader.type();
+  const from = reader.type();
+  if (satfinite) reader.fail("the modifier .satfinite is not understood");
+  if (ftz && from.name !== "f32" && to.name !== "f32") reader.fail("the modifier .ftz is of .f32");
+  if (to.kind === "packed" && (ftz || sat || integerRounding !== null)) reader.fail("pairs are rounded, and no more");
+  if (to.kind === "packed") return packed(reader, to, from, floatRounding, relu);
+  reader.end(2);
   const [isToInteger, isFromInteger] = [integers.includes(to.name), integers.includes(from.name)];
-  if (!isToInteger && !floats.includes(to.name)) site.fail(`the type .${to.name} is not understood`);
-  if (!isFromInteger && !floats.includes(from.name)) site.fail(`the type .${from.name} is not understood`);
-  const target = site.operand(0);
-  const d = site.to(target, to, true);
-  const width = target.kind === "name" && target.name === "_" ? 64 : site.register(target).type.bits;
-  const a = site.source(1, from, true);
+  if (!isToInteger && !floats.includes(to.name)) reader.fail(`the type .${to.name} is not understood`);
+  if (!isFromInteger && !floats.includes(from.name)) reader.fail(`the type .${from.name} is not understood`);
+  const target = reader.operand(0);
+  const d = reader.to(target, to, true);
+  const width = target.kind === "name" && target.name === "_" ? 64 : reader.register(target).type.bits;
+  const a = reader.source(1, from, true);
 
   if (isFromInteger && isToInteger) {
-    if (integerRounding !== null || floatRounding !== null) site.fail("integers are not rounded");
-    if (ftz || relu) site.fail("only floats have .ftz and .relu");
+    if (integerRounding !== null || floatRounding !== null) reader.fail("integers are not rounded");
+    if (ftz || relu) reader.fail("only floats have .ftz and .relu");
     return integerToInteger(to, from, width, sat, d, a);
   }
   if (isToInteger) {
-    if (integerRounding === null) return site.fail("expected one of .rni, .rzi, .rmi, .rpi");
-    if (floatRounding !== null || relu) site.fail("only floats have .relu and a rounding of their own");
+    if (integerRounding === null) return reader.fail("expected one of .rni, .rzi, .rmi, .rpi");
+    if (floatRounding !== null || relu) reader.fail("only floats have .relu and a rounding of their own");
     const write = writerOf(to, width);
-    const { read, bits } = codecOf(site, from).codec;
+    const { read, bits } = codecOf(reader, from).codec;
     const [min, max] = limits(to);
     const rounding = toInteger[integerRounding];
     // As the instruction set says of NaN: zero, but the top bit alone if either side has 64 bits.
@@ -83,10 +83,10 @@ function cvt(site: Site): Link {
     };
   }
 
-  const { codec } = codecOf(site, to);
+  const { codec } = codecOf(reader, to);
   if (isFromInteger) {
-    if (floatRounding === null) return site.fail("expected one of .rn, .rz, .rm, .rp");
-    if (integerRounding !== null || ftz || relu) site.fail("integers have no .ftz, .relu and fractions");
+    if (floatRounding === null) return reader.fail("expected one of .rn, .rz, .rm, .rp");
+    if (integerRounding !== null || ftz || relu) reader.fail("integers have no .ftz, .relu and fractions");
     const read = bigReaderOf(from);
     const small = readerOf(from);
     return ({ regs: r }, next) => (t) => {
@@ -103,13 +103,13 @@ function cvt(site: Site): Link {
   }
 
   const isLossy = to.bits < from.bits || (to.bits === from.bits && to.name !== from.name);
-  if (isLossy && floatRounding === null) site.fail("expected one of .rn, .rz, .rm, .rp");
-  if (!isLossy && floatRounding !== null) site.fail("what is exact is not rounded");
-  if (integerRounding !== null && to.name !== from.name) site.fail("only the same type is rounded to integers");
+  if (isLossy && floatRounding === null) reader.fail("expected one of .rn, .rz, .rm, .rp");
+  if (!isLossy && floatRounding !== null) reader.fail("what is exact is not rounded");
+  if (integerRounding !== null && to.name !== from.name) reader.fail("only the same type is rounded to integers");
   if (relu && (sat || to.bits !== 16 || from.name !== "f32" || (floatRounding !== "rn" && floatRounding !== "rz"))) {
-    site.fail("the modifier .relu is not understood here");
+    reader.fail("the modifier .relu is not understood here");
   }
-  const source = codecOf(site, from).codec;
+  const source = codecOf(reader, from).codec;
   const rounding = floatRounding ?? "rn";
   return ({ regs: r }, next) => (t) => {
     let value = source.read(r, t + a);
@@ -163,7 +163,7 @@ function integerToInteger(
   sat: boolean,
   d: number,
   a: number,
-): Link {
+): Compiled {
   if (!sat && to.bits === width && from.bits >= to.bits) {
     return copyBits(to.bits, d, a); // the lower bits, whatever their sign
   }
@@ -188,12 +188,18 @@ function integerToInteger(
 }
 
 /** `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half. */
-function packed(site: Site, to: ScalarType, from: ScalarType, rounding: Rounding | null, relu: boolean): Link {
-  if (from.name !== "f32") site.fail(`the type .${from.name} is not understood here`);
-  if (rounding !== "rn" && rounding !== "rz") return site.fail("expected .rn or .rz");
-  site.end(3);
-  const f32 = typeOf("f32");
-  const [d, a, b] = [site.result(to), site.source(1, f32), site.source(2, f32)];
+function packed(
+  reader: InstructionReader,
+  to: ScalarType,
+  from: ScalarType,
+  rounding: Rounding | null,
+  relu: boolean,
+): Compiled {
+  if (from.name !== "f32") reader.fail(`the type .${from.name} is not understood here`);
+  if (rounding !== "rn" && rounding !== "rz") return reader.fail("expected .rn or .rz");
+  reader.end(3);
+  const f32 = scalarType("f32");
+  const [d, a, b] = [reader.result(to), reader.source(1, f32), reader.source(2, f32)];
   const format = to.name === "f16x2" ? binary16 : bfloat16;
   const half = (value: number): number => {
     const rounded = roundTo(format, value, rounding);
@@ -207,4 +213,4 @@ function packed(site: Site, to: ScalarType, from: ScalarType, rounding: Rounding
 }
 
 /** Conversions, by opcode. */
-export const convertInstructions: Readonly<Record<string, (site: Site) => Link>> = { cvt };
+export const convertInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = { cvt };

@@ -7,15 +7,15 @@
 import { codecs, encode16, type FloatCodec, flush, NAN32, saturate } from "./float_registers.ts";
 import {
   addInteger,
-  both,
   divInteger,
+  inSequence,
   madInteger,
   minMaxInteger,
   mulInteger,
   subInteger,
   unarySigned,
 } from "./lower_integer.ts";
-import type { Link } from "./execution_state.ts";
+import type { Compiled } from "./execution_state.ts";
 import {
   add64f,
   addToOdd,
@@ -28,7 +28,7 @@ import {
   sqrt64f,
   sqrtToOdd,
 } from "./rounding.ts";
-import type { Site } from "./operands.ts";
+import type { InstructionReader } from "./operands.ts";
 import type { ScalarType } from "./types.ts";
 
 /** How a result is made of what was computed. */
@@ -50,7 +50,10 @@ type FloatFunction = (a: number, b: number, c: number, rounding: Rounding) => nu
 const names = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"] as const;
 
 /** The codec of a type, and how many numbers a register of it holds. */
-export function codecOf(site: Site, type: ScalarType): { readonly codec: FloatCodec; readonly lanes: number } {
+export function codecOf(
+  reader: InstructionReader,
+  type: ScalarType,
+): { readonly codec: FloatCodec; readonly lanes: number } {
   switch (type.name) {
     case "f16":
     case "bf16":
@@ -62,20 +65,26 @@ export function codecOf(site: Site, type: ScalarType): { readonly codec: FloatCo
     case "bf16x2":
       return { codec: codecs.bf16, lanes: 2 };
   }
-  return site.fail(`the type .${type.name} is not understood here`);
+  return reader.fail(`the type .${type.name} is not understood here`);
 }
 
 /** Whether the instruction's type is one of floats. */
-function isFloat(site: Site): boolean {
-  return site.instruction.modifiers.some((name) => (names as readonly string[]).includes(name));
+function isFloat(reader: InstructionReader): boolean {
+  return reader.instruction.modifiers.some((name) => (names as readonly string[]).includes(name));
 }
 
 /** An instruction on floats with one to three sources. */
-function floats(site: Site, type: ScalarType, sources: number, finish: Finish, compute: FloatFunction): Link {
-  site.end(sources + 1);
-  const { codec, lanes } = codecOf(site, type);
-  const d = site.result(type);
-  const slots = Array.from({ length: sources }, (_, i) => site.source(i + 1, type));
+function floats(
+  reader: InstructionReader,
+  type: ScalarType,
+  sources: number,
+  finish: Finish,
+  compute: FloatFunction,
+): Compiled {
+  reader.end(sources + 1);
+  const { codec, lanes } = codecOf(reader, type);
+  const d = reader.result(type);
+  const slots = Array.from({ length: sources }, (_, i) => reader.source(i + 1, type));
   const [a = 0, b = a, c = a] = slots;
   return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : single(codec, finish, d, a, b, c, compute);
 }
@@ -114,7 +123,7 @@ function single(
   b: number,
   c: number,
   compute: FloatFunction,
-): Link {
+): Compiled {
   const { rounding, ftz, sat, relu } = finish;
   const { read, write } = codec;
   const least = leastNormal(codec);
@@ -171,7 +180,7 @@ function pairs(
   b: number,
   c: number,
   compute: FloatFunction,
-): Link {
+): Compiled {
   const { format } = codec;
   if (format === null) throw new Error("doubles come one by one");
   const least = leastNormal(codec);
@@ -188,27 +197,27 @@ function pairs(
 }
 
 /** Modifiers of instructions that round: which are allowed depends on the type. */
-function rounded(site: Site, type: ScalarType, required: boolean): Finish {
-  const rounding = site.option("rn", "rz", "rm", "rp");
-  if (rounding === null && required) site.fail("expected one of .rn, .rz, .rm, .rp");
+function rounded(reader: InstructionReader, type: ScalarType, required: boolean): Finish {
+  const rounding = reader.option("rn", "rz", "rm", "rp");
+  if (rounding === null && required) reader.fail("expected one of .rn, .rz, .rm, .rp");
   if (type.bits === 16 || type.kind === "packed") {
-    if (rounding !== null && rounding !== "rn") site.fail(`.${type.name} rounds to nearest only`);
+    if (rounding !== null && rounding !== "rn") reader.fail(`.${type.name} rounds to nearest only`);
   }
-  return { rounding: rounding ?? "rn", ...flags(site, type) };
+  return { rounding: rounding ?? "rn", ...flags(reader, type) };
 }
 
 /** Modifiers of a division or root: it says how it is rounded, or that it is approximate, and does not saturate. */
-function divided(site: Site, type: ScalarType, approximate: boolean): Finish {
-  if (approximate && type.name === "f64") site.fail("the type .f64 is not understood here");
-  const finish = approximate ? { rounding: "rn" as const, ...flags(site, type) } : rounded(site, type, true);
-  if (finish.sat) site.fail("the modifier .sat is not understood here");
+function divided(reader: InstructionReader, type: ScalarType, approximate: boolean): Finish {
+  if (approximate && type.name === "f64") reader.fail("the type .f64 is not understood here");
+  const finish = approximate ? { rounding: "rn" as const, ...flags(reader, type) } : rounded(reader, type, true);
+  if (finish.sat) reader.fail("the modifier .sat is not understood here");
   return finish;
 }
 
 /** `.ftz` and `.sat` where the type has them. */
-function flags(site: Site, type: ScalarType): { ftz: boolean; sat: boolean; relu: boolean } {
+function flags(reader: InstructionReader, type: ScalarType): { ftz: boolean; sat: boolean; relu: boolean } {
   const small = type.name === "f32" || type.name.startsWith("f16");
-  return { ftz: small && site.flag("ftz"), sat: small && site.flag("sat"), relu: false };
+  return { ftz: small && reader.flag("ftz"), sat: small && reader.flag("sat"), relu: false };
 }
 
 /** By the width: `odd` for formats of up to 32 bits, `double` for binary64. */
@@ -221,70 +230,70 @@ function nearest(type: ScalarType, finish: Finish): boolean {
   return type.name === "f32" && finish.rounding === "rn";
 }
 
-function add(site: Site): Link {
-  if (!isFloat(site)) return addInteger(site);
-  const type = site.type(...names);
-  const finish = rounded(site, type, false);
+function add(reader: InstructionReader): Compiled {
+  if (!isFloat(reader)) return addInteger(reader);
+  const type = reader.type(...names);
+  const finish = rounded(reader, type, false);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a + b : (a, b, _, rounding) => addToOdd(a, b, rounding);
-  return floats(site, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, b, rounding)));
+  return floats(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, b, rounding)));
 }
 
-function sub(site: Site): Link {
-  if (!isFloat(site)) return subInteger(site);
-  const type = site.type(...names);
-  const finish = rounded(site, type, false);
+function sub(reader: InstructionReader): Compiled {
+  if (!isFloat(reader)) return subInteger(reader);
+  const type = reader.type(...names);
+  const finish = rounded(reader, type, false);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a - b : (a, b, _, rounding) => addToOdd(a, -b, rounding);
-  return floats(site, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, -b, rounding)));
+  return floats(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, -b, rounding)));
 }
 
-function mul(site: Site): Link {
-  if (!isFloat(site)) return mulInteger(site);
-  const type = site.type(...names);
-  const finish = rounded(site, type, false);
-  return floats(site, type, 2, finish, byWidth(type, (a, b) => a * b, (a, b, _, rounding) => mul64f(a, b, rounding)));
+function mul(reader: InstructionReader): Compiled {
+  if (!isFloat(reader)) return mulInteger(reader);
+  const type = reader.type(...names);
+  const finish = rounded(reader, type, false);
+  return floats(reader, type, 2, finish, byWidth(type, (a, b) => a * b, (a, b, _, rounding) => mul64f(a, b, rounding)));
 }
 
 /** `fma`, and `mad` of floats, which is the same on every GPU of the last ten years. */
-function fma(site: Site): Link {
-  if (!isFloat(site)) return madInteger(site);
-  const type = site.type(...names);
-  const finish = rounded(site, type, true);
-  const relu = type.bits === 16 || type.kind === "packed" ? site.flag("relu") : false;
-  return floats(site, type, 3, { ...finish, relu }, byWidth(type, fmaToOdd, fma64));
+function fma(reader: InstructionReader): Compiled {
+  if (!isFloat(reader)) return madInteger(reader);
+  const type = reader.type(...names);
+  const finish = rounded(reader, type, true);
+  const relu = type.bits === 16 || type.kind === "packed" ? reader.flag("relu") : false;
+  return floats(reader, type, 3, { ...finish, relu }, byWidth(type, fmaToOdd, fma64));
 }
 
-function div(site: Site): Link {
-  if (!isFloat(site)) return divInteger(site, site.type("u16", "s16", "u32", "s32", "u64", "s64"));
-  const approximate = site.option("approx", "full");
-  const type = site.type("f32", "f64");
-  const finish = divided(site, type, approximate !== null);
+function div(reader: InstructionReader): Compiled {
+  if (!isFloat(reader)) return divInteger(reader, reader.type("u16", "s16", "u32", "s32", "u64", "s64"));
+  const approximate = reader.option("approx", "full");
+  const type = reader.type("f32", "f64");
+  const finish = divided(reader, type, approximate !== null);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a / b : divideToOdd;
   const divide = byWidth(type, odd, (a, b, _, rounding) => div64f(a, b, rounding));
-  return floats(site, type, 2, { ...finish, nan: "program" }, divide);
+  return floats(reader, type, 2, { ...finish, nan: "program" }, divide);
 }
 
-function rcp(site: Site): Link {
-  const approximate = site.flag("approx");
-  const type = site.type("f32", "f64");
-  if (approximate && type.name === "f64") return roughDouble(site, type, (a) => 1 / a);
-  const finish = divided(site, type, approximate);
+function rcp(reader: InstructionReader): Compiled {
+  const approximate = reader.flag("approx");
+  const type = reader.type("f32", "f64");
+  if (approximate && type.name === "f64") return roughDouble(reader, type, (a) => 1 / a);
+  const finish = divided(reader, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? (a) => 1 / a : (a) => divideToOdd(1, a);
-  return floats(site, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => div64f(1, a, rounding)));
+  return floats(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => div64f(1, a, rounding)));
 }
 
-function sqrt(site: Site): Link {
-  const approximate = site.flag("approx");
-  const type = site.type("f32", "f64");
-  const finish = divided(site, type, approximate);
+function sqrt(reader: InstructionReader): Compiled {
+  const approximate = reader.flag("approx");
+  const type = reader.type("f32", "f64");
+  const finish = divided(reader, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? Math.sqrt : sqrtToOdd;
-  return floats(site, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
+  return floats(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
 }
 
 /** Approximations of doubles: of the upper word alone, with `.ftz` always. */
-function roughDouble(site: Site, type: ScalarType, compute: (a: number) => number): Link {
-  if (!site.flag("ftz")) site.fail("expected .ftz");
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
+function roughDouble(reader: InstructionReader, type: ScalarType, compute: (a: number) => number): Compiled {
+  if (!reader.flag("ftz")) reader.fail("expected .ftz");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
   return ({ regs: r }, next) => (t) => {
     const x = r.getFloat64(t + a, true);
     const value = compute(Math.abs(x) < 2 ** -1022 ? x * 0 : x);
@@ -294,24 +303,33 @@ function roughDouble(site: Site, type: ScalarType, compute: (a: number) => numbe
   };
 }
 
-function rsqrt(site: Site): Link {
-  if (!site.flag("approx")) site.fail("expected .approx");
-  const type = site.type("f32", "f64");
+function rsqrt(reader: InstructionReader): Compiled {
+  if (!reader.flag("approx")) reader.fail("expected .approx");
+  const type = reader.type("f32", "f64");
   if (type.name === "f64") {
-    return site.instruction.modifiers.includes("ftz")
-      ? roughDouble(site, type, (a) => 1 / Math.sqrt(a))
-      : floats(site, type, 1, { rounding: "rn", ...flags(site, type) }, (a) => 1 / Math.sqrt(a));
+    return reader.instruction.modifiers.includes("ftz")
+      ? roughDouble(reader, type, (a) => 1 / Math.sqrt(a))
+      : floats(reader, type, 1, { rounding: "rn", ...flags(reader, type) }, (a) => 1 / Math.sqrt(a));
   }
-  return floats(site, type, 1, divided(site, type, true), (a) => 1 / Math.sqrt(a));
+  return floats(reader, type, 1, divided(reader, type, true), (a) => 1 / Math.sqrt(a));
 }
 
 /** An approximate function of binary32, and of the 16-bit formats where they have it. */
-function approximation(compute: (a: number) => number, ...types: (typeof names)[number][]): (site: Site) => Link {
-  return (site) => {
-    if (!site.flag("approx")) site.fail("expected .approx");
-    const type = site.type("f32", ...types);
-    const ftz = site.flag("ftz");
-    return floats(site, type, 1, { rounding: "rn", ftz: ftz && type.name === "f32", sat: false, relu: false }, compute);
+function approximation(
+  compute: (a: number) => number,
+  ...types: (typeof names)[number][]
+): (reader: InstructionReader) => Compiled {
+  return (reader) => {
+    if (!reader.flag("approx")) reader.fail("expected .approx");
+    const type = reader.type("f32", ...types);
+    const ftz = reader.flag("ftz");
+    return floats(
+      reader,
+      type,
+      1,
+      { rounding: "rn", ftz: ftz && type.name === "f32", sat: false, relu: false },
+      compute,
+    );
   };
 }
 
@@ -319,20 +337,20 @@ function approximation(compute: (a: number) => number, ...types: (typeof names)[
  * `abs` and `neg` are of the sign bit alone: a NaN keeps the rest. With `.ftz`, and in binary16, an H200 gives the one
  * NaN of the format.
  */
-function signBit(which: "abs" | "neg"): (site: Site) => Link {
-  return (site) => {
-    if (!isFloat(site)) {
-      const type = site.type();
+function signBit(which: "abs" | "neg"): (reader: InstructionReader) => Compiled {
+  return (reader) => {
+    if (!isFloat(reader)) {
+      const type = reader.type();
       return which === "abs"
-        ? unarySigned(site, type, Math.abs, (a) => a < 0n ? -a : a)
-        : unarySigned(site, type, (a) => -a, (a) => -a);
+        ? unarySigned(reader, type, Math.abs, (a) => a < 0n ? -a : a)
+        : unarySigned(reader, type, (a) => -a, (a) => -a);
     }
-    const type = site.type(...names);
-    const { codec, lanes } = codecOf(site, type);
-    const ftz = type.name !== "f64" && site.flag("ftz");
-    site.end(2);
-    if (ftz && lanes === 2) site.fail("the modifier .ftz is not understood here");
-    const [d, a] = [site.result(type), site.source(1, type)];
+    const type = reader.type(...names);
+    const { codec, lanes } = codecOf(reader, type);
+    const ftz = type.name !== "f64" && reader.flag("ftz");
+    reader.end(2);
+    if (ftz && lanes === 2) reader.fail("the modifier .ftz is not understood here");
+    const [d, a] = [reader.result(type), reader.source(1, type)];
     const least = leastNormal(codec);
     const mask = lanes === 2 ? 0x80008000 : type.bits === 16 ? 0x8000 : 0x80000000;
     const flip = (word: number): number => which === "abs" ? word & ~mask : word ^ mask;
@@ -356,29 +374,29 @@ function signBit(which: "abs" | "neg"): (site: Site) => Link {
 }
 
 /** The smaller or larger; -0 is smaller than 0, and a NaN gives way to a number unless `.NaN` is asked for. */
-function minMax(which: "min" | "max"): (site: Site) => Link {
+function minMax(which: "min" | "max"): (reader: InstructionReader) => Compiled {
   const pick = Math[which];
-  return (site) => {
-    if (!isFloat(site)) return minMaxInteger(site, site.type(), which);
-    const type = site.type(...names);
-    const nan = site.flag("NaN");
-    const xorsign = site.flag("xorsign");
-    if (xorsign && !site.flag("abs")) site.fail("expected .xorsign.abs");
-    const ftz = type.name !== "f64" && !type.name.startsWith("bf") && site.flag("ftz");
+  return (reader) => {
+    if (!isFloat(reader)) return minMaxInteger(reader, reader.type(), which);
+    const type = reader.type(...names);
+    const nan = reader.flag("NaN");
+    const xorsign = reader.flag("xorsign");
+    if (xorsign && !reader.flag("abs")) reader.fail("expected .xorsign.abs");
+    const ftz = type.name !== "f64" && !type.name.startsWith("bf") && reader.flag("ftz");
     const numbers: FloatFunction = (a, b) => {
       if (!Number.isNaN(a) && !Number.isNaN(b)) return pick(a, b);
       return nan ? NaN : !Number.isNaN(a) ? a : b;
     };
     const finish: Finish = { rounding: "rn", ftz, sat: false, relu: false };
-    if (!xorsign) return floats(site, type, 2, finish, numbers);
-    if (type.name !== "f32") site.fail("the modifier .xorsign is understood of .f32 alone");
+    if (!xorsign) return floats(reader, type, 2, finish, numbers);
+    if (type.name !== "f32") reader.fail("the modifier .xorsign is understood of .f32 alone");
     const sizes: FloatFunction = (a, b, c, rounding) => numbers(Math.abs(a), Math.abs(b), c, rounding);
-    const place = site.around.frame.allocate(4);
-    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
-    site.end(3);
+    const place = reader.context.frame.allocate(4);
+    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
+    reader.end(3);
     const size = single(codecs.f32, finish, place, a, b, b, sizes);
     // The signs are those of the operands' bits, also where one is NaN.
-    return both(size, ({ regs: r }, next) => (t) => {
+    return inSequence(size, ({ regs: r }, next) => (t) => {
       const sign = (r.getInt32(t + a, true) ^ r.getInt32(t + b, true)) & 0x80000000;
       const bits = r.getInt32(t + place, true);
       r.setInt32(t + d, bits === NAN32 ? bits : bits ^ sign, true);
@@ -393,10 +411,10 @@ export function isNegative(value: number): boolean {
 }
 
 /** The number of `b` with the sign of `a`, which PTX names first. */
-function copysign(site: Site): Link {
-  const type = site.type("f32", "f64");
-  site.end(3);
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+function copysign(reader: InstructionReader): Compiled {
+  const type = reader.type("f32", "f64");
+  reader.end(3);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
   const top = type.bits / 8 - 4;
   return ({ regs: r }, next) => (t) => {
     const sign = r.getInt32(t + a + top, true) & 0x80000000;
@@ -409,13 +427,13 @@ function copysign(site: Site): Link {
 }
 
 /** Asks what kind of number it is. */
-function testp(site: Site): Link {
-  const property = site.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal");
-  const type = site.type("f32", "f64");
-  site.end(2);
-  const { codec } = codecOf(site, type);
-  const d = site.predicate(site.operand(0)).slot;
-  const a = site.source(1, type);
+function testp(reader: InstructionReader): Compiled {
+  const property = reader.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal");
+  const type = reader.type("f32", "f64");
+  reader.end(2);
+  const { codec } = codecOf(reader, type);
+  const d = reader.predicate(reader.operand(0)).slot;
+  const a = reader.source(1, type);
   const least = type.name === "f32" ? 2 ** -126 : 2 ** -1022;
   const test: Readonly<Record<typeof property, (x: number) => boolean>> = {
     finite: Number.isFinite,
@@ -433,7 +451,7 @@ function testp(site: Site): Link {
 }
 
 /** Instructions that floats have, some of them with integers, by opcode. */
-export const floatInstructions: Readonly<Record<string, (site: Site) => Link>> = {
+export const floatInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
   add,
   sub,
   mul,

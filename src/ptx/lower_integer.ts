@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Link } from "./execution_state.ts";
+import type { Compiled } from "./execution_state.ts";
 import {
   bigReaderOf,
   binaryInt,
@@ -13,12 +13,11 @@ import {
   ternaryInt,
   unaryInt,
 } from "./op_templates.ts";
-import type { Site } from "./operands.ts";
+import type { InstructionReader } from "./operands.ts";
 import { isSigned, type ScalarType, scalarTypes } from "./types.ts";
 import {
   add64,
   and64,
-  big,
   divSigned64,
   divUnsigned64,
   mul64,
@@ -32,6 +31,7 @@ import {
   shrUnsigned64,
   sub64,
   upperWord,
+  viaBigint,
   type WordOp,
   xor64,
 } from "./int64.ts";
@@ -39,24 +39,28 @@ import {
 const integers = ["u16", "u32", "u64", "s16", "s32", "s64"];
 
 /** The type of a name that is known to be one. */
-export function typeOf(name: string): ScalarType {
+export function scalarType(name: string): ScalarType {
   const type = scalarTypes.get(name);
   if (type === undefined) throw new Error(`${name} is no type`);
   return type;
 }
 
-const u32 = typeOf("u32");
+const u32 = scalarType("u32");
 
 /** The integer type of the same sign and twice the width. */
 function twice(type: ScalarType): ScalarType {
-  return typeOf(`${type.name[0]}${type.bits * 2}`);
+  return scalarType(`${type.name[0]}${type.bits * 2}`);
 }
 
 /** `d = a op b` with a function per width. */
-function binary(small: IntFunction, signed: WordOp, unsigned: WordOp = signed): (site: Site, type: ScalarType) => Link {
-  return (site, type) => {
-    site.end(3);
-    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+function binary(
+  small: IntFunction,
+  signed: WordOp,
+  unsigned: WordOp = signed,
+): (reader: InstructionReader, type: ScalarType) => Compiled {
+  return (reader, type) => {
+    reader.end(3);
+    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
     return type.bits === 64
       ? binaryWords(d, a, b, isSigned(type) ? signed : unsigned)
       : binaryInt(type, d, a, b, small);
@@ -67,39 +71,39 @@ const INT_MAX = 0x7fffffff;
 const INT_MIN = -0x80000000;
 
 /** Sums and differences, with carry (`.cc`, `addc`), saturation (`.sat`) and pairs of 16 bits left to the floats. */
-function addition(negate: boolean, small: IntFunction, words: WordOp): (site: Site) => Link {
+function addition(negate: boolean, small: IntFunction, words: WordOp): (reader: InstructionReader) => Compiled {
   const plain = binary(small, words);
-  return (site) => {
-    const carryIn = site.instruction.opcode.endsWith("c");
-    const carryOut = site.flag("cc");
-    const clamp = site.flag("sat");
-    const type = site.type(...integers);
+  return (reader) => {
+    const carryIn = reader.instruction.opcode.endsWith("c");
+    const carryOut = reader.flag("cc");
+    const clamp = reader.flag("sat");
+    const type = reader.type(...integers);
     if (clamp) {
-      if (type.name !== "s32" || carryIn || carryOut) site.fail("only .s32 saturates");
-      site.end(3);
-      const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+      if (type.name !== "s32" || carryIn || carryOut) reader.fail("only .s32 saturates");
+      reader.end(3);
+      const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
       return binaryInt(type, d, a, b, (x, y) => Math.max(INT_MIN, Math.min(INT_MAX, small(x, y, 0))));
     }
-    if (!carryIn && !carryOut) return plain(site, type);
-    if (type.bits === 16) site.fail("carries are of 32 and 64 bits");
-    site.end(3);
-    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
-    return carried(site, type.bits, d, a, b, { negate, carryIn, carryOut });
+    if (!carryIn && !carryOut) return plain(reader, type);
+    if (type.bits === 16) reader.fail("carries are of 32 and 64 bits");
+    reader.end(3);
+    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
+    return carried(reader, type.bits, d, a, b, { negate, carryIn, carryOut });
   };
 }
 
 /** `d = a + b + carry`, or `d = a - b - borrow`, on the condition code, which is the carry and the opposite of a borrow. */
 function carried(
-  site: Site,
+  reader: InstructionReader,
   bits: number,
   d: number,
   a: number,
   b: number,
   how: { readonly negate: boolean; readonly carryIn: boolean; readonly carryOut: boolean },
-): Link {
-  const cc = site.around.frame.carry;
+): Compiled {
+  const cc = reader.context.frame.carry;
   const { negate, carryIn, carryOut } = how;
-  const read = bigReaderOf(typeOf(`u${bits}`));
+  const read = bigReaderOf(scalarType(`u${bits}`));
   return ({ regs: r }, next) => (t) => {
     const code = r.getInt32(t + cc, true) !== 0;
     const carry = carryIn && code !== negate ? 1n : 0n;
@@ -113,9 +117,16 @@ function carried(
 }
 
 /** Which bits of a product: the lower half, the upper half, or all. */
-function product(site: Site, type: ScalarType, part: "lo" | "hi" | "wide", d: number, a: number, b: number): Link {
+function product(
+  reader: InstructionReader,
+  type: ScalarType,
+  part: "lo" | "hi" | "wide",
+  d: number,
+  a: number,
+  b: number,
+): Compiled {
   if (part === "wide") {
-    if (type.bits === 64) site.fail(".wide is of 16 and 32 bits");
+    if (type.bits === 64) reader.fail(".wide is of 16 and 32 bits");
     if (type.bits === 32) return binaryWords(d, a, b, isSigned(type) ? mulWideSigned : mulWideUnsigned);
     const read = readerOf(type);
     return ({ regs: r }, next) => (t) => {
@@ -124,51 +135,56 @@ function product(site: Site, type: ScalarType, part: "lo" | "hi" | "wide", d: nu
     };
   }
   if (type.bits === 64) {
-    return binaryWords(d, a, b, part === "lo" ? mul64 : big(isSigned(type), (x, y) => (x * y) >> 64n));
+    return binaryWords(d, a, b, part === "lo" ? mul64 : viaBigint(isSigned(type), (x, y) => (x * y) >> 64n));
   }
   if (type.bits === 16) return binaryInt(type, d, a, b, part === "lo" ? (x, y) => x * y : (x, y) => (x * y) >> 16);
   return binaryInt(type, d, a, b, part === "lo" ? Math.imul : upperWord);
 }
 
-function mul(site: Site): Link {
-  const part = site.choice("lo", "hi", "wide");
-  const type = site.type(...integers);
-  site.end(3);
-  const d = site.result(part === "wide" && type.bits < 64 ? twice(type) : type);
-  return product(site, type, part, d, site.source(1, type), site.source(2, type));
+function mul(reader: InstructionReader): Compiled {
+  const part = reader.choice("lo", "hi", "wide");
+  const type = reader.type(...integers);
+  reader.end(3);
+  const d = reader.result(part === "wide" && type.bits < 64 ? twice(type) : type);
+  return product(reader, type, part, d, reader.source(1, type), reader.source(2, type));
 }
 
 /** `d = a * b + c`, with the product in a place of its own. */
-function mad(site: Site): Link {
-  const part = site.choice("lo", "hi", "wide");
-  const carryIn = site.instruction.opcode === "madc";
-  const carryOut = site.flag("cc");
-  const clamp = site.flag("sat");
-  const type = site.type(...integers);
-  site.end(4);
+function mad(reader: InstructionReader): Compiled {
+  const part = reader.choice("lo", "hi", "wide");
+  const carryIn = reader.instruction.opcode === "madc";
+  const carryOut = reader.flag("cc");
+  const clamp = reader.flag("sat");
+  const type = reader.type(...integers);
+  reader.end(4);
   const result = part === "wide" && type.bits < 64 ? twice(type) : type;
-  const [d, a, b, c] = [site.result(result), site.source(1, type), site.source(2, type), site.source(3, result)];
+  const [d, a, b, c] = [
+    reader.result(result),
+    reader.source(1, type),
+    reader.source(2, type),
+    reader.source(3, result),
+  ];
   if (part === "lo" && type.bits === 32 && !carryIn && !carryOut && !clamp) {
     return ternaryInt(type, d, a, b, c, (x, y, z) => Math.imul(x, y) + z);
   }
-  if (clamp && (part !== "hi" || type.name !== "s32" || carryIn || carryOut)) site.fail("only .hi.s32 saturates");
-  if ((carryIn || carryOut) && (part === "wide" || type.bits === 16)) site.fail("carries are of 32 and 64 bits");
-  const place = site.around.frame.allocate(8);
-  const first = product(site, type, part, place, a, b);
+  if (clamp && (part !== "hi" || type.name !== "s32" || carryIn || carryOut)) reader.fail("only .hi.s32 saturates");
+  if ((carryIn || carryOut) && (part === "wide" || type.bits === 16)) reader.fail("carries are of 32 and 64 bits");
+  const place = reader.context.frame.allocate(8);
+  const first = product(reader, type, part, place, a, b);
   const second = clamp
     ? binaryInt(result, d, place, c, (x, y) => Math.max(INT_MIN, Math.min(INT_MAX, x + y)))
     : carryIn || carryOut
-    ? carried(site, type.bits, d, place, c, { negate: false, carryIn, carryOut })
+    ? carried(reader, type.bits, d, place, c, { negate: false, carryIn, carryOut })
     : result.bits === 64
     ? binaryWords(d, place, c, add64)
     : binaryInt(result, d, place, c, (x, y) => x + y);
-  return both(first, second);
+  return inSequence(first, second);
 }
 
 /** One instruction made of two. */
-export function both(first: Link, second: Link): Link {
-  return (m, next, base) => {
-    const [one, two] = [first(m, next, base), second(m, next, base)];
+export function inSequence(first: Compiled, second: Compiled): Compiled {
+  return (state, next, base) => {
+    const [one, two] = [first(state, next, base), second(state, next, base)];
     return (t) => {
       one(t);
       return two(t);
@@ -177,14 +193,14 @@ export function both(first: Link, second: Link): Link {
 }
 
 /** 24-bit products: of the lower 24 bits of each, the lower 32 or the upper 32 of 48. */
-function mul24(site: Site): Link {
-  const part = site.choice("lo", "hi");
-  const type = site.type("u32", "s32");
-  const add = site.instruction.opcode === "mad24";
-  site.end(add ? 4 : 3);
+function mul24(reader: InstructionReader): Compiled {
+  const part = reader.choice("lo", "hi");
+  const type = reader.type("u32", "s32");
+  const add = reader.instruction.opcode === "mad24";
+  reader.end(add ? 4 : 3);
   const cut: IntFunction = isSigned(type) ? (x) => (x << 8) >> 8 : (x) => x & 0xffffff;
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
-  const c = add ? site.source(3, type) : site.around.frame.constant(0n);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
+  const c = add ? reader.source(3, type) : reader.context.frame.constant(0n);
   // Products of 24 bits are exact as doubles.
   return ternaryInt(type, d, a, b, c, (x, y, z) => {
     const all = cut(x, 0, 0) * cut(y, 0, 0);
@@ -196,33 +212,46 @@ function mul24(site: Site): Link {
 const div = binary((a, b) => b === 0 ? -1 : Math.trunc(a / b), divSigned64, divUnsigned64);
 const rem = binary((a, b) => b === 0 ? -1 : a % b, remSigned64, remUnsigned64);
 
-const min = binary((a, b) => Math.min(a, b), big(true, (a, b) => a < b ? a : b), big(false, (a, b) => a < b ? a : b));
-const max = binary((a, b) => Math.max(a, b), big(true, (a, b) => a > b ? a : b), big(false, (a, b) => a > b ? a : b));
+const min = binary(
+  (a, b) => Math.min(a, b),
+  viaBigint(true, (a, b) => a < b ? a : b),
+  viaBigint(false, (a, b) => a < b ? a : b),
+);
+const max = binary(
+  (a, b) => Math.max(a, b),
+  viaBigint(true, (a, b) => a > b ? a : b),
+  viaBigint(false, (a, b) => a > b ? a : b),
+);
 
 /** Whether a type of min and max is of integers; `.relu` is of s32 too. */
-export function minMaxInteger(site: Site, type: ScalarType, which: "min" | "max"): Link {
-  if (!integers.includes(type.name)) site.fail(`the type .${type.name} is not understood here`);
-  if (!site.flag("relu")) return (which === "min" ? min : max)(site, type);
-  if (type.name !== "s32") site.fail(".relu is of .s32");
-  site.end(3);
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+export function minMaxInteger(reader: InstructionReader, type: ScalarType, which: "min" | "max"): Compiled {
+  if (!integers.includes(type.name)) reader.fail(`the type .${type.name} is not understood here`);
+  if (!reader.flag("relu")) return (which === "min" ? min : max)(reader, type);
+  if (type.name !== "s32") reader.fail(".relu is of .s32");
+  reader.end(3);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
   return binaryInt(type, d, a, b, (x, y) => Math.max(0, Math[which](x, y)));
 }
 
 /** `d = f(a)` of signed integers. */
-export function unarySigned(site: Site, type: ScalarType, small: IntFunction, words: (a: bigint) => bigint): Link {
-  if (!isSigned(type)) site.fail(`the type .${type.name} is not understood here`);
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
-  return type.bits === 64 ? binaryWords(d, a, a, big(true, words)) : unaryInt(type, d, a, small);
+export function unarySigned(
+  reader: InstructionReader,
+  type: ScalarType,
+  small: IntFunction,
+  words: (a: bigint) => bigint,
+): Compiled {
+  if (!isSigned(type)) reader.fail(`the type .${type.name} is not understood here`);
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
+  return type.bits === 64 ? binaryWords(d, a, a, viaBigint(true, words)) : unaryInt(type, d, a, small);
 }
 
 /** Bitwise logic, of predicates too. */
-function logic(small: IntFunction, words: WordOp): (site: Site) => Link {
-  return (site) => {
-    const type = site.type("pred", "b16", "b32", "b64");
-    site.end(3);
-    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+function logic(small: IntFunction, words: WordOp): (reader: InstructionReader) => Compiled {
+  return (reader) => {
+    const type = reader.type("pred", "b16", "b32", "b64");
+    reader.end(3);
+    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
     if (type.bits === 64) return binaryWords(d, a, b, words);
     if (type.bits > 1) return binaryInt(type, d, a, b, small);
     const read = readerOf(type);
@@ -233,37 +262,37 @@ function logic(small: IntFunction, words: WordOp): (site: Site) => Link {
   };
 }
 
-function not(site: Site): Link {
-  const type = site.type("pred", "b16", "b32", "b64");
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
-  if (type.bits === 64) return binaryWords(d, a, a, big(false, (x) => ~x));
+function not(reader: InstructionReader): Compiled {
+  const type = reader.type("pred", "b16", "b32", "b64");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
+  if (type.bits === 64) return binaryWords(d, a, a, viaBigint(false, (x) => ~x));
   if (type.bits === 1) return predicateNot(d, a);
   return unaryInt(type, d, a, (x) => ~x);
 }
 
-function predicateNot(d: number, a: number): Link {
+function predicateNot(d: number, a: number): Compiled {
   return ({ regs: r }, next) => (t) => {
     r.setInt32(t + d, r.getInt32(t + a, true) === 0 ? 1 : 0, true);
     return next;
   };
 }
 
-function cnot(site: Site): Link {
-  const type = site.type("b16", "b32", "b64");
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
-  if (type.bits === 64) return binaryWords(d, a, a, big(false, (x) => x === 0n ? 1n : 0n));
+function cnot(reader: InstructionReader): Compiled {
+  const type = reader.type("b16", "b32", "b64");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
+  if (type.bits === 64) return binaryWords(d, a, a, viaBigint(false, (x) => x === 0n ? 1n : 0n));
   return unaryInt(type, d, a, (x) => x === 0 ? 1 : 0);
 }
 
 /** Any function of three bits, given by its table. */
-function lop3(site: Site): Link {
-  const type = site.type("b32");
-  site.end(5);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, type)];
-  const operand = site.operand(4);
-  if (operand.kind !== "integer" || operand.value < 0n || operand.value > 255n) site.fail("the table is 0 to 255");
+function lop3(reader: InstructionReader): Compiled {
+  const type = reader.type("b32");
+  reader.end(5);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, type)];
+  const operand = reader.operand(4);
+  if (operand.kind !== "integer" || operand.value < 0n || operand.value > 255n) reader.fail("the table is 0 to 255");
   const table = Number(operand.value);
   return ternaryInt(type, d, a, b, c, (x, y, z) => {
     let result = 0;
@@ -280,12 +309,12 @@ function shift(
   small: (signed: boolean, bits: number) => IntFunction,
   signed: WordOp,
   unsigned: WordOp,
-): (site: Site) => Link {
-  return (site) => {
-    const type = site.type("b16", "b32", "b64", ...integers);
-    if (site.instruction.opcode === "shl" && type.kind !== "bits") site.fail("shl is of .b16, .b32 and .b64");
-    site.end(3);
-    const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, u32)];
+): (reader: InstructionReader) => Compiled {
+  return (reader) => {
+    const type = reader.type("b16", "b32", "b64", ...integers);
+    if (reader.instruction.opcode === "shl" && type.kind !== "bits") reader.fail("shl is of .b16, .b32 and .b64");
+    reader.end(3);
+    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, u32)];
     if (type.bits === 64) return binaryWords(d, a, b, isSigned(type) ? signed : unsigned);
     const read = readerOf(type);
     const compute = small(isSigned(type), type.bits);
@@ -305,12 +334,12 @@ const shr = shift(
 );
 
 /** Funnel shift: 32 bits out of 64. */
-function shf(site: Site): Link {
-  const left = site.choice("l", "r") === "l";
-  const clamp = site.choice("clamp", "wrap") === "clamp";
-  const type = site.type("b32");
-  site.end(4);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, type)];
+function shf(reader: InstructionReader): Compiled {
+  const left = reader.choice("l", "r") === "l";
+  const clamp = reader.choice("clamp", "wrap") === "clamp";
+  const type = reader.type("b32");
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, type)];
   return ternaryInt(type, d, a, b, c, (lo, hi, amount) => {
     const n = clamp ? Math.min(amount, 32) : amount & 31;
     if (n === 0) return left ? hi : lo;
@@ -333,11 +362,14 @@ export function reverseBits(value: number): number {
 }
 
 /** `popc`, `clz`: a word about an integer of 32 or 64 bits. */
-function count(small: (a: number) => number, join: (lo: number, hi: number) => number): (site: Site) => Link {
-  return (site) => {
-    const type = site.type("b32", "b64");
-    site.end(2);
-    const [d, a] = [site.result(u32), site.source(1, type)];
+function count(
+  small: (a: number) => number,
+  join: (lo: number, hi: number) => number,
+): (reader: InstructionReader) => Compiled {
+  return (reader) => {
+    const type = reader.type("b32", "b64");
+    reader.end(2);
+    const [d, a] = [reader.result(u32), reader.source(1, type)];
     if (type.bits === 32) return unaryInt(u32, d, a, small);
     return ({ regs: r }, next) => (t) => {
       r.setInt32(t + d, join(small(r.getUint32(t + a, true)), small(r.getUint32(t + a + 4, true))), true);
@@ -349,10 +381,10 @@ function count(small: (a: number) => number, join: (lo: number, hi: number) => n
 const popc = count(popCount, (lo, hi) => lo + hi);
 const clz = count(Math.clz32, (lo, hi) => hi === 32 ? 32 + lo : hi);
 
-function brev(site: Site): Link {
-  const type = site.type("b32", "b64");
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
+function brev(reader: InstructionReader): Compiled {
+  const type = reader.type("b32", "b64");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
   if (type.bits === 32) return unaryInt(u32, d, a, reverseBits);
   return ({ regs: r }, next) => (t) => {
     const [lo, hi] = [r.getInt32(t + a, true), r.getInt32(t + a + 4, true)];
@@ -363,11 +395,11 @@ function brev(site: Site): Link {
 }
 
 /** The highest bit that differs from the sign, or all ones; `.shiftamt`: how far it must be shifted to the top. */
-function bfind(site: Site): Link {
-  const shiftAmount = site.flag("shiftamt");
-  const type = site.type("u32", "s32", "u64", "s64");
-  site.end(2);
-  const [d, a] = [site.result(u32), site.source(1, type)];
+function bfind(reader: InstructionReader): Compiled {
+  const shiftAmount = reader.flag("shiftamt");
+  const type = reader.type("u32", "s32", "u64", "s64");
+  reader.end(2);
+  const [d, a] = [reader.result(u32), reader.source(1, type)];
   const read = bigReaderOf(type);
   return ({ regs: r }, next) => (t) => {
     const value = read(r, t + a);
@@ -387,10 +419,10 @@ function extentReader(type: ScalarType): (r: DataView, slot: number) => number {
 }
 
 /** Extracts a field; beyond the top stands the sign. */
-function bfe(site: Site): Link {
-  const type = site.type("u32", "s32", "u64", "s64");
-  site.end(4);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, u32), site.source(3, u32)];
+function bfe(reader: InstructionReader): Compiled {
+  const type = reader.type("u32", "s32", "u64", "s64");
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, u32), reader.source(3, u32)];
   const read = bigReaderOf(type);
   const extent = extentReader(type);
   return ({ regs: r }, next) => (t) => {
@@ -408,11 +440,11 @@ function bfe(site: Site): Link {
 }
 
 /** Puts a field into another value. */
-function bfi(site: Site): Link {
-  const type = site.type("b32", "b64");
-  site.end(5);
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
-  const [c, n] = [site.source(3, u32), site.source(4, u32)];
+function bfi(reader: InstructionReader): Compiled {
+  const type = reader.type("b32", "b64");
+  reader.end(5);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
+  const [c, n] = [reader.source(3, u32), reader.source(4, u32)];
   const read = bigReaderOf(type);
   const extent = extentReader(type);
   return ({ regs: r }, next) => (t) => {
@@ -427,11 +459,11 @@ function bfi(site: Site): Link {
 }
 
 /** A mask of some bits from a position. */
-function bmsk(site: Site): Link {
-  const wrap = site.choice("clamp", "wrap") === "wrap";
-  const type = site.type("b32");
-  site.end(3);
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, type)];
+function bmsk(reader: InstructionReader): Compiled {
+  const wrap = reader.choice("clamp", "wrap") === "wrap";
+  const type = reader.type("b32");
+  reader.end(3);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
   return binaryInt(type, d, a, b, (x, y) => {
     const [position, width] = wrap ? [x & 31, y & 31] : [Math.min(x, 32), Math.min(y, 32)];
     return Number(BigInt.asIntN(32, ((1n << BigInt(width)) - 1n) << BigInt(position)));
@@ -439,11 +471,11 @@ function bmsk(site: Site): Link {
 }
 
 /** Picks four bytes out of eight. */
-function prmt(site: Site): Link {
-  const type = site.type("b32");
-  const mode = site.option("f4e", "b4e", "rc8", "ecl", "ecr", "rc16");
-  site.end(4);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, type)];
+function prmt(reader: InstructionReader): Compiled {
+  const type = reader.type("b32");
+  const mode = reader.option("f4e", "b4e", "rc8", "ecl", "ecr", "rc16");
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, type)];
   return ternaryInt(type, d, a, b, c, (lo, hi, selector) => {
     let result = 0;
     for (let i = 0; i < 4; i++) {
@@ -468,25 +500,25 @@ const prmtModes: Readonly<Record<"f4e" | "b4e" | "rc8" | "ecl" | "ecr" | "rc16",
 };
 
 /** Sum of absolute differences. */
-function sad(site: Site): Link {
-  const type = site.type(...integers);
-  site.end(4);
-  const [d, a, b, c] = [site.result(type), site.source(1, type), site.source(2, type), site.source(3, type)];
+function sad(reader: InstructionReader): Compiled {
+  const type = reader.type(...integers);
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(type), reader.source(1, type), reader.source(2, type), reader.source(3, type)];
   if (type.bits < 64) return ternaryInt(type, d, a, b, c, (x, y, z) => Math.abs(x - y) + z);
-  const place = site.around.frame.allocate(8);
-  const difference = big(isSigned(type), (x, y) => x < y ? y - x : x - y);
-  return both(binaryWords(place, a, b, difference), binaryWords(d, place, c, add64));
+  const place = reader.context.frame.allocate(8);
+  const difference = viaBigint(isSigned(type), (x, y) => x < y ? y - x : x - y);
+  return inSequence(binaryWords(place, a, b, difference), binaryWords(d, place, c, add64));
 }
 
 /** Dot products of bytes (`dp4a`), or of two 16-bit numbers and bytes (`dp2a`), added to a word. */
-function dot(site: Site): Link {
-  const four = site.instruction.opcode === "dp4a";
-  const upper = four ? false : site.choice("lo", "hi") === "hi";
-  const [left, right] = [site.type("u32", "s32"), site.type("u32", "s32")];
-  site.end(4);
-  const [d, a, b, c] = [site.result(u32), site.source(1, u32), site.source(2, u32), site.source(3, u32)];
-  const wide = readerOf(typeOf(`${left.name[0]}${four ? 8 : 16}`));
-  const narrow = readerOf(typeOf(`${right.name[0]}8`));
+function dot(reader: InstructionReader): Compiled {
+  const four = reader.instruction.opcode === "dp4a";
+  const upper = four ? false : reader.choice("lo", "hi") === "hi";
+  const [left, right] = [reader.type("u32", "s32"), reader.type("u32", "s32")];
+  reader.end(4);
+  const [d, a, b, c] = [reader.result(u32), reader.source(1, u32), reader.source(2, u32), reader.source(3, u32)];
+  const wide = readerOf(scalarType(`${left.name[0]}${four ? 8 : 16}`));
+  const narrow = readerOf(scalarType(`${right.name[0]}8`));
   return ({ regs: r }, next) => (t) => {
     let sum = r.getInt32(t + c, true);
     for (let i = 0; i < (four ? 4 : 2); i++) {
@@ -498,11 +530,11 @@ function dot(site: Site): Link {
 }
 
 /** The lower bits with their sign or with zeros above. */
-function szext(site: Site): Link {
-  const wrap = site.choice("clamp", "wrap") === "wrap";
-  const type = site.type("u32", "s32");
-  site.end(3);
-  const [d, a, b] = [site.result(type), site.source(1, type), site.source(2, u32)];
+function szext(reader: InstructionReader): Compiled {
+  const wrap = reader.choice("clamp", "wrap") === "wrap";
+  const type = reader.type("u32", "s32");
+  reader.end(3);
+  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, u32)];
   return binaryInt(u32, d, a, b, (x, y) => {
     const bits = wrap ? y & 31 : Math.min(y, 32);
     if (bits === 0) return 0;
@@ -511,24 +543,24 @@ function szext(site: Site): Link {
 }
 
 /** Sums and differences of integers. */
-export const addInteger: (site: Site) => Link = addition(false, (a, b) => a + b, add64);
+export const addInteger: (reader: InstructionReader) => Compiled = addition(false, (a, b) => a + b, add64);
 /** Differences of integers. */
-export const subInteger: (site: Site) => Link = addition(true, (a, b) => a - b, sub64);
+export const subInteger: (reader: InstructionReader) => Compiled = addition(true, (a, b) => a - b, sub64);
 /** Products of integers. */
-export const mulInteger: (site: Site) => Link = mul;
+export const mulInteger: (reader: InstructionReader) => Compiled = mul;
 /** Products and sums of integers. */
-export const madInteger: (site: Site) => Link = mad;
+export const madInteger: (reader: InstructionReader) => Compiled = mad;
 /** Quotients of integers. */
-export const divInteger: (site: Site, type: ScalarType) => Link = div;
+export const divInteger: (reader: InstructionReader, type: ScalarType) => Compiled = div;
 
 /** Instructions on integers alone, by opcode. */
-export const integerInstructions: Readonly<Record<string, (site: Site) => Link>> = {
+export const integerInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
   addc: addInteger,
   subc: subInteger,
   madc: mad,
   mul24,
   mad24: mul24,
-  rem: (site) => rem(site, site.type(...integers)),
+  rem: (reader) => rem(reader, reader.type(...integers)),
   and: logic((a, b) => a & b, and64),
   or: logic((a, b) => a | b, or64),
   xor: logic((a, b) => a ^ b, xor64),

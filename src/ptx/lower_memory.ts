@@ -4,12 +4,12 @@
  * @module
  */
 import { decode16, encode16, flush } from "./float_registers.ts";
-import { typeOf } from "./lower_integer.ts";
-import type { Link, Machine, PtxAccess } from "./execution_state.ts";
+import { scalarType } from "./lower_integer.ts";
+import type { Compiled, ExecutionState, PtxAccess } from "./execution_state.ts";
 import { windows } from "./execution_state.ts";
 import { addToOdd, bfloat16, binary16, roundTo } from "./rounding.ts";
 import { copyBits } from "./op_templates.ts";
-import type { Site } from "./operands.ts";
+import type { InstructionReader } from "./operands.ts";
 import type { Operand } from "./syntax.ts";
 import { isSigned, type ScalarType } from "./types.ts";
 
@@ -22,7 +22,7 @@ const clocks: ReadonlyMap<string, 32 | 64> = new Map([["%clock", 32], ["%clock64
 const staging = new DataView(new ArrayBuffer(32));
 
 /** One copy after another into a place of its own, then out: the parts of a vector may be what is overwritten. */
-function repack(total: number, targets: readonly number[], sources: readonly number[]): Link {
+function repack(total: number, targets: readonly number[], sources: readonly number[]): Compiled {
   const [into, outOf] = [total / sources.length, total / targets.length];
   return ({ regs: r }, next) => (t) => {
     sources.forEach((slot, i) => copyPart(r, t + slot, staging, i * into, into));
@@ -45,37 +45,37 @@ function copyPart(from: DataView, source: number, to: DataView, target: number, 
   }
 }
 
-function mov(site: Site): Link {
-  const type = site.type();
-  site.end(2);
-  const [target, source] = [site.operand(0), site.operand(1)];
+function mov(reader: InstructionReader): Compiled {
+  const type = reader.type();
+  reader.end(2);
+  const [target, source] = [reader.operand(0), reader.operand(1)];
   if (target.kind === "vector" || source.kind === "vector") {
-    if (![32, 64, 128].includes(type.bits)) site.fail(`.${type.name} is not made of parts`);
+    if (![32, 64, 128].includes(type.bits)) reader.fail(`.${type.name} is not made of parts`);
     const side = (operand: Operand, write: boolean): number[] => {
       const items = operand.kind === "vector" ? operand.items : [operand];
       if (![1, 2, 4].includes(items.length) || type.bits / items.length < 16) {
-        site.fail(`.${type.name} is not made of ${items.length} parts`);
+        reader.fail(`.${type.name} is not made of ${items.length} parts`);
       }
-      const part = typeOf(`b${type.bits / items.length}`);
-      return items.map((item) => write ? site.to(item, part) : site.from(item, part));
+      const part = scalarType(`b${type.bits / items.length}`);
+      return items.map((item) => write ? reader.to(item, part) : reader.from(item, part));
     };
     return repack(type.bytes, side(target, true), side(source, false));
   }
-  const d = site.to(target, type);
+  const d = reader.to(target, type);
   const clock = source.kind === "name" ? clocks.get(source.name) : undefined;
   if (clock !== undefined) {
-    if (clock !== type.bits) site.fail(`the register has ${clock} bits`);
-    return (m, next) => (t) => {
-      if (clock === 64) m.regs.setBigInt64(t + d, BigInt(m.executed), true);
-      else m.regs.setInt32(t + d, m.executed, true);
+    if (clock !== type.bits) reader.fail(`the register has ${clock} bits`);
+    return (state, next) => (t) => {
+      if (clock === 64) state.regs.setBigInt64(t + d, BigInt(state.executed), true);
+      else state.regs.setInt32(t + d, state.executed, true);
       return next;
     };
   }
-  if (type.bits === 128) return repack(16, [d], [site.from(source, type)]);
-  if (source.kind === "name" && source.name.startsWith("%") && type.bits === 64 && site.isSpecial(source.name)) {
-    site.fail(`${source.name} has 32 bits`);
+  if (type.bits === 128) return repack(16, [d], [reader.from(source, type)]);
+  if (source.kind === "name" && source.name.startsWith("%") && type.bits === 64 && reader.isSpecial(source.name)) {
+    reader.fail(`${source.name} has 32 bits`);
   }
-  const a = site.from(source, type, site.isSpecial(source.kind === "name" ? source.name : ""));
+  const a = reader.from(source, type, reader.isSpecial(source.kind === "name" ? source.name : ""));
   if (type.kind !== "predicate") return copyBits(type.bits, d, a);
   return ({ regs: r }, next) => (t) => {
     r.setInt32(t + d, r.getInt32(t + a, true) === 0 ? 0 : 1, true);
@@ -84,44 +84,44 @@ function mov(site: Site): Link {
 }
 
 /** Resolves the address of an operand for the thread with the frame at `t`, into `m.view` and `m.offset`. */
-type Locate = (m: Machine, t: number) => void;
+type Locate = (state: ExecutionState, t: number) => void;
 
 /** Takes the state space from the modifiers. */
-function spaceOf(site: Site): "global" | "const" | "shared" | "local" | "param" | "generic" {
-  site.drop((name) =>
-    name === "shared::cta" || name === "param::entry" || name === "param::func" ? rename(site, name) : false
+function spaceOf(reader: InstructionReader): "global" | "const" | "shared" | "local" | "param" | "generic" {
+  reader.drop((name) =>
+    name === "shared::cta" || name === "param::entry" || name === "param::func" ? shorten(reader, name) : false
   );
-  return site.option("global", "const", "shared", "local", "param") ?? "generic";
+  return reader.option("global", "const", "shared", "local", "param") ?? "generic";
 }
 
 /** The long names of spaces are the short ones, where there are no clusters. */
-function rename(site: Site, name: string): boolean {
-  site.add(name.split("::")[0] ?? name);
+function shorten(reader: InstructionReader, name: string): boolean {
+  reader.add(name.split("::")[0] ?? name);
   return true;
 }
 
 /** Compiles an address operand. */
 export function locator(
-  site: Site,
+  reader: InstructionReader,
   operand: Operand,
   written: "global" | "const" | "shared" | "local" | "param" | "generic",
   bytes: number,
   access: PtxAccess,
 ): Locate {
-  if (operand.kind !== "address") return site.fail("expected an address in brackets");
-  const { line } = site;
-  const { frame, isEntry } = site.around;
+  if (operand.kind !== "address") return reader.fail("expected an address in brackets");
+  const { line } = reader;
+  const { frame, isEntry } = reader.context;
   const { base } = operand;
   let { offset } = operand;
   let space: Space = written === "const" ? "global" : written;
   let slot: number;
   let wide = true;
-  const meaning = base === null ? null : site.around.resolve(base);
+  const meaning = base === null ? null : reader.context.resolve(base);
   if (base === null) {
     slot = frame.constant(offset);
     offset = 0n;
   } else if (meaning?.kind === "register") {
-    if (meaning.type.bits !== 64 && meaning.type.bits !== 32) site.fail(`${base} has ${meaning.type.bits} bits`);
+    if (meaning.type.bits !== 64 && meaning.type.bits !== 32) reader.fail(`${base} has ${meaning.type.bits} bits`);
     slot = meaning.slot;
     wide = meaning.type.bits === 64;
     // Parameters of functions are kept where local variables are.
@@ -132,21 +132,21 @@ export function locator(
       : meaning?.kind === "global"
       ? meaning.space
       : meaning?.kind;
-    const place = site.address(base, 0n);
-    if (place === null || lives === undefined) return site.fail(`${base} is not declared`);
+    const place = reader.address(base, 0n);
+    if (place === null || lives === undefined) return reader.fail(`${base} is not declared`);
     if (written === "generic") {
       // A name where any address may be: it says itself where it is.
       space = lives === "shared" || lives === "local" ? lives : lives === "param" ? "param" : "global";
-    } else if (lives !== written) site.fail(`${base} is in .${lives}, not in .${written}`);
+    } else if (lives !== written) reader.fail(`${base} is in .${lives}, not in .${written}`);
     if (meaning?.kind === "local") space = "local";
     slot = place;
   }
   const add = Number(offset);
-  if (Math.abs(add) >= 2 ** 31) site.fail(`the offset ${offset} has more than 32 bits`);
+  if (Math.abs(add) >= 2 ** 31) reader.fail(`the offset ${offset} has more than 32 bits`);
   // The names are looked up once: each of the machine's resolvers takes the same arguments.
   const resolve = resolvers[space];
-  return (m, t) => {
-    const r = m.regs;
+  return (state, t) => {
+    const r = state.regs;
     let lo = r.getUint32(t + slot, true) + add;
     let hi = wide ? r.getInt32(t + slot + 4, true) : 0;
     if (lo < 0) {
@@ -156,22 +156,22 @@ export function locator(
       lo -= 4294967296;
       hi += 1;
     }
-    resolve(m, lo, hi, bytes, access, line);
+    resolve(state, lo, hi, bytes, access, line);
   };
 }
 
 const resolvers: Readonly<
-  Record<Space, (m: Machine, lo: number, hi: number, bytes: number, access: PtxAccess, line: number) => void>
+  Record<Space, (state: ExecutionState, lo: number, hi: number, bytes: number, access: PtxAccess, line: number) => void>
 > = {
-  global: (m, lo, hi, bytes, access, line) => m.global(lo, hi, bytes, access, line),
-  shared: (m, lo, hi, bytes, access, line) => m.shared(lo, hi, bytes, access, line),
-  local: (m, lo, hi, bytes, access, line) => m.local(lo, hi, bytes, access, line),
-  param: (m, lo, hi, bytes, access, line) => m.param(lo, hi, bytes, access, line),
-  generic: (m, lo, hi, bytes, access, line) => m.generic(lo, hi, bytes, access, line),
+  global: (state, lo, hi, bytes, access, line) => state.global(lo, hi, bytes, access, line),
+  shared: (state, lo, hi, bytes, access, line) => state.shared(lo, hi, bytes, access, line),
+  local: (state, lo, hi, bytes, access, line) => state.local(lo, hi, bytes, access, line),
+  param: (state, lo, hi, bytes, access, line) => state.param(lo, hi, bytes, access, line),
+  generic: (state, lo, hi, bytes, access, line) => state.generic(lo, hi, bytes, access, line),
 };
 
 /** Hints to caches, and orders that the interpreter's memory, which is sequentially consistent, always keeps. */
-function dropHints(site: Site): void {
+function dropHints(reader: InstructionReader): void {
   const words = [
     "weak",
     "volatile",
@@ -186,13 +186,13 @@ function dropHints(site: Site): void {
     "sys",
   ];
   const caches = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
-  site.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
+  reader.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
 }
 
 /** Words of accesses that other threads may meanwhile make, too, by the rules of PTX's memory model. */
 const strongWords: ReadonlySet<string> = new Set(["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]);
 
-function isStrong({ instruction }: Site): boolean {
+function isStrong({ instruction }: InstructionReader): boolean {
   return instruction.modifiers.some((name) => strongWords.has(name));
 }
 
@@ -201,11 +201,11 @@ const memoryTypes = [8, 16, 32, 64].flatMap((bits) =>
 );
 
 /** The registers of `{a, b}`, or of one operand. */
-function lanes(site: Site, operand: Operand): readonly Operand[] {
-  const vector = site.option("v2", "v4", "v8");
+function vectorRegisters(reader: InstructionReader, operand: Operand): readonly Operand[] {
+  const vector = reader.option("v2", "v4", "v8");
   const items = operand.kind === "vector" ? operand.items : [operand];
   const expected = vector === null ? 1 : Number(vector.slice(1));
-  if (items.length !== expected) site.fail(`expected ${expected} registers, got ${items.length}`);
+  if (items.length !== expected) reader.fail(`expected ${expected} registers, got ${items.length}`);
   return items;
 }
 
@@ -241,42 +241,42 @@ function loader(type: ScalarType, registerBits: number): Load {
   return (view, offset, r, slot) => r.setInt32(slot, read(view, offset) & mask, true);
 }
 
-function ld(site: Site): Link {
-  dropHints(site);
-  const space = spaceOf(site);
-  if (site.instruction.opcode === "ldu" && space !== "global" && space !== "generic") {
-    site.fail(`the space .${space} is not understood here`);
+function ld(reader: InstructionReader): Compiled {
+  dropHints(reader);
+  const space = spaceOf(reader);
+  if (reader.instruction.opcode === "ldu" && space !== "global" && space !== "generic") {
+    reader.fail(`the space .${space} is not understood here`);
   }
-  const type = site.type(...memoryTypes);
-  const targets = lanes(site, site.operand(0));
-  site.end(2);
+  const type = reader.type(...memoryTypes);
+  const targets = vectorRegisters(reader, reader.operand(0));
+  reader.end(2);
   const locate = locator(
-    site,
-    site.operand(1),
+    reader,
+    reader.operand(1),
     space,
     type.bytes * targets.length,
-    isStrong(site) ? "volatile read" : "read",
+    isStrong(reader) ? "volatile read" : "read",
   );
   const loads = targets.map((operand): readonly [number, Load] => {
-    const d = site.to(operand, type, true);
+    const d = reader.to(operand, type, true);
     const isSink = operand.kind === "name" && operand.name === "_";
-    return [d, loader(type, isSink ? 64 : site.register(operand).type.bits)];
+    return [d, loader(type, isSink ? 64 : reader.register(operand).type.bits)];
   });
-  const [[d, load] = site.fail("no register"), ...more] = loads;
+  const [[d, load] = reader.fail("no register"), ...more] = loads;
   if (more.length === 0) {
-    return (m, next) => {
-      const { regs: r } = m;
+    return (state, next) => {
+      const { regs: r } = state;
       return (t) => {
-        locate(m, t);
-        load(m.view, m.offset, r, t + d);
+        locate(state, t);
+        load(state.view, state.offset, r, t + d);
         return next;
       };
     };
   }
-  return (m, next) => (t) => {
-    locate(m, t);
-    const { view, offset } = m;
-    loads.forEach(([slot, one], i) => one(view, offset + i * type.bytes, m.regs, t + slot));
+  return (state, next) => (t) => {
+    locate(state, t);
+    const { view, offset } = state;
+    loads.forEach(([slot, one], i) => one(view, offset + i * type.bytes, state.regs, t + slot));
     return next;
   };
 }
@@ -300,51 +300,51 @@ function storer(type: ScalarType): Store {
   }
 }
 
-function st(site: Site): Link {
-  dropHints(site);
-  const space = spaceOf(site);
-  if (space === "const") site.fail("constants cannot be written");
-  const type = site.type(...memoryTypes);
-  const sources = lanes(site, site.operand(1));
-  site.end(2);
+function st(reader: InstructionReader): Compiled {
+  dropHints(reader);
+  const space = spaceOf(reader);
+  if (space === "const") reader.fail("constants cannot be written");
+  const type = reader.type(...memoryTypes);
+  const sources = vectorRegisters(reader, reader.operand(1));
+  reader.end(2);
   const locate = locator(
-    site,
-    site.operand(0),
+    reader,
+    reader.operand(0),
     space,
     type.bytes * sources.length,
-    isStrong(site) ? "volatile write" : "write",
+    isStrong(reader) ? "volatile write" : "write",
   );
-  const slots = sources.map((operand) => site.from(operand, type, true));
+  const slots = sources.map((operand) => reader.from(operand, type, true));
   const store = storer(type);
   const [a = 0] = slots;
   if (slots.length === 1) {
-    return (m, next) => {
-      const { regs: r } = m;
+    return (state, next) => {
+      const { regs: r } = state;
       return (t) => {
-        locate(m, t);
-        store(m.view, m.offset, r, t + a);
+        locate(state, t);
+        store(state.view, state.offset, r, t + a);
         return next;
       };
     };
   }
-  return (m, next) => (t) => {
-    locate(m, t);
-    const { view, offset } = m;
-    slots.forEach((slot, i) => store(view, offset + i * type.bytes, m.regs, t + slot));
+  return (state, next) => (t) => {
+    locate(state, t);
+    const { view, offset } = state;
+    slots.forEach((slot, i) => store(view, offset + i * type.bytes, state.regs, t + slot));
     return next;
   };
 }
 
 /** `cvta`: between generic addresses and those of a space. */
-function cvta(site: Site): Link {
-  const back = site.flag("to");
-  const space = site.choice("global", "const", "shared", "local", "param");
-  const type = site.type("u64");
-  site.end(2);
-  const [d, a] = [site.result(type), site.source(1, type)];
+function cvta(reader: InstructionReader): Compiled {
+  const back = reader.flag("to");
+  const space = reader.choice("global", "const", "shared", "local", "param");
+  const type = reader.type("u64");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
   if (space === "global" || space === "const") return copyBits(64, d, a);
   // What is a parameter of a function lives in local memory.
-  const window = windows[space === "param" && !site.around.isEntry ? "local" : space];
+  const window = windows[space === "param" && !reader.context.isEntry ? "local" : space];
   return ({ regs: r }, next) => (t) => {
     const [lo, hi] = [r.getInt32(t + a, true), r.getInt32(t + a + 4, true)];
     r.setInt32(t + d, lo, true);
@@ -355,13 +355,13 @@ function cvta(site: Site): Link {
 }
 
 /** Asks which space a generic address is of. */
-function isspacep(site: Site): Link {
-  site.drop((name) => name === "shared::cta" ? rename(site, name) : false);
-  const space = site.choice("global", "const", "shared", "local", "param");
-  site.end(2);
-  const d = site.to(site.operand(0), typeOf("pred"));
-  const a = site.source(1, typeOf("u64"));
-  if (space === "const") site.fail("constants have the addresses of device memory");
+function isspacep(reader: InstructionReader): Compiled {
+  reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
+  const space = reader.choice("global", "const", "shared", "local", "param");
+  reader.end(2);
+  const d = reader.to(reader.operand(0), scalarType("pred"));
+  const a = reader.source(1, scalarType("u64"));
+  if (space === "const") reader.fail("constants have the addresses of device memory");
   const others: number[] = Object.values(windows);
   return ({ regs: r }, next) => (t) => {
     const hi = r.getInt32(t + a + 4, true);
@@ -402,30 +402,30 @@ const atomicTypes: Readonly<Record<string, readonly string[]>> = {
   dec: ["u32"],
 };
 
-const number = new DataView(new ArrayBuffer(8));
+const float = new DataView(new ArrayBuffer(8));
 
 /** A sum of floats as their bits. */
 function addFloats(type: ScalarType, isGlobal: boolean): Combine {
   switch (type.name) {
     case "f64":
       return (old, b) => {
-        number.setBigUint64(0, old);
-        const x = number.getFloat64(0);
-        number.setBigUint64(0, b);
-        const sum = x + number.getFloat64(0);
-        number.setFloat64(0, sum);
-        return !Number.isNaN(sum) ? number.getBigUint64(0) : 0xfff8000000000000n;
+        float.setBigUint64(0, old);
+        const x = float.getFloat64(0);
+        float.setBigUint64(0, b);
+        const sum = x + float.getFloat64(0);
+        float.setFloat64(0, sum);
+        return !Number.isNaN(sum) ? float.getBigUint64(0) : 0xfff8000000000000n;
       };
     case "f32":
       return (old, b) => {
-        number.setUint32(0, Number(old));
-        number.setUint32(4, Number(b));
-        let [x, y] = [number.getFloat32(0), number.getFloat32(4)];
+        float.setUint32(0, Number(old));
+        float.setUint32(4, Number(b));
+        let [x, y] = [float.getFloat32(0), float.getFloat32(4)];
         // In device memory, unlike in shared memory, numbers too small to be normal are zero.
         if (isGlobal) [x, y] = [flush(x), flush(y)];
         const sum = Math.fround(x + y);
-        number.setFloat32(0, isGlobal ? flush(sum) : sum);
-        return !Number.isNaN(sum) ? BigInt(number.getUint32(0)) : 0x7fffffffn;
+        float.setFloat32(0, isGlobal ? flush(sum) : sum);
+        return !Number.isNaN(sum) ? BigInt(float.getUint32(0)) : 0x7fffffffn;
       };
   }
   const format = type.name.startsWith("f16") ? binary16 : bfloat16;
@@ -439,35 +439,35 @@ function addFloats(type: ScalarType, isGlobal: boolean): Combine {
 }
 
 /** `atom` gives the old value, `red` does not. */
-function atom(site: Site): Link {
-  const returns = site.instruction.opcode === "atom";
-  dropHints(site);
-  site.drop((name) => name === "shared::cta" ? rename(site, name) : false);
-  const space = site.option("global", "shared") ?? "generic";
-  const operation = site.choice("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec");
-  if (!returns && (operation === "exch" || operation === "cas")) site.fail(`.${operation} is of atom alone`);
-  const noftz = site.flag("noftz");
-  const type = site.type(...atomicTypes[operation] ?? []);
+function atom(reader: InstructionReader): Compiled {
+  const returns = reader.instruction.opcode === "atom";
+  dropHints(reader);
+  reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
+  const space = reader.option("global", "shared") ?? "generic";
+  const operation = reader.choice("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec");
+  if (!returns && (operation === "exch" || operation === "cas")) reader.fail(`.${operation} is of atom alone`);
+  const noftz = reader.flag("noftz");
+  const type = reader.type(...atomicTypes[operation] ?? []);
   const isFloat = type.kind === "float" || type.kind === "packed";
   const halves = isFloat && type.bits !== 64 && type.name !== "f32";
-  if (noftz !== halves) site.fail(halves ? "expected .noftz" : "the modifier .noftz is not understood here");
+  if (noftz !== halves) reader.fail(halves ? "expected .noftz" : "the modifier .noftz is not understood here");
   const first = returns ? 1 : 0;
-  site.end(first + (operation === "cas" ? 3 : 2));
-  const d = returns ? site.result(type) : site.around.frame.allocate(8);
-  const locate = locator(site, site.operand(first), space, type.bytes, "atomic");
-  const b = site.source(first + 1, type);
-  const c = operation === "cas" ? site.source(first + 2, type) : b;
-  const integer = combines[operation] ?? site.fail("no such operation");
+  reader.end(first + (operation === "cas" ? 3 : 2));
+  const d = returns ? reader.result(type) : reader.context.frame.allocate(8);
+  const locate = locator(reader, reader.operand(first), space, type.bytes, "atomic");
+  const b = reader.source(first + 1, type);
+  const c = operation === "cas" ? reader.source(first + 2, type) : b;
+  const integer = combines[operation] ?? reader.fail("no such operation");
   const [inDevice, inShared] = isFloat ? [addFloats(type, true), addFloats(type, false)] : [integer, integer];
   const read = atomicReader(type);
   const cut = (value: bigint): bigint => BigInt.asUintN(type.bits, value);
-  return (m, next) => {
-    const { regs: r } = m;
+  return (state, next) => {
+    const { regs: r } = state;
     return (t) => {
-      locate(m, t);
-      const { view, offset } = m;
+      locate(state, t);
+      const { view, offset } = state;
       const old = read(view, offset);
-      const combine = view === m.thread.block.shared ? inShared : inDevice;
+      const combine = view === state.thread.block.shared ? inShared : inDevice;
       const value = cut(combine(old, read(r, t + b), read(r, t + c)));
       if (type.bits === 64) {
         view.setBigUint64(offset, value, true);
@@ -495,20 +495,20 @@ function atomicReader(type: ScalarType): (view: DataView, offset: number) => big
 }
 
 /** Instructions that only make things faster. Their operands are still looked at. */
-function prefetch(site: Site): Link {
-  if (site.instruction.opcode === "prefetchu") site.choice("L1");
+function prefetch(reader: InstructionReader): Compiled {
+  if (reader.instruction.opcode === "prefetchu") reader.choice("L1");
   else {
-    site.option("global", "local");
-    site.choice("L1", "L2", "L2::evict_last", "L2::evict_normal");
+    reader.option("global", "local");
+    reader.choice("L1", "L2", "L2::evict_last", "L2::evict_normal");
   }
-  site.end(1);
-  const operand = site.operand(0);
-  if (operand.kind !== "address") site.fail("expected an address in brackets");
+  reader.end(1);
+  const operand = reader.operand(0);
+  if (operand.kind !== "address") reader.fail("expected an address in brackets");
   return (_, next) => () => next;
 }
 
 /** Instructions that move data, by opcode. */
-export const memoryInstructions: Readonly<Record<string, (site: Site) => Link>> = {
+export const memoryInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
   mov,
   ld,
   ldu: ld,

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Link } from "./execution_state.ts";
+import type { Compiled } from "./execution_state.ts";
 import type { ScalarType } from "./types.ts";
 import { isSigned } from "./types.ts";
 import type { WordOp } from "./int64.ts";
@@ -37,7 +37,7 @@ export function bigReaderOf(type: ScalarType): (r: DataView, slot: number) => bi
 }
 
 /** `d = compute(a, b)` of integers of 16 or 32 bits. */
-export function binaryInt(type: ScalarType, d: number, a: number, b: number, compute: IntFunction): Link {
+export function binaryInt(type: ScalarType, d: number, a: number, b: number, compute: IntFunction): Compiled {
   if (type.bits === 16) {
     const read = readerOf(type);
     return ({ regs: r }, next) => (t) => {
@@ -58,7 +58,7 @@ export function binaryInt(type: ScalarType, d: number, a: number, b: number, com
 }
 
 /** `d = compute(a)` of integers of 16 or 32 bits. */
-export function unaryInt(type: ScalarType, d: number, a: number, compute: IntFunction): Link {
+export function unaryInt(type: ScalarType, d: number, a: number, compute: IntFunction): Compiled {
   const read = readerOf(type);
   const mask = type.bits === 16 ? 0xffff : -1;
   return ({ regs: r }, next) => (t) => {
@@ -75,7 +75,7 @@ export function ternaryInt(
   b: number,
   c: number,
   compute: IntFunction,
-): Link {
+): Compiled {
   const read = readerOf(type);
   const mask = type.bits === 16 ? 0xffff : -1;
   return ({ regs: r }, next) => (t) => {
@@ -85,7 +85,7 @@ export function ternaryInt(
 }
 
 /** An operation on pairs of words. */
-export function binaryWords(d: number, a: number, b: number, compute: WordOp): Link {
+export function binaryWords(d: number, a: number, b: number, compute: WordOp): Compiled {
   return ({ regs: r }, next) => (t) => {
     compute(r, t + d, t + a, t + b);
     return next;
@@ -93,7 +93,7 @@ export function binaryWords(d: number, a: number, b: number, compute: WordOp): L
 }
 
 /** Copies words: what a register holds, whatever it means. */
-export function copyBits(bits: number, d: number, a: number): Link {
+export function copyBits(bits: number, d: number, a: number): Compiled {
   if (bits === 64) {
     return ({ regs: r }, next) => (t) => {
       const lo = r.getInt32(t + a, true);

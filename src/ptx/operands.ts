@@ -27,7 +27,7 @@ export type Meaning =
   | { readonly kind: "global"; readonly name: string; readonly space: "global" | "const" };
 
 /** What surrounds an instruction. */
-export interface Surroundings {
+export interface InstructionContext {
   readonly frame: Frame;
   /** Of the function. */
   readonly name: string;
@@ -35,11 +35,11 @@ export interface Surroundings {
   /** What a name stands for at this point, or null. */
   resolve(name: string): Meaning | null;
   /** Notes that a function is called. */
-  calls(call: CallSite): void;
+  calls(call: CallSignature): void;
 }
 
 /** A call, for checking that the function takes what is passed. Sizes are in bytes. */
-export interface CallSite {
+export interface CallSignature {
   readonly name: string;
   readonly line: number;
   readonly results: readonly number[];
@@ -68,15 +68,15 @@ export function bits64(value: number): bigint {
 }
 
 /** An instruction and what surrounds it. */
-export class Site {
+export class InstructionReader {
   readonly instruction: Instruction;
-  readonly around: Surroundings;
-  readonly #left: string[];
+  readonly context: InstructionContext;
+  readonly #unread: string[];
 
-  constructor(instruction: Instruction, around: Surroundings) {
+  constructor(instruction: Instruction, context: InstructionContext) {
     this.instruction = instruction;
-    this.around = around;
-    this.#left = [...instruction.modifiers];
+    this.context = context;
+    this.#unread = [...instruction.modifiers];
   }
 
   get line(): number {
@@ -95,19 +95,19 @@ export class Site {
 
   /** Takes a modifier that may be there. */
   flag(name: string): boolean {
-    const at = this.#left.indexOf(name);
-    if (at >= 0) this.#left.splice(at, 1);
+    const at = this.#unread.indexOf(name);
+    if (at >= 0) this.#unread.splice(at, 1);
     return at >= 0;
   }
 
   /** Puts back a modifier under its usual name. */
   add(name: string): void {
-    this.#left.push(name);
+    this.#unread.push(name);
   }
 
   /** Whether a name is that of a special register and no other. */
   isSpecial(name: string): boolean {
-    return specialRegisters.has(name) && this.around.resolve(name) === null;
+    return specialRegisters.has(name) && this.context.resolve(name) === null;
   }
 
   /** Takes the one of several modifiers that is there, or null. */
@@ -123,7 +123,7 @@ export class Site {
 
   /** Takes the first modifier that is a type. */
   type(...allowed: readonly string[]): ScalarType {
-    const name = this.#left.find((one) => scalarTypes.has(one));
+    const name = this.#unread.find((one) => scalarTypes.has(one));
     const type = name === undefined ? undefined : scalarTypes.get(name);
     if (name === undefined || type === undefined) this.fail("expected a type");
     if (allowed.length > 0 && !allowed.includes(name)) this.fail(`the type .${name} is not understood here`);
@@ -133,13 +133,15 @@ export class Site {
 
   /** Takes the modifiers that a test accepts: hints to a cache, for one. */
   drop(accepts: (name: string) => boolean): void {
-    for (const name of [...this.#left]) if (accepts(name)) this.flag(name);
+    for (const name of [...this.#unread]) if (accepts(name)) this.flag(name);
   }
 
   /** No modifier is left, and there are so many operands. */
   end(operands: number, most: number = operands): void {
-    if (this.#left.length > 0) {
-      this.fail(`the modifier${this.#left.length > 1 ? "s" : ""} .${this.#left.join(", .")} are not understood here`);
+    if (this.#unread.length > 0) {
+      this.fail(
+        `the modifier${this.#unread.length > 1 ? "s" : ""} .${this.#unread.join(", .")} are not understood here`,
+      );
     }
     const { length } = this.instruction.operands;
     if (length < operands || length > most) {
@@ -159,14 +161,14 @@ export class Site {
 
   /** The register that an operand is. */
   register(operand: Operand): { readonly type: ScalarType; readonly slot: number } {
-    const meaning = operand.kind === "name" && operand.offset === 0n ? this.around.resolve(operand.name) : null;
+    const meaning = operand.kind === "name" && operand.offset === 0n ? this.context.resolve(operand.name) : null;
     if (meaning?.kind !== "register") this.fail(`expected a register, got ${describe(operand)}`);
     return meaning;
   }
 
   /** Where a result goes. `_`, which throws it away, goes to a place that nothing reads. */
   to(operand: Operand, type: ScalarType, wider = false): number {
-    if (operand.kind === "name" && operand.name === "_") return this.around.frame.allocate(8);
+    if (operand.kind === "name" && operand.name === "_") return this.context.frame.allocate(8);
     const register = this.register(operand);
     this.#fits(register.type, type, wider, operand);
     return register.slot;
@@ -182,7 +184,7 @@ export class Site {
 
   /** Where an operand comes from: any register, constant, special register or address. */
   from(operand: Operand, type: ScalarType, wider = false): number {
-    const { frame } = this.around;
+    const { frame } = this.context;
     switch (operand.kind) {
       case "integer":
         if (type.kind === "float" && type.bits > 16) this.fail(`${operand.value} is an integer, expected a float`);
@@ -197,7 +199,7 @@ export class Site {
         return this.fail(`a float constant of type .${type.name}`);
       }
       case "name": {
-        const meaning = this.around.resolve(operand.name);
+        const meaning = this.context.resolve(operand.name);
         if (meaning?.kind === "register" && operand.offset === 0n) {
           this.#fits(meaning.type, type, wider, operand);
           return meaning.slot;
@@ -213,8 +215,8 @@ export class Site {
 
   /** A place with the address of a variable within its space, or null if the name is not that of a variable. */
   address(name: string, offset: bigint): number | null {
-    const { frame } = this.around;
-    const meaning = this.around.resolve(name);
+    const { frame } = this.context;
+    const meaning = this.context.resolve(name);
     switch (meaning?.kind) {
       case "param":
         return frame.constant(BigInt(meaning.offset) + offset);
@@ -243,7 +245,7 @@ export class Site {
   predicate(operand: Operand): { readonly slot: number; readonly negated: boolean } {
     const negated = operand.kind === "not";
     const name = operand.kind === "not" || operand.kind === "name" ? operand.name : "";
-    const meaning = this.around.resolve(name);
+    const meaning = this.context.resolve(name);
     if (meaning?.kind !== "register" || meaning.type.kind !== "predicate") {
       this.fail(`expected a predicate, got ${describe(operand)}`);
     }
@@ -252,7 +254,7 @@ export class Site {
 
   /** A label to jump to. */
   label(operand: Operand): Label {
-    const meaning = operand.kind === "name" ? this.around.resolve(operand.name) : null;
+    const meaning = operand.kind === "name" ? this.context.resolve(operand.name) : null;
     if (meaning?.kind !== "label") this.fail(`expected a label, got ${describe(operand)}`);
     return meaning.label;
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { LoweredFunction } from "./function.ts";
-import { type Callee, type Link, Machine, type Op } from "./execution_state.ts";
+import { type Callee, type Compiled, ExecutionState, type Op } from "./execution_state.ts";
 import type { Variable } from "./syntax.ts";
 import type { Thread } from "./thread.ts";
 
@@ -53,7 +53,7 @@ const threadRegisters: Readonly<Record<string, (thread: Thread) => number>> = {
 };
 
 /** A function at its place in a kernel. */
-class Placed implements Callee {
+class PlacedFunction implements Callee {
   readonly pc: number;
   readonly frameBytes: number;
   readonly localBytes: number;
@@ -106,32 +106,32 @@ class Placed implements Callee {
     }
   }
 
-  enter(m: Machine, thread: Thread): void {
-    const { regs, locals } = m;
+  enter(state: ExecutionState, thread: Thread): void {
+    const { regs, locals } = state;
     const { base } = thread;
     new Uint8Array(regs.buffer).set(this.#template, base);
     for (const { slot, read } of this.#threadSlots) regs.setInt32(base + slot, read(thread), true);
     for (const { slot, offset } of this.#localSlots) regs.setInt32(base + slot, thread.localBase + offset, true);
     if (this.#function.isEntry) {
       const start = thread.localStart + thread.localBase;
-      for (let at = 0; at < this.localBytes; at += 4) locals.setInt32(start + at, m.poison, true);
+      for (let at = 0; at < this.localBytes; at += 4) locals.setInt32(start + at, state.poison, true);
     }
   }
 }
 
-/** A kernel that can be linked. */
+/** A kernel that can be bound to memory and launched. */
 export class Program {
   readonly name: string;
   /** Shared memory that the kernel's own variables take. */
   readonly staticSharedBytes: number;
   /** Where shared memory of the launch begins. */
   readonly dynamicSharedStart: number;
-  readonly #code: { readonly link: Link; readonly base: number }[] = [];
-  readonly #placed = new Map<string, Placed>();
+  readonly #code: { readonly compiled: Compiled; readonly base: number }[] = [];
+  readonly #placed = new Map<string, PlacedFunction>();
   readonly #shared = new Map<string, number>();
   readonly #regStride: number;
   readonly #localStride: number;
-  #linked: { readonly machine: Machine; readonly ops: readonly Op[]; readonly threads: number } | null = null;
+  #bound: { readonly state: ExecutionState; readonly ops: readonly Op[]; readonly threads: number } | null = null;
 
   /**
    * @param entry the kernel
@@ -148,8 +148,8 @@ export class Program {
     const reached = reach(entry, functions);
     for (const lowered of reached) {
       const base = this.#code.length;
-      this.#placed.set(lowered.name, new Placed(lowered, base));
-      for (const link of lowered.code) this.#code.push({ link, base });
+      this.#placed.set(lowered.name, new PlacedFunction(lowered, base));
+      for (const compiled of lowered.code) this.#code.push({ compiled, base });
       for (const [name, variable] of lowered.shared) variables.set(name, variable);
       for (const fixup of lowered.frame.fixups) {
         if (fixup.kind !== "shared") continue;
@@ -178,18 +178,18 @@ export class Program {
   }
 
   /** A machine for a launch, and its code. */
-  link(launch: Uniform, threads: number): { readonly machine: Machine; readonly ops: readonly Op[] } {
-    let linked = this.#linked;
-    if (linked === null || linked.threads < threads) {
-      const machine = new Machine(this.name, threads, this.#regStride, this.#localStride, this.#placed);
-      const ops = this.#code.map(({ link, base }, pc) => link(machine, pc + 1, base));
-      linked = { machine, ops, threads };
-      this.#linked = linked;
+  bind(launch: Uniform, threads: number): { readonly state: ExecutionState; readonly ops: readonly Op[] } {
+    let bound = this.#bound;
+    if (bound === null || bound.threads < threads) {
+      const state = new ExecutionState(this.name, threads, this.#regStride, this.#localStride, this.#placed);
+      const ops = this.#code.map(({ compiled, base }, pc) => compiled(state, pc + 1, base));
+      bound = { state, ops, threads };
+      this.#bound = bound;
     }
     for (const placed of this.#placed.values()) placed.prepare(launch, this.#shared);
-    linked.machine.poison = launch.poison;
-    linked.machine.sharedBytes = launch.sharedBytes;
-    return linked;
+    bound.state.poison = launch.poison;
+    bound.state.sharedBytes = launch.sharedBytes;
+    return bound;
   }
 
   /** The kernel itself, which a thread begins with. */

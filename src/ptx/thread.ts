@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Machine } from "./execution_state.ts";
+import type { ExecutionState } from "./execution_state.ts";
 
 /** Where a call returns to. */
 export interface Return {
@@ -15,19 +15,19 @@ export interface Return {
 }
 
 /** A thread of a warp that has arrived where others must arrive too: `shfl.sync` and its relatives. */
-export interface Meeting {
+export interface WarpCollective {
   /** Instruction with its modifiers: only the same may meet. */
   readonly what: string;
   readonly line: number;
   readonly mask: number;
   /** What this thread brings. */
   readonly value: number | bigint;
-  /** Gives every thread its result, once all are there: `lanes[i]` is the meeting of lane i, or null. */
-  readonly resolve: (lanes: readonly (Meeting | null)[], lane: number) => void;
+  /** Gives every thread its result, once all are there: `lanes[i]` is that of lane i, or null. */
+  readonly resolve: (lanes: readonly (WarpCollective | null)[], lane: number) => void;
 }
 
 /** What a thread waits at. */
-export interface Waiting {
+export interface BarrierWait {
   readonly barrier: number;
   readonly line: number;
   /** Instruction, by which it is told whether a warp has come apart; null for barriers at which it may. */
@@ -57,8 +57,8 @@ export class Thread {
   localBase = 0;
   state: "ready" | "waiting" | "exited" = "ready";
   readonly calls: Return[] = [];
-  waiting: Waiting | null = null;
-  meeting: Meeting | null = null;
+  waiting: BarrierWait | null = null;
+  collective: WarpCollective | null = null;
 
   /** @param place which of the resident threads' memory it has: offsets of frames and local memory */
   constructor(block: Block, index: number, place: { readonly regStart: number; readonly localStart: number }) {
@@ -97,24 +97,24 @@ export class Block {
   live = 0;
   /** Who has arrived at each barrier. */
   readonly #barriers = new Map<number, { readonly waiting: Thread[]; arrived: number; expected: number | null }>();
-  readonly #m: Machine;
+  readonly #state: ExecutionState;
 
   constructor(
-    m: Machine,
+    state: ExecutionState,
     coordinates: readonly [number, number, number],
     shape: readonly [number, number, number],
     shared: DataView,
   ) {
-    this.#m = m;
+    this.#state = state;
     this.coordinates = coordinates;
     this.shape = shape;
     this.shared = shared;
   }
 
   /** A thread has come to a barrier and waits there, unless it is the last. */
-  wait(thread: Thread, waiting: Waiting): void {
-    const state = this.#arrive(waiting.barrier, waiting.expected, waiting.line);
-    for (const other of state.waiting) {
+  wait(thread: Thread, waiting: BarrierWait): void {
+    const arrivals = this.#arrive(waiting.barrier, waiting.expected, waiting.line);
+    for (const other of arrivals.waiting) {
       const at = other.waiting;
       if (
         at !== null && at.pc !== null && waiting.pc !== null && at.pc !== waiting.pc &&
@@ -122,12 +122,12 @@ export class Block {
       ) {
         const what =
           `the threads of one warp are at barrier ${waiting.barrier} in lines ${at.line} and ${waiting.line}`;
-        this.#m.fault("undefined behaviour", waiting.line, what);
+        this.#state.fault("undefined behaviour", waiting.line, what);
       }
     }
     thread.state = "waiting";
     thread.waiting = waiting;
-    state.waiting.push(thread);
+    arrivals.waiting.push(thread);
     this.#release(waiting.barrier);
   }
 
@@ -142,64 +142,66 @@ export class Block {
     arrived: number;
     expected: number | null;
   } {
-    const state = this.#barriers.get(barrier) ?? { waiting: [], arrived: 0, expected };
-    this.#barriers.set(barrier, state);
-    if (state.expected !== expected) {
-      const [one, two] = [state.expected ?? "all", expected ?? "all"];
-      this.#m.fault(
+    const arrivals = this.#barriers.get(barrier) ?? { waiting: [], arrived: 0, expected };
+    this.#barriers.set(barrier, arrivals);
+    if (arrivals.expected !== expected) {
+      const [one, two] = [arrivals.expected ?? "all", expected ?? "all"];
+      this.#state.fault(
         "undefined behaviour",
         line,
         `barrier ${barrier} is asked to wait for ${one} and for ${two} threads`,
       );
     }
-    state.arrived++;
-    return state;
+    arrivals.arrived++;
+    return arrivals;
   }
 
   #release(barrier: number): void {
-    const state = this.#barriers.get(barrier);
-    if (state === undefined || state.arrived < (state.expected ?? this.live)) return;
+    const arrivals = this.#barriers.get(barrier);
+    if (arrivals === undefined || arrivals.arrived < (arrivals.expected ?? this.live)) return;
     this.#barriers.delete(barrier);
-    const predicates = state.waiting.map(({ waiting }) => waiting?.predicate ?? false);
-    for (const thread of state.waiting) {
+    const predicates = arrivals.waiting.map(({ waiting }) => waiting?.predicate ?? false);
+    for (const thread of arrivals.waiting) {
       thread.waiting?.receive?.(predicates);
       thread.waiting = null;
       thread.state = "ready";
-      this.#m.ready.push(thread);
+      this.#state.ready.push(thread);
     }
   }
 
   /** A thread has come to an instruction that the threads of a warp execute together. */
-  meet(thread: Thread, meeting: Meeting): void {
-    if (((meeting.mask >>> thread.lane) & 1) === 0) {
-      const mask = `0x${(meeting.mask >>> 0).toString(16)}`;
-      this.#m.fault(
+  joinCollective(thread: Thread, collective: WarpCollective): void {
+    if (((collective.mask >>> thread.lane) & 1) === 0) {
+      const mask = `0x${(collective.mask >>> 0).toString(16)}`;
+      this.#state.fault(
         "undefined behaviour",
-        meeting.line,
-        `${meeting.what} of lane ${thread.lane}, which ${mask} leaves out`,
+        collective.line,
+        `${collective.what} of lane ${thread.lane}, which ${mask} leaves out`,
       );
     }
     thread.state = "waiting";
-    thread.meeting = meeting;
-    this.#gather(thread.index >> 5);
+    thread.collective = collective;
+    this.#completeCollectives(thread.index >> 5);
   }
 
   /** Lets the threads of a warp go on that have all met. */
-  #gather(warp: number): void {
+  #completeCollectives(warp: number): void {
     const lanes = this.threads.slice(warp * 32, warp * 32 + 32);
-    for (const { meeting } of lanes) {
-      if (meeting === null) continue;
-      const { mask, what } = meeting;
+    for (const { collective } of lanes) {
+      if (collective === null) continue;
+      const { mask, what } = collective;
       const members = lanes.filter((thread) => ((mask >>> thread.lane) & 1) === 1 && thread.state !== "exited");
-      if (!members.every((one) => one.meeting !== null && one.meeting.mask === mask && one.meeting.what === what)) {
+      if (
+        !members.every((one) => one.collective !== null && one.collective.mask === mask && one.collective.what === what)
+      ) {
         continue;
       }
-      const met = lanes.map((thread) => members.includes(thread) ? thread.meeting : null);
-      for (const thread of members) thread.meeting?.resolve(met, thread.lane);
+      const met = lanes.map((thread) => members.includes(thread) ? thread.collective : null);
+      for (const thread of members) thread.collective?.resolve(met, thread.lane);
       for (const thread of members) {
-        thread.meeting = null;
+        thread.collective = null;
         thread.state = "ready";
-        this.#m.ready.push(thread);
+        this.#state.ready.push(thread);
       }
     }
   }
@@ -209,15 +211,15 @@ export class Block {
     thread.state = "exited";
     this.live--;
     for (const [barrier, { expected }] of this.#barriers) if (expected === null) this.#release(barrier);
-    this.#gather(thread.index >> 5);
+    this.#completeCollectives(thread.index >> 5);
   }
 
   /** What the threads wait for that cannot go on, with the line of one. */
   stuck(): { readonly line: number; readonly what: string } {
     const places = new Map<string, { line: number; count: number }>();
-    for (const { waiting, meeting } of this.threads) {
-      const what = waiting === null ? meeting?.what : `barrier ${waiting.barrier}`;
-      const line = waiting?.line ?? meeting?.line;
+    for (const { waiting, collective } of this.threads) {
+      const what = waiting === null ? collective?.what : `barrier ${waiting.barrier}`;
+      const line = waiting?.line ?? collective?.line;
       if (what === undefined || line === undefined) continue;
       const key = `${what} in line ${line}`;
       places.set(key, { line, count: (places.get(key)?.count ?? 0) + 1 });

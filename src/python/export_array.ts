@@ -109,13 +109,17 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
 }
 
 /** Who checks what is done in a context that Python orders streams of, by its handle. */
-const checks = new Map<bigint, Pick<DriverObserver, "ordered">>();
+const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
 
 /**
  * Lets a checker know what Python orders: the calls go to the driver by its address, past the checker, and what comes after
  * them would look like a race.
  */
-export function tellOrders(python: Interpreter, context: bigint, check: Pick<DriverObserver, "ordered">): void {
+export function tellOrders(
+  python: Interpreter,
+  context: bigint,
+  check: Pick<DriverObserver, "orderedElsewhere">,
+): void {
   checks.set(context, check);
   if (python.beforeUnlock !== null) return;
   const take = () => {
@@ -130,7 +134,7 @@ export function tellOrders(python: Interpreter, context: bigint, check: Pick<Dri
   python.beforeUnlock = () => {
     for (const order of take()) {
       const [context = 0n, home = 0n, consumer = 0n] = order.map(BigInt);
-      checks.get(context)?.ordered(context, home, consumer);
+      checks.get(context)?.orderedElsewhere(context, home, consumer);
     }
   };
 }

@@ -12,7 +12,7 @@ import { deviceBase, deviceOfAddress, deviceSpan, poison } from "./device_memory
 import { IllegalAddressError } from "./kernel_faults.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
 import type { PtxMemory } from "../ptx/mod.ts";
-import { Ranges } from "./interval_map.ts";
+import { IntervalMap } from "./interval_map.ts";
 import { refuse } from "./call_error.ts";
 import type { Task } from "./scheduler.ts";
 
@@ -34,7 +34,7 @@ interface Freed {
 /** The address space that devices and host share. */
 export class AddressSpace {
   /** What is allocated as the host sees it: from the call that allocates to the call that frees. */
-  readonly known: Ranges<Allocation> = new Ranges();
+  readonly allocations: IntervalMap<Allocation> = new IntervalMap();
   readonly #devices: readonly Device[];
   /** Views of host memory that kernels use, by its allocation: making one costs more than an access. */
   readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
@@ -53,7 +53,7 @@ export class AddressSpace {
     const block = roundUp(bytes, blockBytes);
     const offset = device.heap.reuse(block, () => true)?.offset ?? device.heap.grow(block);
     if (offset === null) return null;
-    const allocation = this.describe({ kind: "device", address: addressAt(device, offset), bytes, context });
+    const allocation = this.add({ kind: "device", address: addressAt(device, offset), bytes, context });
     device.memory.poison(offset, block);
     device.mapped.add(allocation.address, bytes, allocation);
     return allocation;
@@ -63,16 +63,16 @@ export class AddressSpace {
   allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
     const block = roundUp(bytes, pageBytes);
     const address = this.#reuse(block) ?? libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(block));
-    return address === 0n ? null : this.describe({ kind, address, bytes, context, flags });
+    return address === 0n ? null : this.add({ kind, address, bytes, context, flags });
   }
 
   /** Makes an allocation known to the host. */
-  describe(
+  add(
     allocation: Pick<Allocation, "address" | "bytes" | "kind" | "context"> & Partial<Allocation>,
   ): Allocation {
     const { device } = allocation.context;
     const known = { device, pool: null, id: ++this.#ids, syncMemops: false, flags: 0, ...allocation };
-    this.known.add(known.address, known.bytes, known);
+    this.allocations.add(known.address, known.bytes, known);
     return known;
   }
 
@@ -83,11 +83,11 @@ export class AddressSpace {
    */
   free(allocation: Allocation, unfinished: readonly Task[]): void {
     const { address, bytes, device, kind } = allocation;
-    this.known.remove(address);
+    this.allocations.remove(address);
     if (kind === "pinned" || kind === "managed") {
       if (unfinished.length > 0) this.fill(address, Uint8Array.of(poison), bytes);
       this.#freed.push({ address, bytes: roundUp(bytes, pageBytes), until: unfinished });
-      this.#giveBack();
+      this.#freeUnused();
     }
     if (kind === "opened") {
       device.mapped.remove(address);
@@ -103,22 +103,22 @@ export class AddressSpace {
   }
 
   /** Frees what belongs to a context that is destroyed. Memory of pools and of graphs belongs to the device. */
-  forget(context: Context, unfinished: readonly Task[]): void {
-    for (const allocation of [...this.known.values()]) {
+  freeAllOf(context: Context, unfinished: readonly Task[]): void {
+    for (const allocation of [...this.allocations.values()]) {
       if (allocation.context !== context || allocation.kind === "pool" || allocation.kind === "graph") continue;
       this.free(allocation, unfinished);
     }
-    this.#giveBack();
+    this.#freeUnused();
   }
 
   /** Whether memory of the host that work was told of as registered has been unregistered: it may not be there any more. */
   isUnregistered(allocation: Allocation | null): boolean {
-    return allocation?.kind === "registered" && this.known.find(allocation.address)?.kind !== "registered";
+    return allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered";
   }
 
   /** The allocation that begins here. */
   at(address: bigint): Allocation | undefined {
-    const allocation = this.known.find(address);
+    const allocation = this.allocations.find(address);
     return allocation?.address === address ? allocation : undefined;
   }
 
@@ -129,7 +129,7 @@ export class AddressSpace {
    * beyond its allocation.
    */
   range(address: bigint, bytes: number): Allocation | null {
-    const allocation = this.known.find(address);
+    const allocation = this.allocations.find(address);
     if (allocation === undefined) {
       if (address === 0n || deviceOfAddress(address) !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       return null;
@@ -179,7 +179,7 @@ export class AddressSpace {
     return {
       view: (address, bytes, access) => {
         const owner = this.#deviceAt(address);
-        const allocation = owner === null ? this.known.find(address) : owner.mapped.find(address);
+        const allocation = owner === null ? this.allocations.find(address) : owner.mapped.find(address);
         const reason = refusal(allocation, address, bytes, context);
         if (allocation === undefined || reason !== null) {
           throw new IllegalAddressError(address, bytes, access, reason ?? "nothing is allocated there");
@@ -196,14 +196,14 @@ export class AddressSpace {
 
   /** Memory of the host that was freed last, if the size fits. */
   #reuse(bytes: number): bigint | null {
-    this.#giveBack();
+    this.#freeUnused();
     const at = this.#freed.findLastIndex((one) => one.bytes === bytes);
     const [again] = at < 0 ? [] : this.#freed.splice(at, 1);
     return again?.address ?? null;
   }
 
   /** Gives memory of the host that nothing uses any more back to the system. */
-  #giveBack(): void {
+  #freeUnused(): void {
     const isOver = ({ until }: Freed) => until.every(({ done }) => done);
     for (const { address } of this.#freed.filter(isOver)) libc().loading.free(address);
     this.#freed = this.#freed.filter((one) => !isOver(one));

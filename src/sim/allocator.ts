@@ -146,7 +146,7 @@ export class Heap<Tag> {
    */
   trim(keep: number, settled: (tag: Tag) => boolean): Segment[] {
     this.join(settled);
-    const given: Segment[] = [];
+    const released: Segment[] = [];
     for (const block of this.#free.filter(({ tag }) => tag === null)) {
       const at = this.#own.findIndex(({ offset, bytes }) => offset === block.offset && bytes === block.bytes);
       const segment = this.#own[at];
@@ -155,8 +155,8 @@ export class Heap<Tag> {
       this.#free.splice(this.#free.indexOf(block), 1);
       this.#reserved -= segment.bytes;
       this.#segments.release(segment.offset, segment.bytes);
-      given.push(segment);
+      released.push(segment);
     }
-    return given;
+    return released;
   }
 }

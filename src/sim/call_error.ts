@@ -9,7 +9,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 export type ResultCode = (typeof CUresult)[keyof typeof CUresult];
 
 /** Thrown inside the simulator, and returned to its caller as a code. It never leaves the simulator. */
-export class Refusal extends Error {
+export class CallError extends Error {
   /** `Refusal`. */
   override readonly name: string = "Refusal";
   /** What the call returns. */
@@ -23,7 +23,7 @@ export class Refusal extends Error {
 }
 
 /** The refusal of something that a GPU's driver would do and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
-export class Unsimulated extends Refusal {
+export class UnsimulatedError extends CallError {
   /** `Unsimulated`. */
   override readonly name: string = "Unsimulated";
   /** What is not simulated. */
@@ -37,11 +37,11 @@ export class Unsimulated extends Refusal {
 }
 
 /** The refusal of what is not simulated: `throw unsimulated("graphs in graphs")`. */
-export function unsimulated(what: string): Unsimulated {
-  return new Unsimulated(what);
+export function unsimulated(what: string): UnsimulatedError {
+  return new UnsimulatedError(what);
 }
 
 /** The refusal of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
-export function refuse(code: ResultCode): Refusal {
-  return new Refusal(code);
+export function refuse(code: ResultCode): CallError {
+  return new CallError(code);
 }

@@ -9,6 +9,6 @@ import type { DriverGroups } from "../driver/driver.ts";
 type Call<F> = F extends (...args: infer A) => number ? (...args: A) => number | void : never;
 
 /** The simulated calls of a group. */
-export type Behaviour<Group extends keyof DriverGroups> = {
+export type CallTable<Group extends keyof DriverGroups> = {
   readonly [Name in keyof DriverGroups[Group]]?: Call<NonNullable<DriverGroups[Group][Name]>>;
 };

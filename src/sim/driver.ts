@@ -22,9 +22,9 @@ import { pointerCalls } from "./calls/pointer.ts";
 import { poolCalls } from "./calls/pool.ts";
 import { ipcCalls, poolSharingCalls } from "./calls/sharing.ts";
 import { streamCalls } from "./calls/stream.ts";
-import { Machine } from "./simulator_state.ts";
+import { SimulatorState } from "./simulator_state.ts";
 import type { SimulateOptions } from "./options.ts";
-import { Refusal, Unsimulated } from "./call_error.ts";
+import { CallError, UnsimulatedError } from "./call_error.ts";
 
 /** A function of the table, whatever its parameters. */
 type AnyCall = (...args: never[]) => number | void;
@@ -76,7 +76,7 @@ const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
 export class SimulatedDriver {
   /** The driver: a value with the functions of libcuda. */
   readonly driver: CudaDriver;
-  readonly #machine: Machine;
+  readonly #simulator: SimulatorState;
   readonly #simulates: ReadonlySet<string>;
   readonly #unsupported = new Set<string>();
   readonly #calls = new Map<string, number>();
@@ -85,11 +85,11 @@ export class SimulatedDriver {
 
   /** Use {@linkcode simulateDriver}. */
   constructor(options: SimulateOptions) {
-    this.#machine = new Machine(options);
-    const behaviour = behaviours(this.#machine);
-    this.#simulates = new Set(Object.values(behaviour).flatMap((group) => Object.keys(group)));
+    this.#simulator = new SimulatorState(options);
+    const tables = callTables(this.#simulator);
+    this.#simulates = new Set(Object.values(tables).flatMap((group) => Object.keys(group)));
     const groups = Object.entries<SymbolTable[string]>(cuda).map(([group, table]) => {
-      const calls: Readonly<Record<string, AnyCall>> = behaviour[group] ?? {};
+      const calls: Readonly<Record<string, AnyCall>> = tables[group] ?? {};
       return [group, Object.fromEntries(Object.keys(table).map((name) => [name, this.#bind(name, calls[name])]))];
     });
     // One function per symbol of the table, made from behaviours that are typed by that table.
@@ -117,25 +117,27 @@ export class SimulatedDriver {
 
   /** Why PTX was last refused when it was loaded, mostly a {@linkcode PtxError}; null if it never was. */
   get lastPtxError(): unknown {
-    return this.#machine.lastPtxError;
+    return this.#simulator.lastPtxError;
   }
 
   /** Why a kernel has last failed; null if none has. */
   get lastKernelError(): unknown {
-    return this.#machine.lastKernelError;
+    return this.#simulator.lastKernelError;
   }
 
   /** What is still there. */
   get live(): LiveObjects {
-    const { streams, events, pools, graphs, graphExecs, graphMemory, contexts, space, scheduler } = this.#machine;
+    const { streams, events, pools, graphs, graphExecs, graphMemory, contexts, space, scheduler } = this.#simulator;
     // Addresses of a graph are known as long as it is, and allocated from a launch on.
-    const allocated = [...space.known.values()].filter(({ address }) => graphMemory.get(address)?.isLive !== false);
+    const allocated = [...space.allocations.values()].filter(({ address }) =>
+      graphMemory.get(address)?.isLive !== false
+    );
     return {
       streams: streams.size,
       events: events.size,
       allocations: allocated.length,
       bytes: allocated.reduce((sum, { bytes }) => sum + bytes, 0),
-      pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length + this.#machine.lostPools,
+      pools: [...pools.values()].filter(({ isDefault }) => !isDefault).length + this.#simulator.lostPools,
       graphs: graphs.size + graphExecs.size,
       contexts: contexts.size,
       queued: scheduler.queued,
@@ -172,7 +174,7 @@ export class SimulatedDriver {
 
   /** Runs everything that is queued. */
   runAll(): void {
-    this.#machine.scheduler.forceAll();
+    this.#simulator.scheduler.forceAll();
   }
 
   /**
@@ -183,13 +185,13 @@ export class SimulatedDriver {
    */
   peek(address: bigint, bytes: number): Uint8Array<ArrayBuffer> {
     const into = new Uint8Array(bytes);
-    this.#machine.space.read(address, into);
+    this.#simulator.space.read(address, into);
     return into;
   }
 
   /** Frees what the program did not: pinned and managed memory of the host. The driver must not be used any more. */
   close(): void {
-    for (const context of [...this.#machine.contexts.values()]) this.#machine.destroy(context);
+    for (const context of [...this.#simulator.contexts.values()]) this.#simulator.destroy(context);
   }
 
   /** Frees what the program did not. */
@@ -204,7 +206,7 @@ export class SimulatedDriver {
   }
 
   #bind(name: string, call: AnyCall | undefined): ((...args: never[]) => number) | null {
-    if ((since[name] ?? 0) > this.#machine.options.driverVersion) return null;
+    if ((since[name] ?? 0) > this.#simulator.options.driverVersion) return null;
     return (...args) => {
       this.#calls.set(name, this.calls(name) + 1);
       const injected = this.#injected(name);
@@ -218,25 +220,25 @@ export class SimulatedDriver {
   }
 
   #perform(name: string, call: AnyCall, args: never[]): number {
-    const machine = this.#machine;
-    if (!machine.initialized && !beforeInit.has(name)) return CUresult.CUDA_ERROR_NOT_INITIALIZED;
-    if (machine.inHostFunction) return CUresult.CUDA_ERROR_NOT_PERMITTED;
+    const simulator = this.#simulator;
+    if (!simulator.initialized && !beforeInit.has(name)) return CUresult.CUDA_ERROR_NOT_INITIALIZED;
+    if (simulator.inHostFunction) return CUresult.CUDA_ERROR_NOT_PERMITTED;
     try {
-      machine.scheduler.progress();
+      simulator.scheduler.progress();
       return call(...args) ?? CUresult.CUDA_SUCCESS;
     } catch (error) {
-      if (error instanceof Unsimulated) this.#unsupported.add(`${name}: ${error.what}`);
-      if (error instanceof Refusal) return error.code;
+      if (error instanceof UnsimulatedError) this.#unsupported.add(`${name}: ${error.what}`);
+      if (error instanceof CallError) return error.code;
       throw error;
     }
   }
 
   #observe(observer: KernelObserver, call: () => number): number {
-    this.#machine.observer = observer;
+    this.#simulator.observer = observer;
     try {
       return call();
     } finally {
-      this.#machine.observer = null;
+      this.#simulator.observer = null;
     }
   }
 
@@ -266,27 +268,27 @@ export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
   return new SimulatedDriver(options);
 }
 
-function behaviours(machine: Machine): Readonly<Record<string, Readonly<Record<string, AnyCall>>>> {
-  const { module, kernel } = moduleCalls(machine);
+function callTables(simulator: SimulatorState): Readonly<Record<string, Readonly<Record<string, AnyCall>>>> {
+  const { module, kernel } = moduleCalls(simulator);
   return {
-    opening: openingCalls(machine),
-    device: deviceCalls(machine),
-    context: contextCalls(machine),
-    stream: streamCalls(machine),
-    event: eventCalls(machine),
-    memory: memoryCalls(machine),
-    hostMemory: hostMemoryCalls(machine),
-    managedMemory: managedMemoryCalls(machine),
-    pointer: pointerCalls(machine),
-    copy: copyCalls(machine),
-    copyPitched: copyPitchedCalls(machine),
-    fill: fillCalls(machine),
-    fillPitched: fillPitchedCalls(machine),
-    pool: poolCalls(machine),
-    poolSharing: poolSharingCalls(machine),
-    ipc: ipcCalls(machine),
-    capture: captureCalls(machine),
-    graph: graphCalls(machine),
+    opening: openingCalls(simulator),
+    device: deviceCalls(simulator),
+    context: contextCalls(simulator),
+    stream: streamCalls(simulator),
+    event: eventCalls(simulator),
+    memory: memoryCalls(simulator),
+    hostMemory: hostMemoryCalls(simulator),
+    managedMemory: managedMemoryCalls(simulator),
+    pointer: pointerCalls(simulator),
+    copy: copyCalls(simulator),
+    copyPitched: copyPitchedCalls(simulator),
+    fill: fillCalls(simulator),
+    fillPitched: fillPitchedCalls(simulator),
+    pool: poolCalls(simulator),
+    poolSharing: poolSharingCalls(simulator),
+    ipc: ipcCalls(simulator),
+    capture: captureCalls(simulator),
+    graph: graphCalls(simulator),
     module,
     kernel,
   };

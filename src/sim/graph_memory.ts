@@ -8,7 +8,7 @@ import { addressAt, offsetOf } from "./address_space.ts";
 import { blockBytes, Heap, segmentBytes, Segments } from "./allocator.ts";
 import { deviceSpan } from "./device_memory.ts";
 import type { Graph, GraphExec } from "./graph.ts";
-import type { Machine } from "./simulator_state.ts";
+import type { SimulatorState } from "./simulator_state.ts";
 import type { Allocation, Stream } from "./objects.ts";
 import type { Pool } from "./pool.ts";
 import { roundUp } from "../ffi/struct.ts";
@@ -61,7 +61,7 @@ export class GraphPool {
   }
 
   /** Finds addresses that nothing queued uses any more. Null if there are none left. */
-  place(bytes: number): number | null {
+  reserveAddresses(bytes: number): number | null {
     const block = roundUp(bytes, blockBytes);
     this.#addresses.join(({ done }) => done);
     const offset = this.#addresses.reuse(block, ({ tag }) => tag === null)?.offset ?? this.#addresses.grow(block);
@@ -69,7 +69,7 @@ export class GraphPool {
   }
 
   /** Gives memory its bytes, if it has none. */
-  provide(memory: GraphMemory): void {
+  commit(memory: GraphMemory): void {
     if (memory.bytes !== null) return;
     const bytes = roundUp(memory.allocation.bytes, segmentBytes);
     const at = this.#kept.findIndex((one) => one.bytes === bytes);
@@ -87,7 +87,7 @@ export class GraphPool {
   }
 
   /** Takes back what a graph had that is no more. */
-  takeBack({ allocation, bytes, last }: GraphMemory): void {
+  release({ allocation, bytes, last }: GraphMemory): void {
     const block = roundUp(allocation.bytes, blockBytes);
     const tag = last?.done === false ? last : null;
     this.#addresses.release({ offset: offsetOf(allocation.address) - firstOffset, bytes: block, tag });
@@ -106,53 +106,57 @@ export class GraphPool {
 }
 
 /** An allocation on a stream that is being captured. @returns the address; of nothing 0, and there is no node */
-export function captureAllocation(machine: Machine, stream: Stream, pool: Pool, size: bigint): bigint {
+export function captureAllocation(simulator: SimulatorState, stream: Stream, pool: Pool, size: bigint): bigint {
   const { capture, context } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (size === 0n) return 0n;
-  const device = machine.device(pool.ordinal);
-  const offset = size > BigInt(deviceSpan) ? null : device.graphPool.place(Number(size));
+  const device = simulator.device(pool.ordinal);
+  const offset = size > BigInt(deviceSpan) ? null : device.graphPool.reserveAddresses(Number(size));
   if (offset === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   const address = addressAt(device, offset);
   const bytes = Number(size);
-  const allocation = machine.space.describe({ kind: "graph", address, bytes, context, pool, device });
+  const allocation = simulator.space.add({ kind: "graph", address, bytes, context, pool, device });
   const { graph } = capture.of;
   const memory: GraphMemory = { allocation, owner: graph, freedBy: null, isLive: false, last: null, bytes: null };
-  machine.graphMemory.set(address, memory);
-  machine.submit(stream, CU_GRAPH_NODE_TYPE.MEM_ALLOC, () => map(memory), [], memory);
+  simulator.graphMemory.set(address, memory);
+  simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEM_ALLOC, () => map(memory), [], memory);
   return address;
 }
 
 /** A free on a stream that is being captured: of memory that a graph has allocated, and that no graph frees yet. */
-export function captureFree(machine: Machine, stream: Stream, address: bigint): void {
+export function captureFree(simulator: SimulatorState, stream: Stream, address: bigint): void {
   const { capture } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (address === 0n) return;
   const { graph } = capture.of;
-  const memory = machine.graphMemory.get(address);
+  const memory = simulator.graphMemory.get(address);
   if (memory === undefined || memory.freedBy === memory.owner) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const isOwner = memory.owner === graph;
   const isFreedHere = graph.nodes.some((node) => node.memory === memory && node.kind === CU_GRAPH_NODE_TYPE.MEM_FREE);
   if (isFreedHere || (isOwner && memory.freedBy !== null)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   memory.freedBy = graph;
-  machine.submit(stream, CU_GRAPH_NODE_TYPE.MEM_FREE, () => unmap(memory), [], memory);
+  simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEM_FREE, () => unmap(memory), [], memory);
 }
 
 /** A free of such memory outside of graphs: on a stream, or at once. */
-export function freeOfGraph(machine: Machine, { address, context }: Allocation, stream: Stream | null = null): void {
-  const memory = machine.graphMemory.get(address);
+export function freeGraphMemory(
+  simulator: SimulatorState,
+  { address, context }: Allocation,
+  stream: Stream | null = null,
+): void {
+  const memory = simulator.graphMemory.get(address);
   if (memory === undefined || !memory.isLive) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  release(machine, memory, stream ?? context.legacy, stream !== null);
-  forgetUnused(machine);
+  release(simulator, memory, stream ?? context.legacy, stream !== null);
+  releaseUnused(simulator);
 }
 
-function release(machine: Machine, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
+function release(simulator: SimulatorState, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
   const run = () => unmap(memory);
-  const { context, lane } = stream;
+  const { context, id } = stream;
   // Whether it comes after the launch is the caller's affair; the next launch comes after both.
-  const free = inOrder ? machine.enqueue(stream, run) : machine.queue(context, lane, run, []);
-  if (inOrder) memory.last = machine.queue(context, lane, () => {}, [memory.last, free]);
-  else machine.scheduler.force(free);
+  const free = inOrder ? simulator.enqueue(stream, run) : simulator.queue(context, id, run, []);
+  if (inOrder) memory.last = simulator.queue(context, id, () => {}, [memory.last, free]);
+  else simulator.scheduler.force(free);
   memory.isLive = false;
 }
 
@@ -181,8 +185,8 @@ export function hasMemory({ nodes }: Pick<GraphExec, "nodes">): boolean {
 }
 
 /** Takes the bytes that a graph needs. */
-export function provide(exec: GraphExec): void {
-  for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.provide(memory);
+export function commit(exec: GraphExec): void {
+  for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.commit(memory);
 }
 
 /**
@@ -191,7 +195,7 @@ export function provide(exec: GraphExec): void {
  * @returns what the launch must wait for, and what is to be told its end
  */
 export function prepareLaunch(
-  machine: Machine,
+  simulator: SimulatorState,
   exec: GraphExec,
   stream: Stream,
 ): { readonly after: (Task | null)[]; readonly launched: (end: Task) => void } {
@@ -201,8 +205,8 @@ export function prepareLaunch(
   for (const memory of freed) {
     if (!memory.isLive && !allocated.has(memory)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
-  provide(exec);
-  for (const memory of left) release(machine, memory, stream, true);
+  commit(exec);
+  for (const memory of left) release(simulator, memory, stream, true);
   const all = [...allocated.union(freed)];
   return {
     after: all.map(({ last }) => last),
@@ -216,14 +220,14 @@ export function prepareLaunch(
 }
 
 /** Forgets memory that no graph can allocate any more and that is not allocated. */
-export function forgetUnused(machine: Machine): void {
-  if (machine.graphMemory.size === 0) return;
-  const owners = new Set<Graph>([...machine.graphs.values(), ...[...machine.captures].map(({ graph }) => graph)]);
-  const executable = new Set([...machine.graphExecs.values()].flatMap((exec) => [...memoryOf(exec).allocated]));
-  for (const [address, memory] of machine.graphMemory) {
+export function releaseUnused(simulator: SimulatorState): void {
+  if (simulator.graphMemory.size === 0) return;
+  const owners = new Set<Graph>([...simulator.graphs.values(), ...[...simulator.captures].map(({ graph }) => graph)]);
+  const executable = new Set([...simulator.graphExecs.values()].flatMap((exec) => [...memoryOf(exec).allocated]));
+  for (const [address, memory] of simulator.graphMemory) {
     if (memory.isLive || owners.has(memory.owner) || executable.has(memory)) continue;
-    machine.graphMemory.delete(address);
-    machine.space.known.remove(address);
-    memory.allocation.device.graphPool.takeBack(memory);
+    simulator.graphMemory.delete(address);
+    simulator.space.allocations.remove(address);
+    memory.allocation.device.graphPool.release(memory);
   }
 }

@@ -4,15 +4,15 @@
  * @module
  */
 
-interface Range<T> {
+interface Entry<T> {
   readonly start: bigint;
   readonly end: bigint;
   readonly value: T;
 }
 
 /** Values by address: the one whose range holds an address is found in logarithmic time. */
-export class Ranges<T> {
-  readonly #ranges: Range<T>[] = [];
+export class IntervalMap<T> {
+  readonly #ranges: Entry<T>[] = [];
 
   /** How many there are. */
   get count(): number {

@@ -9,14 +9,14 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { cString, readField } from "../ffi/c_string.ts";
-import type { Machine } from "./simulator_state.ts";
+import type { SimulatorState } from "./simulator_state.ts";
 import type { Allocation, Event } from "./objects.ts";
 import type { Pool } from "./pool.ts";
 import { refuse } from "./call_error.ts";
 
 /** Something of a driver that another one may be given. */
 export type SharedObject =
-  & { readonly machine: Machine }
+  & { readonly simulator: SimulatorState }
   & (
     | { readonly kind: "pool"; readonly pool: Pool }
     | { readonly kind: "pool memory"; readonly allocation: Allocation }
@@ -31,20 +31,20 @@ export const handleBytes = 64;
 
 /** By name. The driver keeps its own alive, so that a driver that nobody uses can be collected. */
 const shared = new Map<string, WeakRef<SharedObject>>();
-const gone = new FinalizationRegistry<string>((name) => {
+const finalizer = new FinalizationRegistry<string>((name) => {
   shared.delete(name);
 });
 
 /** Gives something a name; the same name each time. */
 export function share(object: SharedObject): string {
-  const { exports } = object.machine;
+  const { exports } = object.simulator;
   const key = object.kind === "pool" ? object.pool : object.kind === "event" ? object.event : object.allocation;
   const known = exports.get(key);
   if (known !== undefined) return known.name;
   const name = `simulated ${crypto.randomUUID()}`;
   exports.set(key, { name, object });
   shared.set(name, new WeakRef(object));
-  gone.register(object, name);
+  finalizer.register(object, name);
   return name;
 }
 

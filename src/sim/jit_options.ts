@@ -15,7 +15,7 @@ export interface JitOptions {
 }
 
 /** Options that say how code is made, of which there is none here. The driver takes any value of them. */
-const ofCode: ReadonlySet<number> = new Set([
+const codegenOptions: ReadonlySet<number> = new Set([
   CU_JIT.MAX_REGISTERS,
   CU_JIT.THREADS_PER_BLOCK,
   CU_JIT.OPTIMIZATION_LEVEL,
@@ -37,7 +37,7 @@ const cacheModes = 3n;
 
 interface Log {
   address: bigint;
-  room: number;
+  capacity: number;
   /** Where the driver writes how much there was to say. */
   size: bigint;
 }
@@ -50,8 +50,8 @@ interface Log {
  * @param values `void *[]`: some are values themselves
  */
 export function readJitOptions(count: number, options: bigint, values: bigint): JitOptions {
-  const error: Log = { address: 0n, room: 0, size: 0n };
-  const info: Log = { address: 0n, room: 0, size: 0n };
+  const error: Log = { address: 0n, capacity: 0, size: 0n };
+  const info: Log = { address: 0n, capacity: 0, size: 0n };
   const known: readonly number[] = Object.values(CU_JIT);
   for (let i = 0; i < count; i++) {
     const option = readInt(options + BigInt(4 * i));
@@ -60,12 +60,12 @@ export function readJitOptions(count: number, options: bigint, values: bigint): 
     if (!known.includes(option)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     if (option === CU_JIT.ERROR_LOG_BUFFER) error.address = value;
     else if (option === CU_JIT.INFO_LOG_BUFFER) info.address = value;
-    else if (option === CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES) [error.room, error.size] = [unsigned(value), at];
-    else if (option === CU_JIT.INFO_LOG_BUFFER_SIZE_BYTES) [info.room, info.size] = [unsigned(value), at];
+    else if (option === CU_JIT.ERROR_LOG_BUFFER_SIZE_BYTES) [error.capacity, error.size] = [unsigned(value), at];
+    else if (option === CU_JIT.INFO_LOG_BUFFER_SIZE_BYTES) [info.capacity, info.size] = [unsigned(value), at];
     else if (option === CU_JIT.WALL_TIME) writeFloat(at, 0); // compiling takes no simulated time
     else if (option === CU_JIT.CACHE_MODE) {
       if (value >= cacheModes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-    } else if (!ofCode.has(option)) throw unsimulated("linking while a module is loaded");
+    } else if (!codegenOptions.has(option)) throw unsimulated("linking while a module is loaded");
   }
   return {
     report(log) {
@@ -81,22 +81,22 @@ function unsigned(value: bigint): number {
 }
 
 /** As on an H200: what does not fit is cut, what is left of the buffer is emptied, and the size is that of the text. */
-function write({ address, room, size }: Log, text: string): void {
-  if (address === 0n || room === 0) return;
-  new Uint8Array(nativeView(address, room).buffer).fill(0);
-  writeString(address, room, text);
-  if (size !== 0n) writeUint(size, Math.min(room, new TextEncoder().encode(text).length));
+function write({ address, capacity, size }: Log, text: string): void {
+  if (address === 0n || capacity === 0) return;
+  new Uint8Array(nativeView(address, capacity).buffer).fill(0);
+  writeString(address, capacity, text);
+  if (size !== 0n) writeUint(size, Math.min(capacity, new TextEncoder().encode(text).length));
 }
 
 /** How text is refused. */
-export interface JitRefusal {
+export interface JitError {
   readonly code: typeof CUresult.CUDA_ERROR_INVALID_IMAGE | typeof CUresult.CUDA_ERROR_INVALID_PTX;
   /** What the log says, in the shape in which the driver's compiler says it. */
   readonly log: string;
 }
 
 /** Puts an error of the interpreter into the words of a driver. */
-export function refusalOf(text: string, error: unknown): JitRefusal {
+export function jitErrorOf(text: string, error: unknown): JitError {
   if (!beginsAsPtx(text)) {
     const log = "error   : Binary format for key='0', ident='' is not recognized";
     return { code: CUresult.CUDA_ERROR_INVALID_IMAGE, log };

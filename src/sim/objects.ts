@@ -8,10 +8,10 @@ import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
 import type { GraphPool } from "./graph_memory.ts";
-import type { Machine } from "./simulator_state.ts";
+import type { SimulatorState } from "./simulator_state.ts";
 import type { Output } from "./output.ts";
 import type { Pool } from "./pool.ts";
-import type { Ranges } from "./interval_map.ts";
+import type { IntervalMap } from "./interval_map.ts";
 import type { ResultCode } from "./call_error.ts";
 import type { Task } from "./scheduler.ts";
 
@@ -23,7 +23,7 @@ export interface Device {
   /** Memory that is allocated at once and not in stream order. */
   readonly heap: Heap<never>;
   /** What is allocated as the device sees it: from when an allocation runs until a free has run. */
-  readonly mapped: Ranges<Allocation>;
+  readonly mapped: IntervalMap<Allocation>;
   /** How often the primary context was retained and not released. */
   retained: number;
   readonly defaultPool: Pool;
@@ -47,7 +47,7 @@ export interface Context {
   /** All streams, the two default ones and destroyed ones with queued work included. */
   readonly streams: Set<Stream>;
   /** What all work that is enqueued from now on waits for: cuCtxWaitEvent(). */
-  gate: Task | null;
+  barrier: Task | null;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
   /** What its kernels have said. */
@@ -59,7 +59,7 @@ export class Stream {
   /** Its handle; those of the default streams are the same in every context. */
   readonly handle: bigint;
   /** A number of its own. */
-  readonly lane: number;
+  readonly id: number;
   /** `CU_STREAM`. */
   readonly flags: number;
   /** Lower is sooner; no order follows from it. */
@@ -70,9 +70,9 @@ export class Stream {
    * What streams come after that must, by the rules of default streams, come after this one: what was enqueued last, but no
    * allocation on the legacy default stream.
    */
-  handed: Task | null = null;
+  implicitTail: Task | null = null;
   /** The last thing enqueued that the driver looks at before it reads memory of the host at once. */
-  told: Task | null = null;
+  explicitTail: Task | null = null;
   /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */
   destroyed = false;
   /** The capture that it takes part in, and its last nodes there. */
@@ -82,7 +82,7 @@ export class Stream {
   /** A stream that is yet to be attached. */
   constructor(handle: bigint, lane: number, flags: number, priority: number) {
     this.handle = handle;
-    this.lane = lane;
+    this.id = lane;
     this.flags = flags;
     this.priority = priority;
   }
@@ -109,7 +109,7 @@ export class Stream {
 /** What an event was last recorded as. */
 export interface EventRecord {
   /** The driver in which it was recorded: an event for several processes may be recorded in another one. */
-  readonly machine: Machine;
+  readonly simulator: SimulatorState;
   readonly task: Task;
   /** Simulated milliseconds at which the task ran. */
   time: number;

@@ -123,9 +123,9 @@ export class Pool {
    * @param impatient whether to wait for a free, if the settings allow it, rather than to take new memory
    * @returns null if there is not enough
    */
-  allocate(wanted: number, stream: Stream, impatient: boolean): PoolBlock | null {
+  allocate(wanted: number, stream: Stream, preferReuse: boolean): PoolBlock | null {
     const bytes = roundUp(wanted, blockBytes);
-    const found = this.#reuse(bytes, stream, impatient) ?? this.#grow(bytes) ?? this.#reuse(bytes, stream, true);
+    const found = this.#reuse(bytes, stream, preferReuse) ?? this.#grow(bytes) ?? this.#reuse(bytes, stream, true);
     if (found === null) return null;
     this.#used += wanted;
     this.usedHigh = Math.max(this.usedHigh, this.#used);
@@ -147,11 +147,11 @@ export class Pool {
     this.#heap.trim(Number(keep), ({ task }) => task.done); // at most what is reserved: a safe integer
   }
 
-  #reuse(bytes: number, stream: Stream, waiting: boolean): PoolBlock | null {
-    let block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
+  #reuse(bytes: number, stream: Stream, mayWait: boolean): PoolBlock | null {
+    let block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, mayWait));
     if (block === null) {
       this.#heap.join(({ task }) => task.done && this.settings.reuseAllowOpportunistic);
-      block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, waiting));
+      block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, mayWait));
     }
     return block === null ? null : { offset: block.offset, bytes: block.bytes, after: block.tag?.task ?? null };
   }
@@ -162,12 +162,12 @@ export class Pool {
     return offset === null ? null : { offset, bytes, after: null };
   }
 
-  #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, waiting: boolean): boolean {
+  #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, mayWait: boolean): boolean {
     if (tag === null || tag.stream === stream) return true;
     const { settings } = this;
     // Of what is done it is not known any more who came after it.
     if (tag.task.done ? settings.reuseAllowOpportunistic : this.#isFollowed(tag.task, stream)) return true;
-    return waiting && settings.reuseAllowInternalDependencies;
+    return mayWait && settings.reuseAllowInternalDependencies;
   }
 
   #isFollowed(free: Task, stream: Stream): boolean {

@@ -22,7 +22,7 @@ export interface Task {
   /** Rises with every task of a scheduler. */
   readonly id: number;
   /** The stream it stands in, for the schedule that takes turns. */
-  readonly lane: number;
+  readonly streamId: number;
   /** Whether it has run. */
   readonly done: boolean;
 }
@@ -50,7 +50,7 @@ export class Scheduler {
   readonly #eagerness: number;
   readonly #ready: Queued[] = [];
   #lastId = 0;
-  #lane = 0;
+  #lastStreamId = 0;
   #queued = 0;
   #executed = 0;
 
@@ -72,12 +72,12 @@ export class Scheduler {
   }
 
   /** Queues a task that may run once all its dependencies have. */
-  enqueue(lane: number, dependencies: Iterable<Task | null>, run: () => void): Task {
+  enqueue(streamId: number, dependencies: Iterable<Task | null>, run: () => void): Task {
     const waited = new Set<Queued>();
     for (const task of dependencies) if (task !== null && !task.done) waited.add(task as Queued); // made only here
     const task: Queued = {
       id: ++this.#lastId,
-      lane,
+      streamId,
       done: false,
       run,
       dependencies: [...waited],
@@ -168,9 +168,9 @@ export class Scheduler {
 
   /** The next lane after the last one that has a ready task. */
   #stepInTurn(): boolean {
-    const distance = ({ lane }: Task) => lane > this.#lane ? lane : lane + 2 ** 32; // lanes that were served come last
-    const next = this.#best((a, b) => distance(a) < distance(b) || (a.lane === b.lane && a.id < b.id));
-    if (next !== undefined) this.#lane = next.lane;
+    const distance = ({ streamId }: Task) => streamId > this.#lastStreamId ? streamId : streamId + 2 ** 32; // lanes that were served come last
+    const next = this.#best((a, b) => distance(a) < distance(b) || (a.streamId === b.streamId && a.id < b.id));
+    if (next !== undefined) this.#lastStreamId = next.streamId;
     return this.#step(next);
   }
 

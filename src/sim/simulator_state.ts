@@ -26,18 +26,18 @@ import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import { loadPtx } from "../ptx/mod.ts";
 import { Random } from "./random.ts";
-import { Ranges } from "./interval_map.ts";
+import { IntervalMap } from "./interval_map.ts";
 import { refuse } from "./call_error.ts";
 import { Scheduler, schedules, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./ipc_objects.ts";
 
 /** The options with their defaults. */
-export type MachineOptions = Required<SimulateOptions>;
+export type ResolvedOptions = Required<SimulateOptions>;
 
 /** A simulated driver's state. */
-export class Machine {
+export class SimulatorState {
   /** What was chosen. */
-  readonly options: MachineOptions;
+  readonly options: ResolvedOptions;
   /** Chance, by the seed. */
   readonly random: Random;
   /** The queue. */
@@ -91,10 +91,10 @@ export class Machine {
   /** Simulated milliseconds since the beginning. */
   clock = 0;
   /** How often it was asked whether a task has run, and how often the answer may be no. */
-  readonly #asked = new WeakMap<Task, number>();
-  readonly #patience: number;
+  readonly #queryCounts = new WeakMap<Task, number>();
+  readonly #mostNotReady: number;
   #handles = 0n;
-  #lanes = 0;
+  #streamIds = 0;
   #ids = 0n;
 
   /** A machine with idle devices. */
@@ -129,7 +129,7 @@ export class Machine {
     }
     if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
-    this.#patience = schedule === "latest" ? 3 : this.random.below(4);
+    this.#mostNotReady = schedule === "latest" ? 3 : this.random.below(4);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));
     this.devices = Array.from({ length: devices }, (_, ordinal) => this.#makeDevice(ordinal));
     this.primaries = this.devices.map((device) => this.newContext(device, true, CU_CTX.SCHED_AUTO));
@@ -159,7 +159,7 @@ export class Machine {
       legacy: this.newStream(CU_STREAM_LEGACY, CU_STREAM.DEFAULT, 0),
       perThread: this.newStream(CU_STREAM_PER_THREAD, CU_STREAM.DEFAULT, 0),
       streams: new Set(),
-      gate: null,
+      barrier: null,
       peers: new Set(),
       output: new Output(),
     };
@@ -170,7 +170,7 @@ export class Machine {
 
   /** A stream that is yet to be attached to a context. */
   newStream(handle: bigint, flags: number, priority: number): Stream {
-    return new Stream(handle, ++this.#lanes, flags, priority);
+    return new Stream(handle, ++this.#streamIds, flags, priority);
   }
 
   /** A new pool of a device. */
@@ -264,15 +264,15 @@ export class Machine {
   /** Appends work to a stream that is not being captured. */
   enqueue(stream: Stream, run: () => void, after: readonly (Task | null)[] = []): Task {
     const { context } = stream;
-    const waits = [...after, stream.tail, context.gate];
+    const waits = [...after, stream.tail, context.barrier];
     if (stream === context.legacy) {
       this.refuseImplicit(stream);
       for (const other of context.streams) if (other.isBlocking) waits.push(other.tail);
-    } else if (stream.isBlocking) waits.push(context.legacy.handed);
-    const task = this.queue(context, stream.lane, run, waits);
+    } else if (stream.isBlocking) waits.push(context.legacy.implicitTail);
+    const task = this.queue(context, stream.id, run, waits);
     stream.tail = task;
-    stream.handed = task;
-    stream.told = task;
+    stream.implicitTail = task;
+    stream.explicitTail = task;
     this.#forgetFinished(context);
     return task;
   }
@@ -285,17 +285,17 @@ export class Machine {
    * @param after the end of those that had the memory before
    */
   enqueueAllocation(stream: Stream, run: () => void, after: Task | null): void {
-    const { context, lane, handed } = stream;
+    const { context, id, implicitTail } = stream;
     if (stream !== context.legacy) return void this.enqueue(stream, run, [after]);
-    const there = this.queue(context, lane, run, [after, handed, context.gate]);
+    const there = this.queue(context, id, run, [after, implicitTail, context.barrier]);
     this.enqueue(stream, () => {}, [there]);
-    stream.handed = there;
+    stream.implicitTail = there;
   }
 
   /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */
-  queue(context: Context, lane: number, run: () => void, after: readonly (Task | null)[]): Task {
+  queue(context: Context, streamId: number, run: () => void, after: readonly (Task | null)[]): Task {
     const { observer } = this;
-    return this.scheduler.enqueue(lane, after, () => {
+    return this.scheduler.enqueue(streamId, after, () => {
       this.clock += 0.001; // what happens at all takes a microsecond
       this.runningObserver = observer;
       if (context.fault === 0) run();
@@ -318,9 +318,9 @@ export class Machine {
     const open = tasks.filter((task) => task !== null && !task.done);
     for (const task of open) {
       if (task === null) continue;
-      const asked = (this.#asked.get(task) ?? 0) + 1;
-      this.#asked.set(task, asked);
-      if (asked > this.#patience) this.scheduler.force(task);
+      const asked = (this.#queryCounts.get(task) ?? 0) + 1;
+      this.#queryCounts.set(task, asked);
+      if (asked > this.#mostNotReady) this.scheduler.force(task);
     }
     this.refuseFault(context);
     return open.every((task) => task?.done) ? CUresult.CUDA_SUCCESS : CUresult.CUDA_ERROR_NOT_READY;
@@ -337,7 +337,7 @@ export class Machine {
   }
 
   /** Lets all work of some contexts run, which may use memory that is about to go; unless frees do not wait. */
-  beforeFree(contexts?: Iterable<Context>): void {
+  waitBeforeFree(contexts?: Iterable<Context>): void {
     if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
   }
 
@@ -383,10 +383,10 @@ export class Machine {
   }
 
   /** Begins to use a context. A primary one in which a kernel has failed stays so until the process ends. */
-  revive(context: Context): void {
+  activate(context: Context): void {
     this.refuseFault(context);
     context.alive = true;
-    context.gate = null;
+    context.barrier = null;
     this.contexts.set(context.handle, context);
   }
 
@@ -404,7 +404,7 @@ export class Machine {
     for (const { handle, context: owner } of this.events.values()) if (owner === context) this.events.delete(handle);
     for (const other of this.contexts.values()) other.peers.delete(context);
     context.peers.clear();
-    this.space.forget(context, this.unfinished());
+    this.space.freeAllOf(context, this.unfinished());
   }
 
   #makeDevice(ordinal: number): Device {
@@ -415,7 +415,7 @@ export class Machine {
       memory: new DeviceMemory(),
       segments,
       heap: new Heap(segments),
-      mapped: new Ranges(),
+      mapped: new IntervalMap(),
       retained: 0,
       defaultPool,
       currentPool: defaultPool,
@@ -425,19 +425,19 @@ export class Machine {
 
   /** Refuses work on the legacy stream that would wait for streams whose work is only being captured. */
   refuseImplicit(stream: Stream): void {
-    const waiting = this.#implied(stream);
+    const waiting = this.#capturesBehind(stream);
     if (waiting.length === 0) return;
     for (const capture of waiting) this.invalidate(capture);
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
 
   /** Says so if a stream is the legacy one and has captures to wait for, and harms nobody. */
-  askImplicit(stream: Stream): void {
-    if (this.#implied(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  checkImplicit(stream: Stream): void {
+    if (this.#capturesBehind(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
 
   /** The captures of the streams that the legacy one would wait for; of another stream none. */
-  #implied(stream: Stream): Capture[] {
+  #capturesBehind(stream: Stream): Capture[] {
     const { context } = stream;
     if (stream !== context.legacy) return [];
     const captures = [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ capture }) => capture?.of);

@@ -182,7 +182,7 @@ const takes: Readonly<Record<string, (view: StridedMemoryView, buffer: MemoryBuf
 for (const [name, take] of Object.entries(takes)) {
   test(`the host that comes too early is reported with both calls, and in order it is not: ${name}`, async () => {
     const reports = await takenEarly(false, take);
-    assertEquals(reports.map(({ kind, first, second }) => [kind, first?.call, second?.lane]), [
+    assertEquals(reports.map(({ kind, first, second }) => [kind, first?.call, second?.stream]), [
       ["race", "cuMemcpyDtoHAsync_v2", "host"],
     ]);
     for (const { first, second } of reports) {
@@ -280,7 +280,7 @@ test("what the host arranges for a copy is reported if it is on its way to the h
     const here = StridedMemoryView.fromTypedArray(bytes, { shape: [8, 8] }).permuted([1, 0]);
     if (isUpload) there.copyFrom(here, { stream: one });
     else there.copyTo(here, { stream: one });
-    assertEquals(reports.map(({ kind, first, second }) => [kind, first?.lane === "host", second?.call]), [
+    assertEquals(reports.map(({ kind, first, second }) => [kind, first?.stream === "host", second?.call]), [
       ["race", false, "view.copyFrom()"],
     ]);
     device.synchronize();

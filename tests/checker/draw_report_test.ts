@@ -47,7 +47,7 @@ test("a race is drawn with both streams, both calls, the order that there is, an
   assert(isBalanced(svg), svg);
   for (const call of [report.first, report.second]) {
     assert(call !== null);
-    assert(svg.includes(`>${call.lane}</text>`), `the stream ${call.lane}`);
+    assert(svg.includes(`>${call.stream}</text>`), `the stream ${call.stream}`);
     const [place] = /draw_report_test\.ts:\d+:\d+/.exec(call.stack[0] ?? "") ?? [];
     assert(place !== undefined && svg.includes(place), `the place ${place}`);
   }

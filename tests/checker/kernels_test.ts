@@ -289,8 +289,8 @@ test("kernels, copies, fills and the host are reported if and only if they are u
       for (const { kind, first, second, bytes, message } of reports) {
         assertEquals(kind, "race", message);
         const found = races.some((race) =>
-          race.first.call === first?.call && race.second.call === second?.call && race.first.lane === first.lane &&
-          race.second.lane === second.lane && bytes <= size
+          race.first.call === first?.call && race.second.call === second?.call && race.first.lane === first.stream &&
+          race.second.lane === second.stream && bytes <= size
         );
         assert(found, message);
         if (first?.call === "cuLaunchKernel" && second?.call === first.call) counts.ofKernels++;

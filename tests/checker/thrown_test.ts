@@ -57,7 +57,7 @@ function perform(program: Steps, onReport?: (report: CausalityReport) => void): 
 function essence(report: CausalityReport | undefined): unknown {
   if (report === undefined) return null;
   const { kind, first, second, bytes } = report;
-  return [kind, first?.call, first?.lane, second?.call, second?.lane, bytes];
+  return [kind, first?.call, first?.stream, second?.call, second?.stream, bytes];
 }
 
 test("the first report is what is thrown, though closing what is left finds more", () => {

@@ -13,15 +13,15 @@ const folder = "src/checker";
 export const checkerMutations: readonly Mutation[] = [
   ...inFile("src/sim/simulator_state.ts", ["tests/checker/schedule_test.ts"], [
     [
-      "[after, handed, context.gate]",
-      "[after, context.gate]",
+      "[after, implicitTail, context.barrier]",
+      "[after, context.barrier]",
       "After an allocation a default stream hands on nothing.",
     ],
   ]),
   ...inFile("src/checker/vector_clocks.ts", ["tests/checker/schedule_test.ts"], [
     [
-      "[...lane.handed ?? lane.clock]",
-      "[...lane.clock]",
+      "[...stream.implicitClock ?? stream.clock]",
+      "[...stream.clock]",
       "Order by two allocations on a default stream is taken for order.",
     ],
   ]),
@@ -43,69 +43,73 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/checker/calls/host_synchronization.ts", ["tests/checker/schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, work.call",
-      "  if (lane === null) return;\n  watch.copies(lane, work.call",
+      "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, pending.call",
+      "  if (stream === null) return;\n  checker.checkOverlap(stream, pending.call",
       "A peer copy of no bytes is taken for order.",
     ],
   ]),
   ...inFile("src/checker/calls/host_synchronization.ts", ["tests/checker/schedule_test.ts"], [
     [
-      "  if (lane === null || work.isNothing) return;\n  watch.copies(lane, call,",
-      "  if (lane === null || touches.length === 0) return;\n  watch.copies(lane, call,",
+      "  if (stream === null || pending.isNothing) return;\n  checker.checkOverlap(stream, call,",
+      "  if (stream === null || touches.length === 0) return;\n  checker.checkOverlap(stream, call,",
       "A copy of arrays is no work: false alarms.",
     ],
   ]),
   ...inFile("src/sim/calls/pool.ts", ["tests/sim/driver_test.ts"], [
     [
-      "  if (size > 0n) machine.refuseImplicit(stream); // before anything is taken\n",
+      "  if (size > 0n) simulator.refuseImplicit(stream); // before anything is taken\n",
       "",
       "Memory that was refused is taken for ever.",
     ],
     [
-      "      if (isFree) machine.refuseImplicit(stream);\n",
+      "      if (isFree) simulator.refuseImplicit(stream);\n",
       "",
       "Memory whose free was refused cannot be freed any more.",
     ],
   ]),
   ...inFile("src/sim/simulator_state.ts", ["tests/gpu/implied_order_test.ts"], [
     [
-      "    stream.handed = there;\n",
+      "    stream.implicitTail = there;\n",
       "",
       "A program that relies on an allocation for order is right here, and wrong on a GPU.",
     ],
-    ["context.legacy.handed", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
+    ["context.legacy.implicitTail", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
   ]),
   ...inFile("src/checker/vector_clocks.ts", ["tests/checker/checker_test.ts"], [
-    ["legacy.handed ?? legacy.clock", "legacy.clock", "Order by an allocation on a default stream is taken for order."],
-    ["    lane.handed = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
+    [
+      "legacy.implicitClock ?? legacy.clock",
+      "legacy.clock",
+      "Order by an allocation on a default stream is taken for order.",
+    ],
+    ["    stream.implicitClock = null;\n", "", "After an allocation a default stream hands on nothing: false alarms."],
   ]),
   ...inFile("src/checker/checker_state.ts", ["tests/checker/checker_test.ts"], [
     [
-      "      handed[lane.index] = tick;\n",
+      "      implicit[stream.index] = tick;\n",
       "",
       "Memory of a default stream is not there for a blocking one: false alarms.",
     ],
   ]),
   ...inFile(`${folder}/checker.ts`, [laws], [
-    ["      watch.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
+    ["      state.order.wait(to, [...from.clock]);\n", "", "What Python has ordered is reported."],
     [
-      '[watch.lane(first, "cuEventRecord"), watch.lane(then, "cuStreamWaitEvent")]',
-      '[watch.lane(then, "cuEventRecord"), watch.lane(first, "cuStreamWaitEvent")]',
+      '[state.stream(first, "cuEventRecord"), state.stream(then, "cuStreamWaitEvent")]',
+      '[state.stream(then, "cuEventRecord"), state.stream(first, "cuStreamWaitEvent")]',
       "What Python has ordered is taken the other way round.",
     ],
   ]),
   ...inFile(`${folder}/vector_clocks.ts`, [laws], [
     ["      join(clock, this.host);\n", "", "What the host has waited for is reported."],
-    ["      join(clock, context.gate);\n", "", "What a whole context waits for is reported."],
+    ["      join(clock, context.barrier);\n", "", "What a whole context waits for is reported."],
     ["        join(clock, other.clock);\n", "", "The default stream seems to wait for nobody."],
-    ["      join(clock, legacy.handed ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
-    ["clock.every((tick, lane) => this.isOver(lane, tick))", "true", "A new stream inherits what an old one did."],
+    ["      join(clock, legacy.implicitClock ?? legacy.clock);\n", "", "Nobody seems to wait for the default stream."],
+    ["clock.every((tick, stream) => this.isOver(stream, tick))", "true", "A new stream inherits what an old one did."],
     ["    this.#hostVersion++;\n", "", "What the host waits for later is not seen."],
-    ["    context.gateVersion++;\n", "", "What a context waits for is not seen."],
-    ["    const tick = lane.tick + 1;", "    const tick = lane.tick;", "Work is taken for the work before it."],
+    ["    context.barrierVersion++;\n", "", "What a context waits for is not seen."],
+    ["    const tick = stream.tick + 1;", "    const tick = stream.tick;", "Work is taken for the work before it."],
     [
-      "lane === context.legacy ? [...context.lanes].filter(({ isBlocking }) => isBlocking) : [lane]",
-      "[lane]",
+      "stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream]",
+      "[stream]",
       "Waiting for the default stream is not waiting for the streams that it waits for.",
     ],
   ]),
@@ -129,21 +133,21 @@ export const checkerMutations: readonly Mutation[] = [
     ],
     ["    gap(end);\n", "", "A read of what nobody has touched is forgotten."],
     [
-      "if (this.write !== null && order.isOver(this.write.lane.index, this.write.tick)) this.write = null;",
+      "if (this.write !== null && order.isOver(this.write.stream.index, this.write.tick)) this.write = null;",
       "this.write = null;",
       "A write is forgotten before the host has waited for it.",
     ],
   ]),
   ...inFile(`${folder}/calls/stream.ts`, [laws], [
-    ["        order.wait(lane, clock);\n", "", "Waits for events are not seen."],
+    ["        order.wait(stream, clock);\n", "", "Waits for events are not seen."],
     [
-      '      if (code === 0) waitedFor(lane, "cuStreamQuery");',
-      '      waitedFor(lane, "cuStreamQuery");',
+      '      if (code === 0) waitedFor(stream, "cuStreamQuery");',
+      '      waitedFor(stream, "cuStreamQuery");',
       "A stream that is asked too early counts as done.",
     ],
   ]),
   ...inFile(`${folder}/calls/event.ts`, [laws], [
-    ["clock: [...lane.clock]", "clock: lane.clock", "An event stands for what comes after it, too."],
+    ["clock: [...stream.clock]", "clock: stream.clock", "An event stands for what comes after it, too."],
     ['      if (code === 0) passed(state, "cuEventQuery");\n', "", "What an event's answer says is not seen."],
     [
       '      if (code === 0) passed(state, "cuEventQuery");',
@@ -152,18 +156,18 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile(`${folder}/calls/context.ts`, [laws], [
-    ["        join(clock, lane.clock);\n", "", "An event of a whole context stands for nothing."],
+    ["        join(clock, stream.clock);\n", "", "An event of a whole context stands for nothing."],
   ]),
   ...inFile(`${folder}/calls/host_synchronization.ts`, [laws], [
-    ["watch.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
+    ["checker.touchByHost(call, start, end, false);", ";", "What the host reads during an upload is not seen."],
     ['synchronous && from === "pageable" && to === "device"', "false", "An upload seems to be over when it returns."],
   ]),
   ...inFile(`${folder}/checker_state.ts`, [laws, work], [
-    ["    this.order.wait(lane, graph.last);\n", "", "A launch does not wait for the last one."],
-    ["    graph.last = [...lane.clock];\n", "", "A launch does not wait for the last one."],
-    ["    if (!graph.examined) this.#examine(lane, graph);\n", "", "Branches of a graph are not compared."],
+    ["    this.order.wait(stream, graph.last);\n", "", "A launch does not wait for the last one."],
+    ["    graph.last = [...stream.clock];\n", "", "A launch does not wait for the last one."],
+    ["    if (!graph.examined) this.#examine(stream, graph);\n", "", "Branches of a graph are not compared."],
     [
-      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, known);',
+      'if (conflict !== null) this.#raceWithHost(conflict, call, "frees", start, end, allocation);',
       "",
       "Memory of a pool that is freed at once may be in use.",
     ],
@@ -183,7 +187,7 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile(`${folder}/checker.ts`, [lifetime], [
     [
-      'return () => watch.hostWaits(clock, "completed()", [seq]);',
+      'return () => state.hostWaits(clock, "completed()", [seq]);',
       "return () => {};",
       "Waiting for completed() is no wait.",
     ],
@@ -195,40 +199,40 @@ export const checkerMutations: readonly Mutation[] = [
       "What closing the rest finds hides the report.",
     ],
     [
-      "    if (this.#thrown?.isHeard !== false) return;\n",
+      "    if (this.#thrown?.isInspected !== false) return;\n",
       "    return;\n",
       "A report that another error hides is lost.",
     ],
     [
-      "this.#thrown?.isHeard !== false",
+      "this.#thrown?.isInspected !== false",
       "this.#thrown === null",
       "A report that was looked at is said again.",
     ],
   ]),
   ...inFile(`${folder}/journal.ts`, [kernels], [
     [
-      "now !== undefined && now.born < at",
+      "now !== undefined && now.allocatedAt < at",
       "now !== undefined",
       "What a kernel touches is taken for memory that came later.",
     ],
     [
-      "findLast(({ born, start, end }) => born < at && ",
+      "findLast(({ allocatedAt, start, end }) => allocatedAt < at && ",
       "find(({ start, end }) => ",
       "What a kernel touches is taken for memory that came and went later.",
     ],
-    ["talks.has(other.run)", "false", "Kernels that talk to each other are reported."],
+    ["synchronized.has(other.run)", "false", "Kernels that talk to each other are reported."],
     [
-      "if (isStrong && writes && known.isOfHost) recording.talksToHost = true;",
+      "if (isStrong && writes && allocation.isOfHost) recording.signalsHost = true;",
       "",
       "A kernel that tells the host is reported when the host listens.",
     ],
     [
-      "if (entry.host === null || !run.recording.talksToHost) this.#clash(kernel, entry);",
-      "this.#clash(kernel, entry);",
+      "if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);",
+      "this.#addRace(kernel, entry);",
       "A kernel that tells the host is reported when the host listens later.",
     ],
     [
-      "if (run === null || !doCollide(kernel, entry) || areOrdered(run, entry)) continue;",
+      "if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;",
       "continue;",
       "What comes after a kernel that has run is missed.",
     ],
@@ -261,10 +265,10 @@ export const checkerMutations: readonly Mutation[] = [
     ["one.end <= read.start; one", "one.start <= read.start; one", "What a copy reads and writes in common is missed."],
   ]),
   ...inFile(`${folder}/calls/host_synchronization.ts`, [copies], [
-    ["  watch.copies(lane, call, touches);\n", "", "Copies within themselves are missed."],
+    ["  checker.checkOverlap(stream, call, touches);\n", "", "Copies within themselves are missed."],
   ]),
   ...inFile(`${folder}/checker.ts`, [copies], [
-    ["this.#closed || watch.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
+    ["this.#closed || state.isLost || ", "", "A closed Cuda still speaks of memory that is somebody else's now."],
   ]),
   ...inFile("src/copy/host_copy.ts", [copies], [
     [
@@ -289,7 +293,7 @@ export const checkerMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/ptx/lower_memory.ts", [kernels], [
-    ['isStrong(site) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
+    ['isStrong(reader) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
   ]),
   ...inFile(`${folder}/kernel_params.ts`, [work], [
     ['  "call",\n', "", "What a kernel has a function write counts as read only."],
@@ -313,15 +317,15 @@ export const checkerMutations: readonly Mutation[] = [
   ]),
   ...inFile(`${folder}/calls/host_synchronization.ts`, [lifetime], [
     [
-      "if (touches.some(({ start }) => watch.memory.find(start)?.syncMemops)) watch.hostWaitsFor([lane], call);",
+      "if (touches.some(({ start }) => checker.memory.find(start)?.syncMemops)) checker.hostWaitsFor([stream], call);",
       "",
       "Memory that is told to wait is reported.",
     ],
   ]),
   ...inFile(`${folder}/calls/fill.ts`, [lifetime], [
     [
-      "(synchronous && isOnHost) || known.syncMemops",
-      "known.syncMemops",
+      "(synchronous && isOnHost) || allocation.syncMemops",
+      "allocation.syncMemops",
       "A fill of the host's memory is not waited for.",
     ],
   ]),

@@ -47,14 +47,14 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/calls/event.ts", ["tests/gpu/implied_order_test.ts"], [
     [
-      "      if (stream !== stream.context.legacy) stream.told = told;\n",
+      "      if (stream !== stream.context.legacy) stream.explicitTail = explicitTail;\n",
       "",
       "A record counts where libcuda lets it not.",
     ],
   ]),
   ...inFile("src/sim/calls/copy.ts", ["tests/gpu/implied_order_test.ts", "tests/sim/driver_test.ts"], [
     ["bytes > readAtOnce || ", "", "A copy is read early that libcuda reads when it runs."],
-    [" || stream.told?.done === false", "", "What a stream was told to do is not looked at."],
+    [" || stream.explicitTail?.done === false", "", "What a stream was told to do is not looked at."],
     ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
     ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
   ]),

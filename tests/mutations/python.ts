@@ -677,7 +677,11 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/export_array.ts", ["tests/python/order_test.ts"], [
     ["  take(); // which begins it\n", "", "What Python orders first is not told to the checker."],
-    ["      checks.get(context)?.ordered(context, home, consumer);\n", "", "A checker is not told what Python orders."],
+    [
+      "      checks.get(context)?.orderedElsewhere(context, home, consumer);\n",
+      "",
+      "A checker is not told what Python orders.",
+    ],
   ]),
   ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
     [

@@ -13,7 +13,11 @@ const unkind = ["tests/sim/unkind_test.ts"];
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
   ...inFile("src/ptx/launch.ts", kernels, [
-    ["      if (left <= 0) this.#exhausted(thread, this.#m.limit);\n", "", "A kernel that spins hangs the program."],
+    [
+      "      if (left <= 0) this.#exhausted(thread, this.#state.limit);\n",
+      "",
+      "A kernel that spins hangs the program.",
+    ],
     ["Math.min(length, left)", "length", "A launch does more than it may, and ends as if it had not."],
   ]),
   ...inFile("src/sim/simulator_state.ts", frees, [
@@ -32,13 +36,13 @@ export const simMutations: readonly Mutation[] = [
       "Work that comes late writes into memory of this process that is anybody's.",
     ],
     [
-      'allocation?.kind === "registered" && this.known.find(allocation.address)?.kind !== "registered"',
+      'allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered"',
       "false",
       "Memory that was unregistered in use is used on.",
     ],
   ]),
   ...inFile("src/sim/calls/copy.ts", ["tests/sim/overlapping_copies_test.ts"], [
-    ["const pieces = torn(machine, work);", "const pieces = work;", "A copy onto its own source comes out right."],
+    ["const pieces = torn(simulator, work);", "const pieces = work;", "A copy onto its own source comes out right."],
     [
       "first.to > first.from ? pieces : pieces.reverse()",
       "pieces",
@@ -95,20 +99,20 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/calls/context.ts", contexts, [
     [
-      "[context.gate, taskOf(machine, event)]",
-      "[taskOf(machine, event)]",
+      "[\n        context.barrier,\n        taskOf(simulator, event),\n      ]",
+      "[taskOf(simulator, event)]",
       "A context that is to wait for two events waits for the last.",
     ],
   ]),
   ...inFile("src/sim/calls/fill.ts", memory, [
     [
-      " || allocation.syncMemops) machine.wait",
-      ") machine.wait",
+      " || allocation.syncMemops) simulator.wait",
+      ") simulator.wait",
       "A fill of memory whose operations are to be synchronous is not.",
     ],
   ]),
   ...inFile("src/sim/calls/copy.ts", memory, [
-    ["if (waits || patient)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
+    ["if (waits || alwaysWaits)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
   ]),
   ...inFile("src/sim/device_memory.ts", driver, [
     ["      else this.#written(page)?.fill(poison, from, to);\n", "", "Memory that is freed holds what it held."],
@@ -168,7 +172,7 @@ export const simMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/calls/stream.ts", unkind, [
     [
-      "      if (stream.capture?.of.origin === stream) machine.invalidate(stream.capture.of);\n",
+      "      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);\n",
       "",
       "A capture goes on without the stream that could end it.",
     ],

@@ -51,14 +51,14 @@ export const simGraphMutations: readonly Mutation[] = [
   ...inFile("src/sim/calls/capture.ts", tests, [
     ["hasMemory(source) && isTaken", "false", "Two executables allocate at the same addresses."],
     [
-      "        forgetUnused(machine);\n        const",
+      "        releaseUnused(simulator);\n        const",
       "        const",
       "A capture that fails keeps its addresses for ever.",
     ],
   ]),
   ...inFile("src/sim/driver.ts", tests, [
     [
-      ".filter(({ address }) => graphMemory.get(address)?.isLive !== false)",
+      ".filter(({ address }) =>\n      graphMemory.get(address)?.isLive !== false\n    )",
       "",
       "Memory of a graph that is not launched counts as never freed.",
     ],

@@ -19,7 +19,7 @@ export const simOutputMutations: readonly Mutation[] = [
   ...inFile("src/ptx/system_calls.ts", output, [
     ["    if (format === 0n) return -1;\n", "", "A text that is NULL is an illegal address."],
     ["      at = (at + size - 1n) / size * size;\n", "", "Arguments are read beside their places."],
-    ["    block.exit(m.thread);\n", "", "A thread whose assertion has failed is waited for."],
+    ["    block.exit(state.thread);\n", "", "A thread whose assertion has failed is waited for."],
   ]),
   ...inFile("src/ptx/execution_state.ts", output, [
     [
@@ -35,11 +35,11 @@ export const simOutputMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/ptx/launch.ts", output, [
     [
-      "        if (this.#m.failure !== null) throw this.#m.failure;\n",
+      "        if (this.#state.failure !== null) throw this.#state.failure;\n",
       "",
       "An assertion that fails does not fail its launch.",
     ],
-    ["    machine.failure = null;\n", "", "A launch fails for an assertion of the one before it."],
+    ["    state.failure = null;\n", "", "A launch fails for an assertion of the one before it."],
   ]),
   ...inFile("src/sim/simulator_state.ts", output, [
     [
@@ -59,12 +59,16 @@ export const simOutputMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/sim/calls/module.ts", output, [
-    ["    machine.flush(context);\n    const program", "    const program", "Loading a module says nothing."],
-    ["        machine.flush(module.context);\n", "", "Unloading a module says nothing."],
-    ["  machine.flush(context);\n  const globals", "  const globals", "A launch does not say what was said before it."],
+    ["    simulator.flush(context);\n    const program", "    const program", "Loading a module says nothing."],
+    ["        simulator.flush(module.context);\n", "", "Unloading a module says nothing."],
+    [
+      "  simulator.flush(context);\n  const globals",
+      "  const globals",
+      "A launch does not say what was said before it.",
+    ],
   ]),
   ...inFile("src/sim/calls/stream.ts", output, [
-    ["        machine.flush(stream.context);\n", "", "A host function runs before what was said."],
+    ["        simulator.flush(stream.context);\n", "", "A host function runs before what was said."],
   ]),
   ...inFile("src/sim/output.ts", output, [
     [

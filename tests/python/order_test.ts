@@ -97,7 +97,7 @@ test(
     }
     failing = "";
     const told: bigint[][] = [];
-    const check = { ordered: (...order: bigint[]) => told.push(order) };
+    const check = { orderedElsewhere: (...order: bigint[]) => told.push(order) };
     interpreter.locked(() => {
       tellOrders(interpreter, 0xc0n, check);
       ask({ stream: 0x99 }); // as when an array is lent for a call

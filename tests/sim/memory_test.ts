@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { CU_POINTER_ATTRIBUTE, CUDA_MEMCPY2D_v2, CUresult } from "../../bindings/cuda_types.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
-import { Ranges } from "../../src/sim/interval_map.ts";
+import { IntervalMap } from "../../src/sim/interval_map.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";
 
@@ -121,7 +121,7 @@ test("of ranges that do not overlap the one is found that holds an address, and 
   });
   check(
     fc.property(fc.array(range, { maxLength: 30 }), (steps) => {
-      const ranges = new Ranges<string>();
+      const ranges = new IntervalMap<string>();
       const model = new Map<bigint, number>();
       for (const { start, bytes, add } of steps) {
         const end = start + BigInt(bytes);

@@ -436,7 +436,7 @@ export class Session {
       case "order past it": // by somebody who calls the driver itself, and says so
         if (judge.deviceOf(other) !== device) break;
         judge.enqueue(step, other, [], judge.enqueue(step, lane));
-        observerOf(this.#driver)?.ordered(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);
+        observerOf(this.#driver)?.orderedElsewhere(0x1000n + BigInt(device), stream, this.#streams[other] ?? 0n);
         break;
       case "context record":
         this.#recorded.set(other, judge.all(device));

@@ -6,7 +6,7 @@
 import type { DriverGroups } from "../../driver/driver.ts";
 
 /** The calls of a group that the checker looks at. */
-export type Watched<Group extends keyof DriverGroups> = {
+export type CheckedCalls<Group extends keyof DriverGroups> = {
   readonly [Name in keyof DriverGroups[Group]]?: NonNullable<DriverGroups[Group][Name]>;
 };
 

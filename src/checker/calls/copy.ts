@@ -4,12 +4,12 @@
  * @module
  */
 import type { DriverGroups } from "../../driver/driver.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Watched } from "./calls.ts";
-import { type Ends, finish, peerWork } from "./host_synchronization.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { CheckedCalls } from "./calls.ts";
+import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
 /** The calls of the group. */
-export function copyCalls(watch: Watch, inner: DriverGroups["copy"]): Watched<"copy"> {
+export function copyCalls(checker: CheckerState, inner: DriverGroups["copy"]): CheckedCalls<"copy"> {
   /** Copies in the legacy default stream. What is said of `to` and `from` is what the function's name says. */
   const now = (
     call: string,
@@ -19,10 +19,10 @@ export function copyCalls(watch: Watch, inner: DriverGroups["copy"]): Watched<"c
     perform: () => number,
     ends: Ends = {},
   ): number => {
-    const lane = watch.legacy();
-    const work = watch.work(call, lane).reads(from, size).writes(to, size);
+    const stream = checker.legacy();
+    const pending = checker.pendingCall(call, stream).reads(from, size).writes(to, size);
     const code = perform();
-    if (code === 0) finish(watch, work, ends, true);
+    if (code === 0) acceptCopy(checker, pending, ends, true);
     return code;
   };
   const later = (
@@ -34,9 +34,9 @@ export function copyCalls(watch: Watch, inner: DriverGroups["copy"]): Watched<"c
     perform: () => number,
     ends: Ends = {},
   ): number => {
-    const work = watch.work(call, watch.lane(stream, call)).reads(from, size).writes(to, size);
+    const pending = checker.pendingCall(call, checker.stream(stream, call)).reads(from, size).writes(to, size);
     const code = perform();
-    if (code === 0) finish(watch, work, ends, false);
+    if (code === 0) acceptCopy(checker, pending, ends, false);
     return code;
   };
   return {
@@ -48,9 +48,9 @@ export function copyCalls(watch: Watch, inner: DriverGroups["copy"]): Watched<"c
     cuMemcpyDtoD_v2: (to, from, size) =>
       now("cuMemcpyDtoD_v2", to, from, size, () => inner.cuMemcpyDtoD_v2(to, from, size), between),
     cuMemcpyPeer(to, toContext, from, fromContext, size) {
-      const work = watch.work("cuMemcpyPeer", watch.legacy()).reads(from, size).writes(to, size);
+      const pending = checker.pendingCall("cuMemcpyPeer", checker.legacy()).reads(from, size).writes(to, size);
       const code = inner.cuMemcpyPeer(to, toContext, from, fromContext, size);
-      if (code === 0) peerWork(watch, work, [toContext, fromContext]);
+      if (code === 0) acceptPeerCopy(checker, pending, [toContext, fromContext]);
       return code;
     },
     cuMemcpyAsync: (to, from, size, stream) =>

@@ -5,11 +5,11 @@
  */
 import { CU_MEMORYTYPE, CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2 } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
-import type { Lane } from "../vector_clocks.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Rows, Work } from "../pending_call.ts";
-import type { Watched } from "./calls.ts";
-import { type Ends, finish, peerWork } from "./host_synchronization.ts";
+import type { StreamClock } from "../vector_clocks.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { PendingCall, Rows } from "../pending_call.ts";
+import type { CheckedCalls } from "./calls.ts";
+import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
 /** What of a copy both structs say. */
 interface Box {
@@ -19,42 +19,64 @@ interface Box {
 }
 
 /** The calls of the group. */
-export function copyPitchedCalls(watch: Watch, inner: DriverGroups["copyPitched"]): Watched<"copyPitched"> {
-  const work = (call: string, lane: Lane | null, box: Box | null): Work => {
-    const made = watch.work(call, lane);
+export function copyPitchedCalls(
+  checker: CheckerState,
+  inner: DriverGroups["copyPitched"],
+): CheckedCalls<"copyPitched"> {
+  const pending = (call: string, stream: StreamClock | null, box: Box | null): PendingCall => {
+    const made = checker.pendingCall(call, stream);
     return box === null ? made : made.rows(box.from, false).rows(box.to, true);
   };
-  const copy = (call: string, lane: Lane | null, box: Box | null, perform: () => number, synchronous: boolean) => {
-    const made = work(call, lane, box);
+  const copy = (
+    call: string,
+    stream: StreamClock | null,
+    box: Box | null,
+    perform: () => number,
+    synchronous: boolean,
+  ) => {
+    const made = pending(call, stream, box);
     const code = perform();
-    if (code === 0) finish(watch, made, box?.ends ?? {}, synchronous);
+    if (code === 0) acceptCopy(checker, made, box?.ends ?? {}, synchronous);
     return code;
   };
-  const flat = (address: bigint) => rectangle(watch, address);
+  const flat = (address: bigint) => rectangle(checker, address);
   return {
-    cuMemcpy2D_v2: (at) => copy("cuMemcpy2D_v2", watch.legacy(), flat(at), () => inner.cuMemcpy2D_v2(at), true),
+    cuMemcpy2D_v2: (at) => copy("cuMemcpy2D_v2", checker.legacy(), flat(at), () => inner.cuMemcpy2D_v2(at), true),
     cuMemcpy2DUnaligned_v2: (at) =>
-      copy("cuMemcpy2DUnaligned_v2", watch.legacy(), flat(at), () => inner.cuMemcpy2DUnaligned_v2(at), true),
+      copy("cuMemcpy2DUnaligned_v2", checker.legacy(), flat(at), () => inner.cuMemcpy2DUnaligned_v2(at), true),
     cuMemcpy2DAsync_v2(at, stream) {
       const call = "cuMemcpy2DAsync_v2";
-      return copy(call, watch.lane(stream, call), flat(at), () => inner.cuMemcpy2DAsync_v2(at, stream), false);
+      return copy(call, checker.stream(stream, call), flat(at), () => inner.cuMemcpy2DAsync_v2(at, stream), false);
     },
-    cuMemcpy3D_v2: (at) => copy("cuMemcpy3D_v2", watch.legacy(), box(watch, at), () => inner.cuMemcpy3D_v2(at), true),
+    cuMemcpy3D_v2: (at) =>
+      copy("cuMemcpy3D_v2", checker.legacy(), box(checker, at), () => inner.cuMemcpy3D_v2(at), true),
     cuMemcpy3DAsync_v2(at, stream) {
       const call = "cuMemcpy3DAsync_v2";
-      return copy(call, watch.lane(stream, call), box(watch, at), () => inner.cuMemcpy3DAsync_v2(at, stream), false);
+      return copy(
+        call,
+        checker.stream(stream, call),
+        box(checker, at),
+        () => inner.cuMemcpy3DAsync_v2(at, stream),
+        false,
+      );
     },
     cuMemcpy3DPeer(at) {
-      const made = work("cuMemcpy3DPeer", watch.legacy(), box(watch, at));
+      const made = pending("cuMemcpy3DPeer", checker.legacy(), box(checker, at));
       const code = inner.cuMemcpy3DPeer(at);
       if (code !== 0) return code;
-      const { srcContext, dstContext } = watch.peek.struct(CUDA_MEMCPY3D_PEER, at);
-      peerWork(watch, made, [srcContext, dstContext]);
+      const { srcContext, dstContext } = checker.reader.struct(CUDA_MEMCPY3D_PEER, at);
+      acceptPeerCopy(checker, made, [srcContext, dstContext]);
       return code;
     },
     cuMemcpy3DPeerAsync(at, stream) {
       const call = "cuMemcpy3DPeerAsync";
-      return copy(call, watch.lane(stream, call), box(watch, at), () => inner.cuMemcpy3DPeerAsync(at, stream), false);
+      return copy(
+        call,
+        checker.stream(stream, call),
+        box(checker, at),
+        () => inner.cuMemcpy3DPeerAsync(at, stream),
+        false,
+      );
     },
   };
 }
@@ -80,9 +102,9 @@ function ends(
   };
 }
 
-function rectangle(watch: Watch, at: bigint): Box | null {
+function rectangle(checker: CheckerState, at: bigint): Box | null {
   if (at === 0n) return null;
-  const c = watch.peek.struct(CUDA_MEMCPY2D_v2, at);
+  const c = checker.reader.struct(CUDA_MEMCPY2D_v2, at);
   const found = ends(
     { type: c.dstMemoryType, host: c.dstHost, device: c.dstDevice },
     { type: c.srcMemoryType, host: c.srcHost, device: c.srcDevice },
@@ -101,9 +123,9 @@ function rectangle(watch: Watch, at: bigint): Box | null {
 }
 
 /** A box. The struct of peer copies is the same but for fields that do not matter here. */
-function box(watch: Watch, at: bigint): Box | null {
+function box(checker: CheckerState, at: bigint): Box | null {
   if (at === 0n) return null;
-  const c = watch.peek.struct(CUDA_MEMCPY3D_v2, at);
+  const c = checker.reader.struct(CUDA_MEMCPY3D_v2, at);
   const found = ends(
     { type: c.dstMemoryType, host: c.dstHost, device: c.dstDevice },
     { type: c.srcMemoryType, host: c.srcHost, device: c.srcDevice },

@@ -6,49 +6,55 @@
 import { CU_EVENT_RECORD } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import type { EventState } from "../stream_state.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Watched } from "./calls.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { CheckedCalls } from "./calls.ts";
 
 /** The calls of the group. */
-export function eventCalls(watch: Watch, inner: DriverGroups["event"]): Watched<"event"> {
-  const { order, events, things } = watch;
+export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]): CheckedCalls<"event"> {
+  const { order, events, lifetimes } = checker;
 
-  const recorded = (handle: bigint, stream: bigint, call: string, perform: () => number, external: boolean): number => {
-    watch.event(handle, call);
-    const lane = watch.lane(stream, call);
+  const recorded = (
+    handle: bigint,
+    streamHandle: bigint,
+    call: string,
+    perform: () => number,
+    external: boolean,
+  ): number => {
+    checker.event(handle, call);
+    const stream = checker.stream(streamHandle, call);
     const code = perform();
-    if (code !== 0 || lane === null) return code;
-    if (lane.capture !== null) {
-      if (external) lane.capture.of.opaque = true;
-      else events.set(handle, { record: null, captured: lane.capture });
+    if (code !== 0 || stream === null) return code;
+    if (stream.capture !== null) {
+      if (external) stream.capture.of.opaque = true;
+      else events.set(handle, { record: null, captured: stream.capture });
       return code;
     }
-    const seq = watch.mark(lane, "record", call);
-    events.set(handle, { record: { clock: [...lane.clock], seq }, captured: null });
+    const seq = checker.mark(stream, "record", call);
+    events.set(handle, { record: { clock: [...stream.clock], seq }, captured: null });
     return code;
   };
 
   /** The host knows that what an event stands for is over. */
   const passed = (state: EventState | null, call: string): void => {
-    if (state === null) watch.hostWaits(order.everything(), call, []);
-    else if (state.record !== null) watch.hostWaits(state.record.clock, call, [state.record.seq]);
+    if (state === null) checker.hostWaits(order.everything(), call, []);
+    else if (state.record !== null) checker.hostWaits(state.record.clock, call, [state.record.seq]);
   };
 
   return {
     cuEventCreate(out, flags) {
       const code = inner.cuEventCreate(out, flags);
       if (code !== 0) return code;
-      const handle = watch.peek.word(out);
+      const handle = checker.reader.word(out);
       events.set(handle, { record: null, captured: null });
-      things.made("event", handle, "cuEventCreate");
+      lifetimes.created("event", handle, "cuEventCreate");
       return code;
     },
     cuEventDestroy_v2(handle) {
-      watch.event(handle, "cuEventDestroy_v2");
+      checker.event(handle, "cuEventDestroy_v2");
       const code = inner.cuEventDestroy_v2(handle);
       if (code !== 0) return code;
-      watch.forgetEvent(handle); // who waits for it waits for what it stood for
-      things.destroyed("event", handle, "cuEventDestroy_v2");
+      checker.forgetEvent(handle); // who waits for it waits for what it stood for
+      lifetimes.destroyed("event", handle, "cuEventDestroy_v2");
       return code;
     },
     cuEventRecord: (handle, stream) =>
@@ -62,19 +68,19 @@ export function eventCalls(watch: Watch, inner: DriverGroups["event"]): Watched<
         flags === CU_EVENT_RECORD.EXTERNAL,
       ),
     cuEventQuery(handle) {
-      const state = watch.event(handle, "cuEventQuery");
+      const state = checker.event(handle, "cuEventQuery");
       const code = inner.cuEventQuery(handle);
       if (code === 0) passed(state, "cuEventQuery");
       return code;
     },
     cuEventSynchronize(handle) {
-      const state = watch.event(handle, "cuEventSynchronize");
+      const state = checker.event(handle, "cuEventSynchronize");
       const code = inner.cuEventSynchronize(handle);
       if (code === 0) passed(state, "cuEventSynchronize");
       return code;
     },
     cuEventElapsedTime(out, start, end) {
-      const states = [watch.event(start, "cuEventElapsedTime"), watch.event(end, "cuEventElapsedTime")];
+      const states = [checker.event(start, "cuEventElapsedTime"), checker.event(end, "cuEventElapsedTime")];
       const code = inner.cuEventElapsedTime(out, start, end);
       if (code === 0) { for (const state of states) passed(state, "cuEventElapsedTime"); }
       return code;

@@ -5,65 +5,65 @@
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
-import type { Capture, WatchedGraph } from "../capture.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Watched } from "./calls.ts";
+import type { Capture, CheckedGraph } from "../capture.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { CheckedCalls } from "./calls.ts";
 
 /** The calls for captures. */
-export function captureCalls(watch: Watch, inner: DriverGroups["capture"]): Watched<"capture"> {
+export function captureCalls(checker: CheckerState, inner: DriverGroups["capture"]): CheckedCalls<"capture"> {
   return {
     cuStreamBeginCapture_v2(handle, mode) {
-      const lane = watch.lane(handle, "cuStreamBeginCapture_v2");
+      const stream = checker.stream(handle, "cuStreamBeginCapture_v2");
       const code = inner.cuStreamBeginCapture_v2(handle, mode);
-      if (code === 0 && lane !== null) lane.capture = { of: { nodes: [], opaque: false }, after: [] };
+      if (code === 0 && stream !== null) stream.capture = { of: { nodes: [], opaque: false }, after: [] };
       return code;
     },
     cuStreamEndCapture(handle, out) {
-      const lane = watch.lane(handle, "cuStreamEndCapture");
+      const stream = checker.stream(handle, "cuStreamEndCapture");
       const code = inner.cuStreamEndCapture(handle, out);
-      const { of } = lane?.capture ?? { of: null };
+      const { of } = stream?.capture ?? { of: null };
       if (of === null || code === CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) return code;
-      watch.endCapture(of);
-      if (code === 0) keepGraph(watch, watch.peek.word(out), of);
+      checker.endCapture(of);
+      if (code === 0) keepGraph(checker, checker.reader.word(out), of);
       return code;
     },
     cuStreamUpdateCaptureDependencies(handle, dependencies, count, flags) {
-      const lane = watch.lane(handle, "cuStreamUpdateCaptureDependencies");
+      const stream = checker.stream(handle, "cuStreamUpdateCaptureDependencies");
       const code = inner.cuStreamUpdateCaptureDependencies(handle, dependencies, count, flags);
-      if (code === 0 && lane !== null && lane.capture !== null) lane.capture.of.opaque = true;
+      if (code === 0 && stream !== null && stream.capture !== null) stream.capture.of.opaque = true;
       return code;
     },
   };
 }
 
-function keepGraph(watch: Watch, handle: bigint, { nodes, opaque }: Capture): void {
-  watch.graphs.set(handle, { nodes, opaque, isEmpty: false, last: [], examined: false });
-  watch.things.made("graph", handle, "cuStreamEndCapture");
+function keepGraph(checker: CheckerState, handle: bigint, { nodes, opaque }: Capture): void {
+  checker.graphs.set(handle, { nodes, opaque, isEmpty: false, last: [], examined: false });
+  checker.lifetimes.created("graph", handle, "cuStreamEndCapture");
 }
 
-function kernelsOf({ nodes }: WatchedGraph): number {
+function kernelsOf({ nodes }: CheckedGraph): number {
   return nodes.filter(({ call }) => /^cuLaunch(Cooperative)?Kernel/.test(call)).length;
 }
 
 /** The calls for graphs. */
-export function graphCalls(watch: Watch, inner: DriverGroups["graph"]): Watched<"graph"> {
-  const { graphs, graphExecs, things } = watch;
+export function graphCalls(checker: CheckerState, inner: DriverGroups["graph"]): CheckedCalls<"graph"> {
+  const { graphs, graphExecs, lifetimes } = checker;
   return {
     cuGraphCreate(out, flags) {
       const code = inner.cuGraphCreate(out, flags);
-      if (code === 0) things.made("graph", watch.peek.word(out), "cuGraphCreate");
+      if (code === 0) lifetimes.created("graph", checker.reader.word(out), "cuGraphCreate");
       return code;
     },
     cuGraphInstantiateWithFlags(out, handle, flags) {
       const code = inner.cuGraphInstantiateWithFlags(out, handle, flags);
       if (code !== 0) return code;
-      const made = watch.peek.word(out);
+      const made = checker.reader.word(out);
       // Somebody else may have made it, or added nodes: what they do is not followed, but it is work.
-      const { nodes, opaque }: Pick<WatchedGraph, "nodes" | "opaque"> = graphs.get(handle) ??
+      const { nodes, opaque }: Pick<CheckedGraph, "nodes" | "opaque"> = graphs.get(handle) ??
         { nodes: [], opaque: true };
-      const isEmpty = inner.cuGraphGetNodes(handle, 0n, watch.peek.address) === 0 && watch.peek.here === 0n;
+      const isEmpty = inner.cuGraphGetNodes(handle, 0n, checker.reader.address) === 0 && checker.reader.value === 0n;
       graphExecs.set(made, { nodes, opaque, isEmpty, last: [], examined: false });
-      things.made("executable graph", made, "cuGraphInstantiateWithFlags");
+      lifetimes.created("executable graph", made, "cuGraphInstantiateWithFlags");
       return code;
     },
     cuGraphExecUpdate(handle, graph, node, result) {
@@ -74,20 +74,20 @@ export function graphCalls(watch: Watch, inner: DriverGroups["graph"]): Watched<
       }
       return code;
     },
-    cuGraphUpload(handle, stream) {
-      const work = watch.work("cuGraphUpload", watch.lane(stream, "cuGraphUpload"));
-      const code = inner.cuGraphUpload(handle, stream);
-      if (code === 0) work.done();
+    cuGraphUpload(handle, streamHandle) {
+      const pending = checker.pendingCall("cuGraphUpload", checker.stream(streamHandle, "cuGraphUpload"));
+      const code = inner.cuGraphUpload(handle, streamHandle);
+      if (code === 0) pending.accepted();
       return code;
     },
-    cuGraphLaunch(handle, stream) {
-      const lane = watch.lane(stream, "cuGraphLaunch");
+    cuGraphLaunch(handle, streamHandle) {
+      const stream = checker.stream(streamHandle, "cuGraphLaunch");
       const graph = graphExecs.get(handle);
-      if (graph !== undefined) watch.usingAll(lane, graph, "cuGraphLaunch");
-      const recording = watch.record(graph === undefined || graph.opaque ? 0 : kernelsOf(graph));
-      const code = watch.recorded(recording, () => inner.cuGraphLaunch(handle, stream));
-      if (code === 0 && lane !== null && graph !== undefined) {
-        watch.launchGraph(lane, "cuGraphLaunch", graph, recording);
+      if (graph !== undefined) checker.checkGraphNotFreed(stream, graph, "cuGraphLaunch");
+      const recording = checker.newRecording(graph === undefined || graph.opaque ? 0 : kernelsOf(graph));
+      const code = checker.observed(recording, () => inner.cuGraphLaunch(handle, streamHandle));
+      if (code === 0 && stream !== null && graph !== undefined) {
+        checker.launchGraph(stream, "cuGraphLaunch", graph, recording);
       }
       return code;
     },
@@ -95,14 +95,14 @@ export function graphCalls(watch: Watch, inner: DriverGroups["graph"]): Watched<
       const code = inner.cuGraphExecDestroy(handle);
       if (code !== 0) return code;
       graphExecs.delete(handle);
-      things.destroyed("executable graph", handle, "cuGraphExecDestroy");
+      lifetimes.destroyed("executable graph", handle, "cuGraphExecDestroy");
       return code;
     },
     cuGraphDestroy(handle) {
       const code = inner.cuGraphDestroy(handle);
       if (code !== 0) return code;
       graphs.delete(handle);
-      things.destroyed("graph", handle, "cuGraphDestroy");
+      lifetimes.destroyed("graph", handle, "cuGraphDestroy");
       return code;
     },
   };

@@ -4,9 +4,9 @@
  * @module
  */
 import type { Touch } from "../capture.ts";
-import type { ContextOrder } from "../vector_clocks.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Work } from "../pending_call.ts";
+import type { ContextClock } from "../vector_clocks.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { PendingCall } from "../pending_call.ts";
 
 /** Where the two ends of a copy are, as far as the function's name or a struct says it. */
 export interface Ends {
@@ -24,29 +24,29 @@ type Place = "device" | "pinned" | "pageable" | "unknown";
  * except that from pageable memory to a device only the source has been read; one within devices has not. An
  * asynchronous one has ended if both ends are the host's. Where the documentation says "might", nothing is concluded.
  */
-export function finish(watch: Watch, work: Work, ends: Ends, synchronous: boolean): void {
-  const { lane, call, touches } = work;
-  if (lane === null || work.isNothing) return;
-  watch.copies(lane, call, touches);
-  if (lane.capture !== null) return work.done();
-  const [to, from] = [placeOf(watch, touches, true, ends.to), placeOf(watch, touches, false, ends.from)];
+export function acceptCopy(checker: CheckerState, pending: PendingCall, ends: Ends, synchronous: boolean): void {
+  const { stream, call, touches } = pending;
+  if (stream === null || pending.isNothing) return;
+  checker.checkOverlap(stream, call, touches);
+  if (stream.capture !== null) return pending.accepted();
+  const [to, from] = [placeOf(checker, touches, true, ends.to), placeOf(checker, touches, false, ends.from)];
   if (synchronous && from === "pageable" && to === "device") {
-    watch.mark(lane, "wait", call);
-    watch.hostWaitsFor([lane], call); // for what is before it in the stream
-    for (const { start, end, writes } of touches) if (writes === false) watch.touchByHost(call, start, end, false);
-    watch.enqueue(lane, call, touches.filter(({ writes }) => writes === true));
+    checker.mark(stream, "wait", call);
+    checker.hostWaitsFor([stream], call); // for what is before it in the stream
+    for (const { start, end, writes } of touches) if (writes === false) checker.touchByHost(call, start, end, false);
+    checker.enqueue(stream, call, touches.filter(({ writes }) => writes === true));
   } else {
-    work.done();
+    pending.accepted();
     const isHosts = (place: Place) => place !== "device";
-    if (synchronous ? isHosts(to) || isHosts(from) : isHosts(to) && isHosts(from)) watch.hostWaitsFor([lane], call);
+    if (synchronous ? isHosts(to) || isHosts(from) : isHosts(to) && isHosts(from)) checker.hostWaitsFor([stream], call);
   }
-  if (touches.some(({ start }) => watch.memory.find(start)?.syncMemops)) watch.hostWaitsFor([lane], call);
+  if (touches.some(({ start }) => checker.memory.find(start)?.syncMemops)) checker.hostWaitsFor([stream], call);
 }
 
-function placeOf(watch: Watch, touches: readonly Touch[], writes: boolean, said: Ends["to"]): Place {
+function placeOf(checker: CheckerState, touches: readonly Touch[], writes: boolean, said: Ends["to"]): Place {
   const touch = touches.find((one) => one.writes === writes);
-  const known = touch === undefined ? undefined : watch.memory.find(touch.start);
-  if (known !== undefined) return known.isPinned ? "pinned" : "device";
+  const allocation = touch === undefined ? undefined : checker.memory.find(touch.start);
+  if (allocation !== undefined) return allocation.isPinned ? "pinned" : "device";
   if (said === undefined) return "unknown";
   return said === "device" ? "device" : "pageable";
 }
@@ -55,13 +55,13 @@ function placeOf(watch: Watch, touches: readonly Touch[], writes: boolean, said:
  * A peer copy that is not asynchronous: documented as serialised with all work of the contexts that take part, before
  * and after.
  */
-export function peerWork(watch: Watch, work: Work, contexts: readonly bigint[]): void {
-  const { lane } = work;
-  if (lane === null || work.isNothing) return;
-  watch.copies(lane, work.call, work.touches);
-  const all = new Set<ContextOrder>([lane.context, ...contexts.map((handle) => watch.context(handle))]);
-  watch.order.advance(lane, null);
-  for (const context of all) for (const other of context.lanes) watch.order.wait(lane, other.clock);
-  work.done();
-  for (const context of all) watch.order.waitInContext(context, lane.clock);
+export function acceptPeerCopy(checker: CheckerState, pending: PendingCall, contexts: readonly bigint[]): void {
+  const { stream } = pending;
+  if (stream === null || pending.isNothing) return;
+  checker.checkOverlap(stream, pending.call, pending.touches);
+  const all = new Set<ContextClock>([stream.context, ...contexts.map((handle) => checker.context(handle))]);
+  checker.order.advance(stream, null);
+  for (const context of all) for (const other of context.streams) checker.order.wait(stream, other.clock);
+  pending.accepted();
+  for (const context of all) checker.order.waitInContext(context, stream.clock);
 }

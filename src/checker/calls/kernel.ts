@@ -7,22 +7,22 @@ import { CU_LAUNCH_PARAM, CUlaunchConfig } from "../../../bindings/cuda_types.ts
 import type { DriverGroups } from "../../driver/driver.ts";
 import { readCString, readField } from "../../ffi/c_string.ts";
 import { type KernelParam, paramsOf } from "../kernel_params.ts";
-import type { Watch } from "../checker_state.ts";
-import type { Work } from "../pending_call.ts";
-import { missing, type Watched } from "./calls.ts";
+import type { CheckerState } from "../checker_state.ts";
+import type { PendingCall } from "../pending_call.ts";
+import { type CheckedCalls, missing } from "./calls.ts";
 
 /** How machine code begins: no text does. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
 /** Calls for modules: they are read to know which parameters of their kernels are addresses. */
-export function moduleCalls(watch: Watch, inner: DriverGroups["module"]): Watched<"module"> {
-  const { kernels } = watch;
+export function moduleCalls(checker: CheckerState, inner: DriverGroups["module"]): CheckedCalls<"module"> {
+  const { kernels } = checker;
   /** Modules that came as PTX, by handle. */
   const modules = new Map<bigint, ReadonlyMap<string, readonly KernelParam[]>>();
   const loaded = (code: number, out: bigint, image: bigint): number => {
     if (code !== 0) return code;
-    const handle = watch.peek.word(out);
-    const mark = watch.peek.at(image, 4).getUint32(0, true);
+    const handle = checker.reader.word(out);
+    const mark = checker.reader.at(image, 4).getUint32(0, true);
     modules.delete(handle);
     if (!binaryMarks.includes(mark)) modules.set(handle, paramsOf(readCString(image)));
     return code;
@@ -40,7 +40,7 @@ export function moduleCalls(watch: Watch, inner: DriverGroups["module"]): Watche
       const code = inner.cuModuleGetFunction(out, handle, name);
       if (code !== 0 || name === null) return code;
       const params = modules.get(handle)?.get(readField(name));
-      const made = watch.peek.word(out);
+      const made = checker.reader.word(out);
       if (params === undefined) kernels.delete(made);
       else kernels.set(made, params);
       return code;
@@ -49,24 +49,30 @@ export function moduleCalls(watch: Watch, inner: DriverGroups["module"]): Watche
 }
 
 /** Calls that launch. */
-export function kernelCalls(watch: Watch, inner: DriverGroups["kernel"]): Watched<"kernel"> {
-  const launched = (work: Work, kernel: bigint, params: bigint, extra: bigint, perform: () => number): number => {
-    addArguments(watch, work, kernel, params, extra);
-    const recording = watch.record(1);
-    const code = watch.recorded(recording, perform);
-    if (code === 0) work.done(recording);
+export function kernelCalls(checker: CheckerState, inner: DriverGroups["kernel"]): CheckedCalls<"kernel"> {
+  const launched = (
+    pending: PendingCall,
+    kernel: bigint,
+    params: bigint,
+    extra: bigint,
+    perform: () => number,
+  ): number => {
+    addArguments(checker, pending, kernel, params, extra);
+    const recording = checker.newRecording(1);
+    const code = checker.observed(recording, perform);
+    if (code === 0) pending.accepted(recording);
     return code;
   };
   return {
     cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra) {
-      const work = watch.work("cuLaunchKernel", watch.lane(stream, "cuLaunchKernel"));
+      const pending = checker.pendingCall("cuLaunchKernel", checker.stream(stream, "cuLaunchKernel"));
       const perform = () => inner.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);
-      return launched(work, f, params, extra, perform);
+      return launched(pending, f, params, extra, perform);
     },
     cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params) {
       const call = "cuLaunchCooperativeKernel";
       return launched(
-        watch.work(call, watch.lane(stream, call)),
+        checker.pendingCall(call, checker.stream(stream, call)),
         f,
         params,
         0n,
@@ -75,9 +81,9 @@ export function kernelCalls(watch: Watch, inner: DriverGroups["kernel"]): Watche
     },
     cuLaunchKernelEx(config, f, params, extra) {
       const call = "cuLaunchKernelEx";
-      const stream = config === 0n ? 0n : watch.peek.struct(CUlaunchConfig, config).hStream;
+      const stream = config === 0n ? 0n : checker.reader.struct(CUlaunchConfig, config).hStream;
       return launched(
-        watch.work(call, watch.lane(stream, call)),
+        checker.pendingCall(call, checker.stream(stream, call)),
         f,
         params,
         extra,
@@ -88,15 +94,25 @@ export function kernelCalls(watch: Watch, inner: DriverGroups["kernel"]): Watche
 }
 
 /** Adds the memory that a launch is given: every argument of 8 bytes that is an address in known memory. */
-function addArguments(watch: Watch, work: Work, kernel: bigint, params: bigint, extra: bigint): void {
-  const known = watch.kernels.get(kernel) ?? ask(watch, kernel);
-  const packed = params === 0n ? bufferOf(watch, extra) : 0n;
-  known.forEach(({ offset, size, writes }, i) => {
+function addArguments(
+  checker: CheckerState,
+  pending: PendingCall,
+  kernel: bigint,
+  params: bigint,
+  extra: bigint,
+): void {
+  const allocation = checker.kernels.get(kernel) ?? ask(checker, kernel);
+  const packed = params === 0n ? bufferOf(checker, extra) : 0n;
+  allocation.forEach(({ offset, size, writes }, i) => {
     if (size !== 8) return;
-    const at = params !== 0n ? watch.peek.word(params + BigInt(8 * i)) : packed === 0n ? 0n : packed + BigInt(offset);
+    const at = params !== 0n
+      ? checker.reader.word(params + BigInt(8 * i))
+      : packed === 0n
+      ? 0n
+      : packed + BigInt(offset);
     if (at === 0n) return;
-    const value = Number(watch.peek.word(at));
-    if (Number.isSafeInteger(value) && value > 0) work.usesInKernel(value, writes);
+    const value = Number(checker.reader.word(at));
+    if (Number.isSafeInteger(value) && value > 0) pending.usesInKernel(value, writes);
   });
 }
 
@@ -104,10 +120,10 @@ function addArguments(watch: Watch, work: Work, kernel: bigint, params: bigint, 
 const mostParams = 256;
 
 /** The parameters of a kernel that did not come as PTX, if the driver can tell: what it does with them is not known. */
-function ask({ inner, peek, kernels }: Watch, kernel: bigint): readonly KernelParam[] {
+function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly KernelParam[] {
   const params: KernelParam[] = [];
   const { cuFuncGetParamInfo } = inner.kernel;
-  const { address, view } = peek;
+  const { address, view } = reader;
   for (let i = 0; cuFuncGetParamInfo !== null && i < mostParams; i++) {
     if (cuFuncGetParamInfo(kernel, BigInt(i), address, address + 8n) !== 0) break;
     const [offset, size] = [Number(view.getBigUint64(0, true)), Number(view.getBigUint64(8, true))];
@@ -118,10 +134,10 @@ function ask({ inner, peek, kernels }: Watch, kernel: bigint): readonly KernelPa
 }
 
 /** The arguments as one buffer, from the list of keys and values that ends in a key of its own. */
-function bufferOf({ peek }: Watch, extra: bigint): bigint {
+function bufferOf({ reader }: CheckerState, extra: bigint): bigint {
   for (let at = extra; at !== 0n; at += 16n) {
-    const key = peek.word(at);
-    if (key === CU_LAUNCH_PARAM.BUFFER_POINTER) return peek.word(at + 8n);
+    const key = reader.word(at);
+    if (key === CU_LAUNCH_PARAM.BUFFER_POINTER) return reader.word(at + 8n);
     if (key === CU_LAUNCH_PARAM.END) return 0n;
   }
   return 0n;

@@ -15,10 +15,10 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { nodeBuiltin } from "../../ffi/node_builtin.ts";
 import { readField } from "../../ffi/c_string.ts";
-import type { Behaviour } from "../call_table.ts";
+import type { CallTable } from "../call_table.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
-import { forgetUnused, hasMemory, prepareLaunch, provide } from "../graph_memory.ts";
-import type { Machine } from "../simulator_state.ts";
+import { commit, hasMemory, prepareLaunch, releaseUnused } from "../graph_memory.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Stream } from "../objects.ts";
 import { refuse, unsimulated } from "../call_error.ts";
@@ -28,17 +28,17 @@ import type { Task } from "../scheduler.ts";
 const mostOfMode = 3;
 
 /** The calls for captures. */
-export function captureCalls(machine: Machine): Behaviour<"capture"> {
+export function captureCalls(simulator: SimulatorState): CallTable<"capture"> {
   const modes: readonly number[] = Object.values(CU_STREAM_CAPTURE_MODE);
   return {
     cuStreamBeginCapture_v2(handle, mode) {
-      const stream = machine.stream(handle);
+      const stream = simulator.stream(handle);
       if (!modes.includes(mode)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (stream === stream.context.legacy) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       if (stream.capture !== null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
-      const graph: Graph = { handle: machine.newHandle(), nodes: [] };
+      const graph: Graph = { handle: simulator.newHandle(), nodes: [] };
       const capture: Capture = {
-        id: machine.newId(),
+        id: simulator.newId(),
         mode,
         origin: stream,
         graph,
@@ -46,40 +46,40 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
         invalidated: false,
         ended: false,
       };
-      machine.captures.add(capture);
+      simulator.captures.add(capture);
       stream.capture = { of: capture, point: [] };
     },
     cuStreamEndCapture(handle, out) {
-      const stream = machine.stream(handle);
+      const stream = simulator.stream(handle);
       if (stream.capture === null) throw refuse(CUresult.CUDA_ERROR_ILLEGAL_STATE);
       const { of, point } = stream.capture;
       if (of.origin !== stream) {
-        machine.invalidate(of);
+        simulator.invalidate(of);
         throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
       }
       const joined = [...of.streams].every(({ capture }) => capture?.of !== of || isJoined(capture.point, point));
       of.ended = true;
       for (const one of of.streams) if (one.capture?.of === of) one.capture = null;
-      machine.captures.delete(of);
+      simulator.captures.delete(of);
       writeWord(out, 0n);
       if (of.invalidated || !joined) {
-        forgetUnused(machine);
+        releaseUnused(simulator);
         const { CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNJOINED } = CUresult;
         throw refuse(of.invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
       }
-      machine.graphs.set(of.graph.handle, of.graph);
-      for (const node of of.graph.nodes) machine.graphNodes.set(node.handle, node);
+      simulator.graphs.set(of.graph.handle, of.graph);
+      for (const node of of.graph.nodes) simulator.graphNodes.set(node.handle, node);
       writeWord(out, of.graph.handle);
     },
     cuStreamIsCapturing(handle, out) {
-      const stream = machine.stream(handle);
-      machine.askImplicit(stream);
+      const stream = simulator.stream(handle);
+      simulator.checkImplicit(stream);
       writeInt(out, status(stream));
     },
     cuStreamGetCaptureInfo_v2(handle, statusOut, idOut, graphOut, dependenciesOut, countOut) {
-      const stream = machine.stream(handle);
+      const stream = simulator.stream(handle);
       if (dependenciesOut !== 0n) throw unsimulated("the list of dependencies");
-      machine.askImplicit(stream);
+      simulator.checkImplicit(stream);
       writeInt(statusOut, status(stream));
       if (stream.capture === null) return;
       const { of, point } = stream.capture;
@@ -91,8 +91,8 @@ export function captureCalls(machine: Machine): Behaviour<"capture"> {
       const inout = BigInt(argument);
       const mode = readInt(inout);
       if (mode < 0 || mode > mostOfMode) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      writeInt(inout, machine.captureMode);
-      machine.captureMode = mode;
+      writeInt(inout, simulator.captureMode);
+      simulator.captureMode = mode;
     },
   };
 }
@@ -103,23 +103,23 @@ function status({ capture }: Stream): number {
 }
 
 /** The calls for graphs. */
-export function graphCalls(machine: Machine): Behaviour<"graph"> {
+export function graphCalls(simulator: SimulatorState): CallTable<"graph"> {
   const graph = (handle: bigint): Graph => {
-    const found = machine.graphs.get(handle);
+    const found = simulator.graphs.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     return found;
   };
   const exec = (handle: bigint): GraphExec => {
-    const found = machine.graphExecs.get(handle);
+    const found = simulator.graphExecs.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     return found;
   };
   return {
     cuGraphCreate(out, flags) {
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const made: Graph = { handle: machine.newHandle(), nodes: [] };
+      const made: Graph = { handle: simulator.newHandle(), nodes: [] };
       writeWord(out, made.handle);
-      machine.graphs.set(made.handle, made);
+      simulator.graphs.set(made.handle, made);
     },
     cuGraphGetNodes(handle, nodes, count) {
       const all = graph(handle).nodes.map((node) => node.handle);
@@ -135,7 +135,7 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       writeWord(count, BigInt(writeList(to, room, edges.map(([, after]) => after.handle))));
     },
     cuGraphNodeGetType(handle, out) {
-      const node = machine.graphNodes.get(handle);
+      const node = simulator.graphNodes.get(handle);
       if (node === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       writeInt(out, node.kind);
     },
@@ -152,12 +152,12 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
     cuGraphInstantiateWithFlags(out, handle, flags) {
       const source = graph(handle);
       if (flags > 15n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const isTaken = [...machine.graphExecs.values()].some((one) => one.source === source);
+      const isTaken = [...simulator.graphExecs.values()].some((one) => one.source === source);
       if (hasMemory(source) && isTaken) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
       const freesOnLaunch = (flags & CUDA_GRAPH_INSTANTIATE_FLAG.AUTO_FREE_ON_LAUNCH) !== 0n;
-      const made: GraphExec = { handle: machine.newHandle(), nodes: [...source.nodes], source, freesOnLaunch };
+      const made: GraphExec = { handle: simulator.newHandle(), nodes: [...source.nodes], source, freesOnLaunch };
       writeWord(out, made.handle);
-      machine.graphExecs.set(made.handle, made);
+      simulator.graphExecs.set(made.handle, made);
     },
     cuGraphExecUpdate(handle, graphHandle, errorNode, result) {
       const updated = exec(handle);
@@ -175,31 +175,31 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
     },
     cuGraphUpload(handle, stream) {
       const uploaded = exec(handle);
-      machine.submit(machine.stream(stream), "uncapturable", () => {});
-      provide(uploaded);
+      simulator.submit(simulator.stream(stream), "uncapturable", () => {});
+      commit(uploaded);
     },
     cuGraphLaunch(handle, streamHandle) {
       const launched = exec(handle);
-      const stream = machine.stream(streamHandle);
-      machine.refuseCapturing(stream);
-      launch(machine, launched, stream);
+      const stream = simulator.stream(streamHandle);
+      simulator.refuseCapturing(stream);
+      launch(simulator, launched, stream);
     },
     cuGraphExecDestroy(handle) {
       exec(handle);
-      machine.refuseInCapture();
-      machine.graphExecs.delete(handle); // launches that are queued still run
-      forgetUnused(machine);
+      simulator.refuseInCapture();
+      simulator.graphExecs.delete(handle); // launches that are queued still run
+      releaseUnused(simulator);
     },
     cuGraphDestroy(handle) {
-      for (const node of graph(handle).nodes) machine.graphNodes.delete(node.handle);
-      machine.graphs.delete(handle);
-      forgetUnused(machine);
+      for (const node of graph(handle).nodes) simulator.graphNodes.delete(node.handle);
+      simulator.graphs.delete(handle);
+      releaseUnused(simulator);
     },
     cuDeviceGraphMemTrim(ordinal) {
-      machine.device(ordinal).graphPool.trim();
+      simulator.device(ordinal).graphPool.trim();
     },
     cuDeviceGetGraphMemAttribute(ordinal, attribute, out) {
-      const { graphPool } = machine.device(ordinal);
+      const { graphPool } = simulator.device(ordinal);
       switch (attribute) {
         case CU_GRAPH_MEM_ATTR.USED_MEM_CURRENT:
           return writeWord(out, BigInt(graphPool.used));
@@ -214,7 +214,7 @@ export function graphCalls(machine: Machine): Behaviour<"graph"> {
       }
     },
     cuDeviceSetGraphMemAttribute(ordinal, attribute, value) {
-      const { graphPool } = machine.device(ordinal);
+      const { graphPool } = simulator.device(ordinal);
       if (readWord(value) !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // it can only be reset
       if (attribute === CU_GRAPH_MEM_ATTR.USED_MEM_HIGH) graphPool.usedHigh = graphPool.used;
       else if (attribute === CU_GRAPH_MEM_ATTR.RESERVED_MEM_HIGH) graphPool.reservedHigh = graphPool.reserved;
@@ -258,19 +258,19 @@ function dot(nodes: readonly GraphNode[]): string {
 }
 
 /** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
-function launch(machine: Machine, exec: GraphExec, stream: Stream): void {
-  machine.refuseImplicit(stream);
+function launch(simulator: SimulatorState, exec: GraphExec, stream: Stream): void {
+  simulator.refuseImplicit(stream);
   if (exec.nodes.length === 0) return; // it is no work, and orders nothing (`tests/gpu/implied_order_test.ts`)
-  const { after, launched } = prepareLaunch(machine, exec, stream);
-  const before = machine.enqueue(stream, () => {}, [machine.lastLaunch.get(exec) ?? null, ...after]);
+  const { after, launched } = prepareLaunch(simulator, exec, stream);
+  const before = simulator.enqueue(stream, () => {}, [simulator.lastLaunch.get(exec) ?? null, ...after]);
   const tasks = new Map<GraphNode, Task>();
   for (const node of exec.nodes) { // in the order of the capture: every node after those that it depends on
     const waits = node.dependencies.map((one) => tasks.get(one) ?? null);
-    const lane = machine.newStream(0n, 0, 0).lane; // a branch of its own
-    tasks.set(node, machine.queue(node.context, lane, node.run, [before, ...waits]));
+    const streamId = simulator.newStream(0n, 0, 0).id; // a branch of its own
+    tasks.set(node, simulator.queue(node.context, streamId, node.run, [before, ...waits]));
   }
   const ends = leaves(exec.nodes).map((node) => tasks.get(node) ?? null);
-  const end = machine.enqueue(stream, () => {}, ends);
-  machine.lastLaunch.set(exec, end);
+  const end = simulator.enqueue(stream, () => {}, ends);
+  simulator.lastLaunch.set(exec, end);
   launched(end);
 }

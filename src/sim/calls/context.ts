@@ -4,8 +4,8 @@
  * @module
  */
 import { CU_CTX, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Context } from "../objects.ts";
 import { refuse } from "../call_error.ts";
@@ -14,10 +14,10 @@ import { recordTask, taskOf } from "./event.ts";
 const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);
 
 /** The calls of the group. */
-export function contextCalls(machine: Machine): Behaviour<"context"> {
-  const { stack } = machine;
+export function contextCalls(simulator: SimulatorState): CallTable<"context"> {
+  const { stack } = simulator;
   const primary = (device: number): Context => {
-    const context = machine.primaries[machine.device(device).ordinal];
+    const context = simulator.primaries[simulator.device(device).ordinal];
     if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
     return context;
   };
@@ -25,24 +25,24 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
     if ((flags & ~allFlags) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   };
   /** A context by its handle, where NULL means none. A destroyed one is one that never was. */
-  const given = (handle: bigint): Context => machine.context(handle);
+  const contextOf = (handle: bigint): Context => simulator.context(handle);
 
   /** What concerns all streams of a context cannot be done while one is being captured, and ends the capture. */
   const refuseCaptures = (context: Context): void => {
-    for (const stream of context.streams) machine.refuseCapturing(stream);
+    for (const stream of context.streams) simulator.refuseCapturing(stream);
   };
 
   return {
     cuDevicePrimaryCtxRetain(out, device) {
       const context = primary(device);
       writeWord(out, context.handle);
-      if (!context.alive) machine.revive(context);
+      if (!context.alive) simulator.activate(context);
       context.device.retained++;
     },
     cuDevicePrimaryCtxRelease_v2(device) {
       const context = primary(device);
       if (context.device.retained === 0) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
-      if (--context.device.retained === 0) machine.destroy(context);
+      if (--context.device.retained === 0) simulator.destroy(context);
     },
     cuDevicePrimaryCtxGetState(device, flags, active) {
       const context = primary(device);
@@ -55,73 +55,76 @@ export function contextCalls(machine: Machine): Behaviour<"context"> {
     },
     cuCtxCreate_v2(out, flags, device) {
       checkFlags(flags);
-      const context = machine.newContext(machine.device(device), false, flags);
+      const context = simulator.newContext(simulator.device(device), false, flags);
       writeWord(out, context.handle);
-      machine.revive(context);
+      simulator.activate(context);
       stack.push(context);
     },
     cuCtxDestroy_v2(handle) {
-      const context = given(handle);
+      const context = contextOf(handle);
       if (context.isPrimary) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
-      machine.destroy(context);
+      simulator.destroy(context);
       if (stack.at(-1) === context) stack.pop();
     },
     cuCtxGetCurrent: (out) => writeWord(out, stack.at(-1)?.handle ?? 0n),
     cuCtxSetCurrent(handle) {
-      const context = handle === 0n ? null : given(handle);
+      const context = handle === 0n ? null : contextOf(handle);
       stack.pop();
       if (context !== null) stack.push(context);
     },
-    cuCtxPushCurrent_v2: (handle) => void stack.push(given(handle)),
+    cuCtxPushCurrent_v2: (handle) => void stack.push(contextOf(handle)),
     cuCtxPopCurrent_v2(out) {
       const context = stack.at(-1);
       if (context === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
       if (out !== 0n) writeWord(out, context.handle);
       stack.pop();
     },
-    cuCtxGetDevice: (out) => writeInt(out, machine.current().device.ordinal),
-    cuCtxGetFlags: (out) => writeUint(out, machine.current().flags),
-    cuCtxGetId: (handle, out) => writeWord(out, (handle === 0n ? machine.current() : given(handle)).id),
+    cuCtxGetDevice: (out) => writeInt(out, simulator.current().device.ordinal),
+    cuCtxGetFlags: (out) => writeUint(out, simulator.current().flags),
+    cuCtxGetId: (handle, out) => writeWord(out, (handle === 0n ? simulator.current() : contextOf(handle)).id),
     cuCtxGetStreamPriorityRange(least, greatest) {
-      machine.current();
+      simulator.current();
       if (least !== 0n) writeInt(least, 0);
       if (greatest !== 0n) writeInt(greatest, greatestPriority);
     },
     cuCtxSynchronize() {
-      const context = machine.current();
-      machine.refuseInCapture();
+      const context = simulator.current();
+      simulator.refuseInCapture();
       refuseCaptures(context);
-      machine.wait(context, ...machine.tails(context));
+      simulator.wait(context, ...simulator.tails(context));
     },
     cuCtxRecordEvent(handle, eventHandle) {
-      const context = machine.usable(handle === 0n ? machine.current() : given(handle));
-      const event = machine.event(eventHandle);
+      const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));
+      const event = simulator.event(eventHandle);
       if (event.context !== context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       refuseCaptures(context);
-      recordTask(machine, event, (run) => machine.queue(context, context.legacy.lane, run, machine.tails(context)));
+      recordTask(simulator, event, (run) => simulator.queue(context, context.legacy.id, run, simulator.tails(context)));
     },
     cuCtxWaitEvent(handle, eventHandle) {
-      const context = machine.usable(handle === 0n ? machine.current() : given(handle));
-      const event = machine.event(eventHandle);
+      const context = simulator.usable(handle === 0n ? simulator.current() : contextOf(handle));
+      const event = simulator.event(eventHandle);
       refuseCaptures(context);
       if (event.captured !== null) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
       if (event.record === null) return;
-      context.gate = machine.queue(context, context.legacy.lane, () => {}, [context.gate, taskOf(machine, event)]);
+      context.barrier = simulator.queue(context, context.legacy.id, () => {}, [
+        context.barrier,
+        taskOf(simulator, event),
+      ]);
     },
     cuCtxEnablePeerAccess(handle, flags) {
-      const context = machine.current();
-      const peer = machine.usable(given(handle));
+      const context = simulator.current();
+      const peer = simulator.usable(contextOf(handle));
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (context.peers.has(peer)) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
       const [from, to] = [context.device.ordinal, peer.device.ordinal];
-      if (from === to || !machine.options.canAccessPeer(from, to)) {
+      if (from === to || !simulator.options.canAccessPeer(from, to)) {
         throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
       }
       context.peers.add(peer);
     },
     cuCtxDisablePeerAccess(handle) {
-      const context = machine.current();
-      if (!context.peers.delete(given(handle))) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+      const context = simulator.current();
+      if (!context.peers.delete(contextOf(handle))) throw refuse(CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
     },
   };
 }

@@ -13,9 +13,9 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
-import type { Behaviour } from "../call_table.ts";
+import type { CallTable } from "../call_table.ts";
 import { poison } from "../device_memory.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
 import { refuse, unsimulated } from "../call_error.ts";
@@ -28,7 +28,7 @@ interface Run {
 }
 
 /** How a copy treats the host. */
-type Manner = "synchronous" | "asynchronous";
+type CopyMode = "synchronous" | "asynchronous";
 
 /** Where a run begins or ends, by the way the host takes part in it. */
 type Place = "device" | "pinned" | "pageable";
@@ -37,24 +37,24 @@ type Place = "device" | "pinned" | "pageable";
 type Expected = "any" | "device";
 
 /** The calls for runs of bytes. */
-export function copyCalls(machine: Machine): Behaviour<"copy"> {
+export function copyCalls(simulator: SimulatorState): CallTable<"copy"> {
   const copy = (
     stream: Stream,
     run: Run,
-    manner: Manner,
+    mode: CopyMode,
     to: Expected = "any",
     from: Expected = "any",
   ): void => {
-    expect(machine, run.to, run.bytes, to);
-    expect(machine, run.from, run.bytes, from);
-    transfer(machine, stream, [run], manner, true);
+    expect(simulator, run.to, run.bytes, to);
+    expect(simulator, run.from, run.bytes, from);
+    transfer(simulator, stream, [run], mode, true);
   };
   const run = (to: bigint, from: bigint, size: bigint): Run => ({ to, from, bytes: count(size) });
-  const now = (): Stream => machine.current().legacy;
-  const peer = (stream: Stream, given: Run, toContext: bigint, fromContext: bigint, manner: Manner): void => {
-    machine.usable(machine.context(toContext));
-    machine.usable(machine.context(fromContext));
-    transfer(machine, stream, [given], manner, false);
+  const now = (): Stream => simulator.current().legacy;
+  const peer = (stream: Stream, given: Run, toContext: bigint, fromContext: bigint, mode: CopyMode): void => {
+    simulator.usable(simulator.context(toContext));
+    simulator.usable(simulator.context(fromContext));
+    transfer(simulator, stream, [given], mode, false);
   };
   return {
     cuMemcpy: (to, from, size) => copy(now(), run(to, from, size), "synchronous"),
@@ -63,41 +63,41 @@ export function copyCalls(machine: Machine): Behaviour<"copy"> {
     cuMemcpyDtoD_v2: (to, from, size) => copy(now(), run(to, from, size), "synchronous", "device", "device"),
     cuMemcpyPeer: (to, toContext, from, fromContext, size) =>
       peer(now(), run(to, from, size), toContext, fromContext, "synchronous"),
-    cuMemcpyAsync: (to, from, size, stream) => copy(machine.stream(stream), run(to, from, size), "asynchronous"),
+    cuMemcpyAsync: (to, from, size, stream) => copy(simulator.stream(stream), run(to, from, size), "asynchronous"),
     cuMemcpyHtoDAsync_v2: (to, from, size, stream) =>
-      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device"),
+      copy(simulator.stream(stream), run(to, from, size), "asynchronous", "device"),
     cuMemcpyDtoHAsync_v2: (to, from, size, stream) =>
-      copy(machine.stream(stream), run(to, from, size), "asynchronous", "any", "device"),
+      copy(simulator.stream(stream), run(to, from, size), "asynchronous", "any", "device"),
     cuMemcpyDtoDAsync_v2: (to, from, size, stream) =>
-      copy(machine.stream(stream), run(to, from, size), "asynchronous", "device", "device"),
+      copy(simulator.stream(stream), run(to, from, size), "asynchronous", "device", "device"),
     cuMemcpyPeerAsync: (to, toContext, from, fromContext, size, stream) =>
-      peer(machine.stream(stream), run(to, from, size), toContext, fromContext, "asynchronous"),
+      peer(simulator.stream(stream), run(to, from, size), toContext, fromContext, "asynchronous"),
   };
 }
 
 /** The calls for rectangles and boxes. */
-export function copyPitchedCalls(machine: Machine): Behaviour<"copyPitched"> {
-  const now = (): Stream => machine.current().legacy;
-  const flat = (stream: Stream, address: bigint, manner: Manner) =>
-    transfer(machine, stream, rectangle(address), manner, true);
-  const deep = (stream: Stream, address: bigint, manner: Manner) =>
-    transfer(machine, stream, box(address), manner, true);
-  const peer = (stream: Stream, address: bigint, manner: Manner) => {
+export function copyPitchedCalls(simulator: SimulatorState): CallTable<"copyPitched"> {
+  const now = (): Stream => simulator.current().legacy;
+  const flat = (stream: Stream, address: bigint, mode: CopyMode) =>
+    transfer(simulator, stream, rectangle(address), mode, true);
+  const deep = (stream: Stream, address: bigint, mode: CopyMode) =>
+    transfer(simulator, stream, box(address), mode, true);
+  const peer = (stream: Stream, address: bigint, mode: CopyMode) => {
     nativeView(address, struct(CUDA_MEMCPY3D_PEER).size);
     const { srcContext, dstContext } = struct(CUDA_MEMCPY3D_PEER).at(address);
-    machine.usable(machine.context(srcContext));
-    machine.usable(machine.context(dstContext));
+    simulator.usable(simulator.context(srcContext));
+    simulator.usable(simulator.context(dstContext));
     // Beyond the contexts, in the place of two fields that must be NULL, the two structs are the same.
-    transfer(machine, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), manner, false);
+    transfer(simulator, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), mode, false);
   };
   return {
     cuMemcpy2D_v2: (copy) => flat(now(), copy, "synchronous"),
     cuMemcpy2DUnaligned_v2: (copy) => flat(now(), copy, "synchronous"),
-    cuMemcpy2DAsync_v2: (copy, stream) => flat(machine.stream(stream), copy, "asynchronous"),
+    cuMemcpy2DAsync_v2: (copy, stream) => flat(simulator.stream(stream), copy, "asynchronous"),
     cuMemcpy3D_v2: (copy) => deep(now(), copy, "synchronous"),
-    cuMemcpy3DAsync_v2: (copy, stream) => deep(machine.stream(stream), copy, "asynchronous"),
+    cuMemcpy3DAsync_v2: (copy, stream) => deep(simulator.stream(stream), copy, "asynchronous"),
     cuMemcpy3DPeer: (copy) => peer(now(), copy, "synchronous"),
-    cuMemcpy3DPeerAsync: (copy, stream) => peer(machine.stream(stream), copy, "asynchronous"),
+    cuMemcpy3DPeerAsync: (copy, stream) => peer(simulator.stream(stream), copy, "asynchronous"),
   };
 }
 
@@ -109,9 +109,9 @@ export function count(size: bigint): number {
 }
 
 /** Refuses memory that only the host knows where the call's name says that it is the device's. */
-function expect(machine: Machine, address: bigint, bytes: number, expected: Expected): void {
+function expect(simulator: SimulatorState, address: bigint, bytes: number, expected: Expected): void {
   if (expected === "any" || bytes === 0) return;
-  if (machine.space.known.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+  if (simulator.space.allocations.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
 }
 
 /**
@@ -122,17 +122,23 @@ function expect(machine: Machine, address: bigint, bytes: number, expected: Expe
  *
  * @param direct whether the device whose context is current must have access to memory of pools, whatever the stream
  */
-function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner: Manner, direct: boolean): void {
+function transfer(
+  simulator: SimulatorState,
+  stream: Stream,
+  runs: readonly Run[],
+  mode: CopyMode,
+  direct: boolean,
+): void {
   const work = runs.filter(({ bytes }) => bytes > 0);
-  const reader = direct ? machine.stack.at(-1) ?? stream.context : null;
-  const to = place(machine, reader, work, "to");
-  const from = place(machine, reader, work, "from");
+  const reader = direct ? simulator.stack.at(-1) ?? stream.context : null;
+  const to = locate(simulator, reader, work, "to");
+  const from = locate(simulator, reader, work, "from");
   if (work.length === 0) return;
   const bytes = work.reduce((sum, run) => sum + run.bytes, 0);
-  const { space } = machine;
-  const pieces = torn(machine, work);
+  const { space } = simulator;
+  const pieces = torn(simulator, work);
   const copy = () => {
-    machine.clock += bytes * 1e-8; // milliseconds at 100 GB/s
+    simulator.clock += bytes * 1e-8; // milliseconds at 100 GB/s
     if (space.isUnregistered(to.allocation)) return; // who knows where it goes
     const isGone = space.isUnregistered(from.allocation);
     for (const run of pieces) {
@@ -142,38 +148,38 @@ function transfer(machine: Machine, stream: Stream, runs: readonly Run[], manner
   };
   const { context } = stream;
   const onHost = to.kind !== "device" && from.kind !== "device";
-  const patient = to.synchronizes || from.synchronizes;
+  const alwaysWaits = to.synchronizes || from.synchronizes;
   if (stream.capture !== null) {
-    machine.submit(stream, CU_GRAPH_NODE_TYPE.MEMCPY, copy);
+    simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMCPY, copy);
     return;
   }
-  const isStagedNow = from.kind === "pageable" && (manner === "synchronous" || isStaged(machine));
+  const isStagedNow = from.kind === "pageable" && (mode === "synchronous" || isStaged(simulator));
   if (to.kind === "device" && (isStagedNow || isReadAtOnce(stream, from.kind, bytes))) {
     // The source is read before the call returns; the rest of the way may take longer.
-    if (manner === "synchronous") machine.wait(context, machine.enqueue(stream, () => {}));
+    if (mode === "synchronous") simulator.wait(context, simulator.enqueue(stream, () => {}));
     const staged = work.map((run) => {
       const part = new Uint8Array(run.bytes);
-      machine.space.read(run.from, part);
+      simulator.space.read(run.from, part);
       return part;
     });
-    const task = machine.enqueue(stream, () => {
-      machine.clock += bytes * 1e-8;
-      work.forEach((run, i) => machine.space.write(run.to, staged[i] ?? new Uint8Array()));
+    const task = simulator.enqueue(stream, () => {
+      simulator.clock += bytes * 1e-8;
+      work.forEach((run, i) => simulator.space.write(run.to, staged[i] ?? new Uint8Array()));
     });
-    if (patient) machine.wait(context, task);
+    if (alwaysWaits) simulator.wait(context, task);
     return;
   }
-  const task = machine.enqueue(stream, copy);
+  const task = simulator.enqueue(stream, copy);
   const touchesHost = to.kind !== "device" || from.kind !== "device";
-  const waits = manner === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(machine));
-  if (waits || patient) machine.wait(context, task);
+  const waits = mode === "synchronous" ? touchesHost : onHost || (to.kind === "pageable" && isStaged(simulator));
+  if (waits || alwaysWaits) simulator.wait(context, task);
 }
 
 /**
  * The runs of a copy, or where it may go onto its own source the pieces of them, each of which spoils the source of a later
  * one: CUDA leaves open what comes of that, and a program that hopes for the right bytes shall not happen to get them.
  */
-function torn({ random }: Machine, runs: readonly Run[]): readonly Run[] {
+function torn({ random }: SimulatorState, runs: readonly Run[]): readonly Run[] {
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined) return runs;
   const end = (side: "to" | "from") => last[side] + BigInt(last.bytes);
@@ -198,28 +204,30 @@ const readAtOnce = 24 * 1024;
  * (`tests/gpu/implied_order_test.ts`). Where there is nothing of that kind it is read when the copy runs, as late as may be.
  */
 function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
-  if (from !== "pinned" || bytes > readAtOnce || !stream.isBlocking || stream.told?.done === false) return false;
+  if (from !== "pinned" || bytes > readAtOnce || !stream.isBlocking || stream.explicitTail?.done === false) {
+    return false;
+  }
   const { legacy, streams } = stream.context;
   const others = [...streams].filter((one) => one !== stream && one.isBlocking);
-  const implied = stream === legacy ? others.map(({ tail }) => tail) : [legacy.handed];
+  const implied = stream === legacy ? others.map(({ tail }) => tail) : [legacy.implicitTail];
   return implied.some((task) => task?.done === false);
 }
 
 /** Whether a copy between pageable memory and a device deals with the host's side before it returns. */
-function isStaged({ options, random }: Machine): boolean {
+function isStaged({ options, random }: SimulatorState): boolean {
   return options.schedule === "round-robin" || (options.schedule === "random" && random.chance(0.5));
 }
 
 /** Where one side of a copy lies. All runs of a copy lie in the same place. */
-function place(
-  machine: Machine,
+function locate(
+  simulator: SimulatorState,
   reader: Context | null,
   runs: readonly Run[],
   side: "to" | "from",
 ): { readonly kind: Place; readonly allocation: Allocation | null; readonly synchronizes: boolean } {
   let allocation: Allocation | null = null;
   for (const run of runs) {
-    allocation = machine.space.range(run[side], run.bytes);
+    allocation = simulator.space.range(run[side], run.bytes);
     if (allocation === null || reader === null || allocation.pool === null) continue;
     if (!isAccessible(allocation, reader)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }

@@ -5,8 +5,8 @@
  */
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { readField } from "../../ffi/c_string.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";
 import type { Device } from "../objects.ts";
 import { refuse } from "../call_error.ts";
@@ -59,39 +59,39 @@ export const deviceAttributes: ReadonlyMap<number, number> = new Map(
 const known: ReadonlySet<number> = new Set(Object.values(CU_DEVICE_ATTRIBUTE));
 
 /** The calls of the group. */
-export function deviceCalls(machine: Machine): Behaviour<"device"> {
+export function deviceCalls(simulator: SimulatorState): CallTable<"device"> {
   const busId = ({ ordinal }: Device) => `0000:${(ordinal + 1).toString(16).padStart(2, "0")}:00.0`.toUpperCase();
   const reaches = (device: number, peer: number) =>
-    machine.device(device) !== machine.device(peer) && machine.options.canAccessPeer(device, peer);
+    simulator.device(device) !== simulator.device(peer) && simulator.options.canAccessPeer(device, peer);
   return {
     cuDeviceGetName: (out, length, device) =>
-      writeString(out, length, `Simulated GPU ${machine.device(device).ordinal}`),
+      writeString(out, length, `Simulated GPU ${simulator.device(device).ordinal}`),
     cuDeviceGetUuid_v2(out, device) {
       const bytes = new Uint8Array(nativeView(out, 16).buffer);
       bytes.set(new TextEncoder().encode("simulated gpu   "));
-      bytes[15] = machine.device(device).ordinal;
+      bytes[15] = simulator.device(device).ordinal;
     },
     cuDeviceGetAttribute(out, attribute, device) {
-      const { ordinal } = machine.device(device);
+      const { ordinal } = simulator.device(device);
       if (!known.has(attribute)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { MEMORY_POOLS_SUPPORTED, PCI_BUS_ID } = CU_DEVICE_ATTRIBUTE;
-      if (attribute === MEMORY_POOLS_SUPPORTED) writeInt(out, Number(machine.options.poolsSupported));
+      if (attribute === MEMORY_POOLS_SUPPORTED) writeInt(out, Number(simulator.options.poolsSupported));
       else writeInt(out, attribute === PCI_BUS_ID ? ordinal + 1 : deviceAttributes.get(attribute) ?? 0);
     },
-    cuDeviceTotalMem_v2: (out, device) => writeWord(out, BigInt(machine.device(device).segments.limit)),
-    cuDeviceGetPCIBusId: (out, length, device) => writeString(out, length, busId(machine.device(device))),
+    cuDeviceTotalMem_v2: (out, device) => writeWord(out, BigInt(simulator.device(device).segments.limit)),
+    cuDeviceGetPCIBusId: (out, length, device) => writeString(out, length, busId(simulator.device(device))),
     cuDeviceGetByPCIBusId(out, name) {
       const wanted = name === null ? "" : readField(name).toUpperCase();
       if (!/^([0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}(\.[0-9A-F])?$/.test(wanted)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // this is no name of a device at all
       }
-      const device = machine.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
+      const device = simulator.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       writeInt(out, device.ordinal);
     },
     cuDeviceCanAccessPeer: (out, device, peer) => writeInt(out, Number(reaches(device, peer))),
     cuDeviceGetP2PAttribute(out, attribute, source, destination) {
-      if (machine.device(source) === machine.device(destination)) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
+      if (simulator.device(source) === simulator.device(destination)) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
       const { ACCESS_SUPPORTED, NATIVE_ATOMIC_SUPPORTED } = CU_DEVICE_P2P_ATTRIBUTE;
       const access = Number(reaches(source, destination));
       const known: readonly number[] = Object.values(CU_DEVICE_P2P_ATTRIBUTE);

@@ -4,8 +4,8 @@
  * @module
  */
 import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, writeFloat, writeWord } from "../out_parameters.ts";
 import type { Event, EventRecord } from "../objects.ts";
 import { refuse, unsimulated } from "../call_error.ts";
@@ -14,35 +14,35 @@ import type { Task } from "../scheduler.ts";
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
 
 /** Records an event as a task that `enqueue` queues. A wait that was made before keeps waiting for the record it saw. */
-export function recordTask(machine: Machine, event: Event, enqueue: (run: () => void) => Task): void {
+export function recordTask(simulator: SimulatorState, event: Event, enqueue: (run: () => void) => Task): void {
   let time = Number.NaN;
   let record: EventRecord | null = null;
   const task = enqueue(() => {
-    time = machine.clock;
+    time = simulator.clock;
     if (record !== null) record.time = time;
   });
-  record = { machine, task, time }; // an eager schedule may have run it already
+  record = { simulator, task, time }; // an eager schedule may have run it already
   event.record = record;
   event.captured = null;
 }
 
 /** What work of a driver has to wait for to wait for an event: a task of its own, wherever the event was recorded. */
-export function taskOf(machine: Machine, { record }: Event): Task | null {
+export function taskOf(simulator: SimulatorState, { record }: Event): Task | null {
   if (record === null || record.task.done) return null;
-  if (record.machine === machine) return record.task;
+  if (record.simulator === simulator) return record.task;
   // The work of another process: whatever waits for it makes it run.
-  return machine.scheduler.enqueue(0, [], () => record.machine.scheduler.force(record.task));
+  return simulator.scheduler.enqueue(0, [], () => record.simulator.scheduler.force(record.task));
 }
 
 /** Makes an event; one for several processes keeps its record where all of them see it. */
 export function newEvent(
-  machine: Machine,
+  simulator: SimulatorState,
   context: Event["context"],
   flags: number,
   shared: Event["shared"] = { record: null },
 ): Event {
   const event: Event = {
-    handle: machine.newHandle(),
+    handle: simulator.newHandle(),
     context,
     flags,
     shared,
@@ -54,27 +54,27 @@ export function newEvent(
     },
     captured: null,
   };
-  machine.events.set(event.handle, event);
+  simulator.events.set(event.handle, event);
   return event;
 }
 
 /** Refuses to wait for an event of a capture, which ends the capture. */
-function refuseCaptured(machine: Machine, { captured }: Event): void {
+function refuseCaptured(simulator: SimulatorState, { captured }: Event): void {
   if (captured === null) return;
-  machine.invalidate(captured.of);
+  simulator.invalidate(captured.of);
   throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
 }
 
 /** The calls of the group. */
-export function eventCalls(machine: Machine): Behaviour<"event"> {
+export function eventCalls(simulator: SimulatorState): CallTable<"event"> {
   const record = (handle: bigint, streamHandle: bigint): void => {
-    const event = machine.event(handle);
-    const stream = machine.stream(streamHandle);
+    const event = simulator.event(handle);
+    const stream = simulator.stream(streamHandle);
     if (event.context !== stream.context) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
     if (stream.capture === null) {
-      const { told } = stream;
-      recordTask(machine, event, (run) => machine.enqueue(stream, run));
-      if (stream !== stream.context.legacy) stream.told = told;
+      const { explicitTail } = stream;
+      recordTask(simulator, event, (run) => simulator.enqueue(stream, run));
+      if (stream !== stream.context.legacy) stream.explicitTail = explicitTail;
       return;
     }
     if (stream.capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -83,17 +83,17 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
   };
   return {
     cuEventCreate(out, flags) {
-      const context = machine.current();
+      const context = simulator.current();
       const interprocess = (flags & CU_EVENT.INTERPROCESS) !== 0;
       if ((flags & ~allFlags) !== 0 || (interprocess && (flags & CU_EVENT.DISABLE_TIMING) === 0)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
       nativeView(out, 8);
-      writeWord(out, newEvent(machine, context, flags).handle);
+      writeWord(out, newEvent(simulator, context, flags).handle);
     },
     cuEventDestroy_v2(handle) {
-      machine.event(handle);
-      machine.events.delete(handle); // who waits for it waits for its task
+      simulator.event(handle);
+      simulator.events.delete(handle); // who waits for it waits for its task
     },
     cuEventRecord: (handle, stream) => record(BigInt(handle), BigInt(stream)),
     cuEventRecordWithFlags(handle, stream, flags) {
@@ -102,20 +102,20 @@ export function eventCalls(machine: Machine): Behaviour<"event"> {
       record(handle, stream);
     },
     cuEventQuery(handle) {
-      const event = machine.event(handle);
-      refuseCaptured(machine, event);
-      machine.refuseInCapture();
+      const event = simulator.event(handle);
+      refuseCaptured(simulator, event);
+      simulator.refuseInCapture();
       if (event.record === null) return;
-      return event.record.machine.query(event.context, event.record.task);
+      return event.record.simulator.query(event.context, event.record.task);
     },
     cuEventSynchronize(handle) {
-      const event = machine.event(handle);
-      refuseCaptured(machine, event);
-      machine.refuseInCapture();
-      machine.wait(event.context, taskOf(machine, event));
+      const event = simulator.event(handle);
+      refuseCaptured(simulator, event);
+      simulator.refuseInCapture();
+      simulator.wait(event.context, taskOf(simulator, event));
     },
     cuEventElapsedTime(out, startHandle, endHandle) {
-      const [start, end] = [machine.event(startHandle), machine.event(endHandle)];
+      const [start, end] = [simulator.event(startHandle), simulator.event(endHandle)];
       const timed = [start, end].every(({ flags }) => (flags & CU_EVENT.DISABLE_TIMING) === 0);
       if (!timed || start.context !== end.context || start.record === null || end.record === null) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);

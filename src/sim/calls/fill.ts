@@ -6,18 +6,18 @@
 import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { littleEndian } from "../../ffi/endian.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import type { Stream } from "../objects.ts";
 import { refuse } from "../call_error.ts";
 import { count } from "./copy.ts";
 
 /** The calls for runs of elements. */
-export function fillCalls(machine: Machine): Behaviour<"fill"> {
-  const now = (): Stream => machine.current().legacy;
-  const sync = (pattern: Uint8Array, to: bigint, n: bigint) => fill(machine, now(), pattern, { to, n }, true);
+export function fillCalls(simulator: SimulatorState): CallTable<"fill"> {
+  const now = (): Stream => simulator.current().legacy;
+  const sync = (pattern: Uint8Array, to: bigint, n: bigint) => fill(simulator, now(), pattern, { to, n }, true);
   const async = (pattern: Uint8Array, to: bigint, n: bigint, stream: bigint) =>
-    fill(machine, machine.stream(stream), pattern, { to, n }, false);
+    fill(simulator, simulator.stream(stream), pattern, { to, n }, false);
   return {
     cuMemsetD8_v2: (to, value, n) => sync(pattern(1, value), to, n),
     cuMemsetD16_v2: (to, value, n) => sync(pattern(2, value), to, n),
@@ -29,12 +29,12 @@ export function fillCalls(machine: Machine): Behaviour<"fill"> {
 }
 
 /** The calls for rectangles. */
-export function fillPitchedCalls(machine: Machine): Behaviour<"fillPitched"> {
-  const now = (): Stream => machine.current().legacy;
+export function fillPitchedCalls(simulator: SimulatorState): CallTable<"fillPitched"> {
+  const now = (): Stream => simulator.current().legacy;
   const sync = (pattern: Uint8Array, to: bigint, pitch: bigint, width: bigint, height: bigint) =>
-    fill(machine, now(), pattern, { to, n: width, pitch, height }, true);
+    fill(simulator, now(), pattern, { to, n: width, pitch, height }, true);
   const async = (pattern: Uint8Array, to: bigint, pitch: bigint, width: bigint, height: bigint, stream: bigint) =>
-    fill(machine, machine.stream(stream), pattern, { to, n: width, pitch, height }, false);
+    fill(simulator, simulator.stream(stream), pattern, { to, n: width, pitch, height }, false);
   return {
     cuMemsetD2D8_v2: (to, pitch, value, w, h) => sync(pattern(1, value), to, pitch, w, h),
     cuMemsetD2D16_v2: (to, pitch, value, w, h) => sync(pattern(2, value), to, pitch, w, h),
@@ -62,7 +62,13 @@ function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
 }
 
 /** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
-function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Target, synchronous: boolean): void {
+function fill(
+  simulator: SimulatorState,
+  stream: Stream,
+  pattern: Uint8Array,
+  target: Target,
+  synchronous: boolean,
+): void {
   const elements = count(target.n);
   const rows = count(target.height ?? 1n);
   if (elements === 0 || rows === 0) return;
@@ -70,12 +76,12 @@ function fill(machine: Machine, stream: Stream, pattern: Uint8Array, target: Tar
   const pitch = rows === 1 ? BigInt(width) : target.pitch ?? 0n;
   const misaligned = [target.to, pitch].some((value) => value % BigInt(pattern.length) !== 0n);
   if (misaligned || pitch < BigInt(width)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  const allocation = machine.space.range(target.to, count(pitch) * (rows - 1) + width);
+  const allocation = simulator.space.range(target.to, count(pitch) * (rows - 1) + width);
   if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
-    machine.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
-    if (machine.space.isUnregistered(allocation)) return; // who knows where it goes
-    for (let row = 0n; row < BigInt(rows); row++) machine.space.fill(target.to + row * pitch, pattern, elements);
+  const task = simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
+    simulator.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
+    if (simulator.space.isUnregistered(allocation)) return; // who knows where it goes
+    for (let row = 0n; row < BigInt(rows); row++) simulator.space.fill(target.to + row * pitch, pattern, elements);
   });
-  if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) machine.wait(stream.context, task);
+  if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) simulator.wait(stream.context, task);
 }

@@ -6,22 +6,22 @@
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { resultName } from "../../driver/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { writeInt, writeWord } from "../out_parameters.ts";
 import { refuse } from "../call_error.ts";
 
 /** The calls of the group. */
-export function openingCalls(machine: Machine): Behaviour<"opening"> {
+export function openingCalls(simulator: SimulatorState): CallTable<"opening"> {
   return {
     cuInit(flags) {
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (machine.devices.length === 0) throw refuse(CUresult.CUDA_ERROR_NO_DEVICE);
-      machine.initialized = true;
+      if (simulator.devices.length === 0) throw refuse(CUresult.CUDA_ERROR_NO_DEVICE);
+      simulator.initialized = true;
     },
-    cuDriverGetVersion: (out) => writeInt(out, machine.options.driverVersion),
-    cuDeviceGetCount: (out) => writeInt(out, machine.devices.length),
-    cuDeviceGet: (out, ordinal) => writeInt(out, machine.device(ordinal).ordinal),
+    cuDriverGetVersion: (out) => writeInt(out, simulator.options.driverVersion),
+    cuDeviceGetCount: (out) => writeInt(out, simulator.devices.length),
+    cuDeviceGet: (out, ordinal) => writeInt(out, simulator.device(ordinal).ordinal),
     cuGetErrorName: (code, out) => answer(out, names.has(code) ? resultName(code) : undefined),
     cuGetErrorString: (code, out) => answer(out, explanations.get(code)),
   };

@@ -12,40 +12,40 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { roundUp } from "../../ffi/struct.ts";
-import type { Behaviour } from "../call_table.ts";
-import { freeOfGraph } from "../graph_memory.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import { freeGraphMemory } from "../graph_memory.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import { refuse } from "../call_error.ts";
 import { freeFromPool } from "./pool.ts";
 
 /** The calls for device memory. */
-export function memoryCalls(machine: Machine): Behaviour<"memory"> {
+export function memoryCalls(simulator: SimulatorState): CallTable<"memory"> {
   const allocate = (size: bigint): Allocation => {
-    const context = machine.current();
-    machine.refuseInCapture();
+    const context = simulator.current();
+    simulator.refuseInCapture();
     if (size === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     const allocation = size > BigInt(context.device.segments.limit)
       ? null
-      : machine.space.allocateDevice(context, Number(size));
+      : simulator.space.allocateDevice(context, Number(size));
     if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
     return allocation;
   };
   return {
     cuMemAlloc_v2: (out, size) => writeWord(out, allocate(size).address),
     cuMemFree_v2(address) {
-      machine.current();
-      machine.refuseInCapture();
+      simulator.current();
+      simulator.refuseInCapture();
       if (address === 0n) return;
-      const allocation = machine.space.at(address);
-      if (allocation?.kind === "pool") return freeFromPool(machine, allocation);
-      if (allocation?.kind === "graph") return freeOfGraph(machine, allocation);
+      const allocation = simulator.space.at(address);
+      if (allocation?.kind === "pool") return freeFromPool(simulator, allocation);
+      if (allocation?.kind === "graph") return freeGraphMemory(simulator, allocation);
       if (allocation?.kind !== "device" && allocation?.kind !== "managed") {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      machine.beforeFree();
-      machine.free(allocation);
+      simulator.waitBeforeFree();
+      simulator.free(allocation);
     },
     cuMemAllocPitch_v2(out, pitchOut, width, height, elementBytes) {
       if (![4, 8, 16].includes(elementBytes) || width === 0n || height === 0n) {
@@ -56,7 +56,7 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
       writeWord(pitchOut, pitch);
     },
     cuMemGetInfo_v2(free, total) {
-      const { segments } = machine.current().device;
+      const { segments } = simulator.current().device;
       writeWord(free, BigInt(segments.limit - segments.reserved));
       writeWord(total, BigInt(segments.limit));
     },
@@ -64,22 +64,24 @@ export function memoryCalls(machine: Machine): Behaviour<"memory"> {
 }
 
 /** The calls for page-locked host memory. */
-export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
+export function hostMemoryCalls(simulator: SimulatorState): CallTable<"hostMemory"> {
   const flagsOf = (names: Readonly<Record<string, number>>) =>
     Object.values(names).reduce((all, flag) => all | flag, 0);
   const allocate = (out: bigint, size: bigint, flags: number): void => {
-    const context = machine.current();
-    machine.refuseInCapture();
+    const context = simulator.current();
+    simulator.refuseInCapture();
     if ((flags & ~flagsOf(CU_MEMHOSTALLOC)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     if (size === 0n) return writeWord(out, 0n);
     const bytes = Number(size);
-    const allocation = Number.isSafeInteger(bytes) ? machine.space.allocateHost(context, "pinned", bytes, flags) : null;
+    const allocation = Number.isSafeInteger(bytes)
+      ? simulator.space.allocateHost(context, "pinned", bytes, flags)
+      : null;
     if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
     writeWord(out, allocation.address);
   };
   const pinned = (address: bigint): Allocation => {
-    machine.current();
-    const allocation = machine.space.known.find(address);
+    simulator.current();
+    const allocation = simulator.space.allocations.find(address);
     if (allocation?.kind !== "pinned" && allocation?.kind !== "registered") {
       throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     }
@@ -89,35 +91,35 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
     cuMemHostAlloc: allocate,
     cuMemAllocHost_v2: (out, size) => allocate(out, size, 0),
     cuMemFreeHost(address) {
-      machine.current();
-      machine.refuseInCapture();
+      simulator.current();
+      simulator.refuseInCapture();
       if (address === 0n) return;
-      const allocation = machine.space.at(address);
+      const allocation = simulator.space.at(address);
       if (allocation?.kind !== "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      machine.beforeFree();
-      machine.free(allocation);
+      simulator.waitBeforeFree();
+      simulator.free(allocation);
     },
     cuMemHostRegister_v2(address, size, flags) {
-      const context = machine.current();
-      machine.refuseInCapture();
+      const context = simulator.current();
+      simulator.refuseInCapture();
       const bytes = Number(size);
       if (address === 0n || size === 0n || !Number.isSafeInteger(bytes)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
       if ((flags & ~flagsOf(CU_MEMHOSTREGISTER)) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const { space } = machine;
-      if (space.known.find(address)?.kind === "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (space.known.overlaps(address, bytes)) throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-      space.describe({ kind: "registered", address, bytes, context, flags });
+      const { space } = simulator;
+      if (space.allocations.find(address)?.kind === "pinned") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
+      if (space.allocations.overlaps(address, bytes)) throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+      space.add({ kind: "registered", address, bytes, context, flags });
     },
     cuMemHostUnregister(address) {
-      machine.current();
-      machine.refuseInCapture();
-      const allocation = machine.space.known.find(address);
+      simulator.current();
+      simulator.refuseInCapture();
+      const allocation = simulator.space.allocations.find(address);
       if (allocation?.kind !== "registered") throw refuse(CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
       if (allocation.address !== address) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      machine.beforeFree();
-      machine.free(allocation);
+      simulator.waitBeforeFree();
+      simulator.free(allocation);
     },
     cuMemHostGetDevicePointer_v2(out, address, flags) {
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -133,41 +135,41 @@ export function hostMemoryCalls(machine: Machine): Behaviour<"hostMemory"> {
 }
 
 /** The calls for managed memory. It is memory of the host here: what migration would do is not seen, only who may use it. */
-export function managedMemoryCalls(machine: Machine): Behaviour<"managedMemory"> {
+export function managedMemoryCalls(simulator: SimulatorState): CallTable<"managedMemory"> {
   const managed = (address: bigint, count: bigint): Allocation => {
-    const allocation = count === 0n ? null : machine.space.range(address, Number(count));
+    const allocation = count === 0n ? null : simulator.space.range(address, Number(count));
     if (allocation?.kind !== "managed") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     return allocation;
   };
   const place = (device: number): void => {
-    if (device !== CU_DEVICE_CPU) machine.device(device);
+    if (device !== CU_DEVICE_CPU) simulator.device(device);
   };
   return {
     cuMemAllocManaged(out, size, flags) {
-      const context = machine.current();
-      machine.refuseInCapture();
+      const context = simulator.current();
+      simulator.refuseInCapture();
       const bytes = Number(size);
       if (size === 0n || (flags !== CU_MEM_ATTACH.GLOBAL && flags !== CU_MEM_ATTACH.HOST)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
       const fits = Number.isSafeInteger(roundUp(bytes, 4096));
-      const allocation = fits ? machine.space.allocateHost(context, "managed", bytes, flags) : null;
+      const allocation = fits ? simulator.space.allocateHost(context, "managed", bytes, flags) : null;
       if (allocation === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
       writeWord(out, allocation.address);
     },
     cuMemAdvise(address, count, advice, device) {
-      machine.current();
+      simulator.current();
       const known: readonly number[] = Object.values(CU_MEM_ADVISE);
       if (!known.includes(advice)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       managed(address, count);
       if (advice !== CU_MEM_ADVISE.SET_READ_MOSTLY && advice !== CU_MEM_ADVISE.UNSET_READ_MOSTLY) place(device);
     },
     cuMemPrefetchAsync(address, count, device, stream) {
-      const target = machine.stream(stream);
-      machine.refuseCapturing(target);
+      const target = simulator.stream(stream);
+      simulator.refuseCapturing(target);
       managed(address, count);
       place(device);
-      machine.submit(target, "uncapturable", () => {}); // it moves no bytes here, but it has its place in the order
+      simulator.submit(target, "uncapturable", () => {}); // it moves no bytes here, but it has its place in the order
     },
   };
 }

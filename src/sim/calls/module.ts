@@ -14,10 +14,10 @@ import {
 import { ffiPort } from "../../ffi/port.ts";
 import { roundUp, struct } from "../../ffi/struct.ts";
 import { readCString, readField } from "../../ffi/c_string.ts";
-import type { Behaviour } from "../call_table.ts";
+import type { CallTable } from "../call_table.ts";
 import { faultCode, observedMemory } from "../kernel_faults.ts";
-import { type JitOptions, readJitOptions, refusalOf } from "../jit_options.ts";
-import type { Machine } from "../simulator_state.ts";
+import { jitErrorOf, type JitOptions, readJitOptions } from "../jit_options.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { deviceAttributes } from "./device.ts";
 import { nativeView, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
@@ -56,39 +56,39 @@ interface LoadedFunction {
 
 /** Groups that share modules and their functions. */
 export interface ModuleCalls {
-  readonly module: Behaviour<"module">;
-  readonly kernel: Behaviour<"kernel">;
+  readonly module: CallTable<"module">;
+  readonly kernel: CallTable<"kernel">;
 }
 
 /** The calls for modules and kernels. */
-export function moduleCalls(machine: Machine): ModuleCalls {
+export function moduleCalls(simulator: SimulatorState): ModuleCalls {
   const modules = new Map<bigint, LoadedModule>();
   const functions = new Map<bigint, LoadedFunction>();
   const loaded = (handle: bigint): LoadedModule => {
     const found = modules.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
-    machine.usable(found.context);
+    simulator.usable(found.context);
     return found;
   };
   const kernel = (handle: bigint): LoadedFunction => {
     const found = functions.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
-    machine.usable(found.module.context);
+    simulator.usable(found.module.context);
     return found;
   };
   const load = (out: bigint, image: bigint, options?: JitOptions): void => {
-    const context = machine.current();
+    const context = simulator.current();
     if (out === 0n || image === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-    machine.flush(context);
-    const program = read(machine, image, options);
-    const variables = place(machine, context, program);
-    const made = { handle: machine.newHandle(), context, program, variables, functions: new Map(), isLoaded: true };
+    simulator.flush(context);
+    const program = readProgram(simulator, image, options);
+    const variables = allocateVariables(simulator, context, program);
+    const made = { handle: simulator.newHandle(), context, program, variables, functions: new Map(), isLoaded: true };
     modules.set(made.handle, made);
     writeWord(out, made.handle);
   };
   const launch = (handle: bigint, shape: Shape, streamHandle: bigint, params: bigint, extra: bigint): void => {
-    const stream = machine.stream(streamHandle);
-    enqueueLaunch(machine, kernel(handle), shape, stream, params, extra);
+    const stream = simulator.stream(streamHandle);
+    enqueueLaunch(simulator, kernel(handle), shape, stream, params, extra);
   };
 
   return {
@@ -98,13 +98,13 @@ export function moduleCalls(machine: Machine): ModuleCalls {
         load(out, image, readJitOptions(count, options, values)),
       cuModuleUnload(handle) {
         const module = loaded(handle);
-        machine.refuseInCapture();
+        simulator.refuseInCapture();
         modules.delete(handle);
         for (const { handle: one } of module.functions.values()) functions.delete(one);
-        machine.beforeFree([module.context]);
-        machine.flush(module.context);
+        simulator.waitBeforeFree([module.context]);
+        simulator.flush(module.context);
         module.isLoaded = false;
-        for (const variable of module.variables.values()) machine.free(variable);
+        for (const variable of module.variables.values()) simulator.free(variable);
       },
       cuModuleGetFunction(out, handle, name) {
         const module = loaded(handle);
@@ -115,7 +115,7 @@ export function moduleCalls(machine: Machine): ModuleCalls {
           const entry = module.program.entry(text);
           if (entry === null) throw refuse(CUresult.CUDA_ERROR_NOT_FOUND);
           const maxDynamicShared = sharedBytes.default - entry.staticSharedBytes;
-          found = { handle: machine.newHandle(), name: text, module, entry, maxDynamicShared };
+          found = { handle: simulator.newHandle(), name: text, module, entry, maxDynamicShared };
           module.functions.set(text, found);
           functions.set(found.handle, found);
         }
@@ -234,8 +234,8 @@ function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
 }
 
 /** Reads an image. Only PTX can be read: machine code begins with a mark that no text begins with. */
-function read(machine: Machine, image: bigint, options?: JitOptions): PtxModule {
-  const { loadPtx } = machine.options;
+function readProgram(simulator: SimulatorState, image: bigint, options?: JitOptions): PtxModule {
+  const { loadPtx } = simulator.options;
   const first = nativeView(image, 4).getUint32(0, true);
   if (first === elf || first === fatBinary) throw unsimulated("machine code");
   const text = readCString(image);
@@ -245,8 +245,8 @@ function read(machine: Machine, image: bigint, options?: JitOptions): PtxModule 
     options?.report("");
     return program;
   } catch (error) {
-    machine.lastPtxError = error;
-    const { code, log } = refusalOf(text, error);
+    simulator.lastPtxError = error;
+    const { code, log } = jitErrorOf(text, error);
     options?.report(log);
     throw refuse(code);
   }
@@ -257,10 +257,10 @@ const elf = 0x464c_457f;
 const fatBinary = 0xba55_ed50;
 
 /** Allocates and initialises the variables of a program. */
-function place(machine: Machine, context: Context, program: PtxModule): Map<string, Allocation> {
+function allocateVariables(simulator: SimulatorState, context: Context, program: PtxModule): Map<string, Allocation> {
   const variables = new Map<string, Allocation>();
   for (const [name, { size }] of program.globals) {
-    const variable = machine.space.allocateDevice(context, size);
+    const variable = simulator.space.allocateDevice(context, size);
     if (variable === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
     variables.set(name, variable);
   }
@@ -270,13 +270,13 @@ function place(machine: Machine, context: Context, program: PtxModule): Map<stri
     for (const { offset, symbol, addend } of relocations) {
       view.setBigUint64(offset, (variables.get(symbol)?.address ?? 0n) + addend, true);
     }
-    machine.space.write(variables.get(name)?.address ?? 0n, bytes);
+    simulator.space.write(variables.get(name)?.address ?? 0n, bytes);
   }
   return variables;
 }
 
 function enqueueLaunch(
-  machine: Machine,
+  simulator: SimulatorState,
   { entry, module, maxDynamicShared }: LoadedFunction,
   { grid, block, shared }: Shape,
   stream: Stream,
@@ -292,13 +292,13 @@ function enqueueLaunch(
   }
   if (shared > maxDynamicShared) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const args = readArguments(entry, params, extra); // as they are now: the caller may change them after the call
-  machine.flush(context);
+  simulator.flush(context);
   const globals = new Map([...variables].map(([name, { address }]) => [name, address]));
-  const seed = machine.random.below(2 ** 31);
-  machine.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
-    machine.clock += product(grid) * 1e-3;
-    const { runningObserver: observer } = machine;
-    const memory = machine.space.kernelMemory(context);
+  const seed = simulator.random.below(2 ** 31);
+  simulator.submit(stream, CU_GRAPH_NODE_TYPE.KERNEL, () => {
+    simulator.clock += product(grid) * 1e-3;
+    const { runningObserver: observer } = simulator;
+    const memory = simulator.space.kernelMemory(context);
     try {
       if (!module.isLoaded) throw new PtxFault("trap", 0, `the module of ${entry.name} was unloaded before it ran`);
       entry.run({
@@ -309,21 +309,21 @@ function enqueueLaunch(
         memory: observer === null ? memory : observedMemory(memory, observer),
         globals,
         seed,
-        maxInstructions: machine.options.maxInstructions,
+        maxInstructions: simulator.options.maxInstructions,
         print: (text, to) => context.output.add(text, to),
       });
       observer?.ended();
     } catch (error) {
-      fail(machine, context, error);
+      fail(simulator, context, error);
     }
   });
 }
 
 /** A kernel has failed: the context is of no more use. What is not the kernel's fault goes to the program as it is. */
-function fail(machine: Machine, context: Context, error: unknown): void {
+function fail(simulator: SimulatorState, context: Context, error: unknown): void {
   const code = faultCode(error);
   if (code === null) throw error;
-  machine.lastKernelError = error;
+  simulator.lastKernelError = error;
   context.fault = code;
 }
 

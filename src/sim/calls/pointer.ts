@@ -4,20 +4,20 @@
  * @module
  */
 import { CU_DEVICE_INVALID, CU_MEMORYTYPE, CU_POINTER_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import type { Behaviour } from "../call_table.ts";
+import type { CallTable } from "../call_table.ts";
 import { deviceOfAddress } from "../device_memory.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, readInt, readWord, writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import { refuse } from "../call_error.ts";
 
 /** The calls of the group. */
-export function pointerCalls(machine: Machine): Behaviour<"pointer"> {
+export function pointerCalls(simulator: SimulatorState): CallTable<"pointer"> {
   /** What is at an address: memory of a graph only from a launch to its free. */
   const find = (address: bigint): Allocation | undefined => {
-    const allocation = machine.space.known.find(address);
+    const allocation = simulator.space.allocations.find(address);
     if (allocation?.kind !== "graph") return allocation;
-    return machine.graphMemory.get(allocation.address)?.isLive === true ? allocation : undefined;
+    return simulator.graphMemory.get(allocation.address)?.isLive === true ? allocation : undefined;
   };
   return {
     cuPointerGetAttribute(out, attribute, address) {
@@ -38,7 +38,7 @@ export function pointerCalls(machine: Machine): Behaviour<"pointer"> {
       }
     },
     cuPointerSetAttribute(value, attribute, address) {
-      const allocation = machine.space.known.find(address);
+      const allocation = simulator.space.allocations.find(address);
       if (
         attribute !== CU_POINTER_ATTRIBUTE.SYNC_MEMOPS || allocation === undefined || deviceOfAddress(address) === null
       ) {
@@ -47,8 +47,8 @@ export function pointerCalls(machine: Machine): Behaviour<"pointer"> {
       allocation.syncMemops = readInt(value) !== 0;
     },
     cuMemGetAddressRange_v2(base, size, address) {
-      machine.current();
-      const allocation = machine.space.known.find(address);
+      simulator.current();
+      const allocation = simulator.space.allocations.find(address);
       if (allocation === undefined) throw refuse(CUresult.CUDA_ERROR_NOT_FOUND);
       if (base !== 0n) writeWord(base, allocation.address);
       if (size !== 0n) writeWord(size, BigInt(allocation.bytes));

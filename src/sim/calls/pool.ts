@@ -17,23 +17,23 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
 import { blockBytes } from "../allocator.ts";
-import type { Behaviour } from "../call_table.ts";
-import { captureAllocation, captureFree, freeOfGraph } from "../graph_memory.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import { captureAllocation, captureFree, freeGraphMemory } from "../graph_memory.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
 import { refuse, unsimulated } from "../call_error.ts";
 
 /** The calls of the group. */
-export function poolCalls(machine: Machine): Behaviour<"pool"> {
+export function poolCalls(simulator: SimulatorState): CallTable<"pool"> {
   const refuseWithoutPools = (): void => {
-    if (!machine.options.poolsSupported) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
+    if (!simulator.options.poolsSupported) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   };
   const deviceAt = (location: bigint): Device => {
     nativeView(location, 8);
     const { type, id } = struct(CUmemLocation).at(location);
-    const device = type === CU_MEM_LOCATION_TYPE.DEVICE ? machine.devices[id] : undefined;
+    const device = type === CU_MEM_LOCATION_TYPE.DEVICE ? simulator.devices[id] : undefined;
     if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     return device;
   };
@@ -50,30 +50,30 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
   return {
     cuMemAllocAsync(out, size, handle) {
       refuseWithoutPools();
-      const stream = machine.stream(handle);
-      allocate(machine, out, size, stream.context.device.currentPool, stream);
+      const stream = simulator.stream(handle);
+      allocate(simulator, out, size, stream.context.device.currentPool, stream);
     },
     cuMemAllocFromPoolAsync(out, size, handle, stream) {
       refuseWithoutPools();
-      allocate(machine, out, size, machine.pool(handle), machine.stream(stream));
+      allocate(simulator, out, size, simulator.pool(handle), simulator.stream(stream));
     },
     cuMemFreeAsync(address, handle) {
       refuseWithoutPools();
-      const stream = machine.stream(handle);
-      if (stream.capture !== null) return captureFree(machine, stream, address);
-      const allocation = machine.space.at(address);
+      const stream = simulator.stream(handle);
+      if (stream.capture !== null) return captureFree(simulator, stream, address);
+      const allocation = simulator.space.at(address);
       const isFree = allocation?.kind === "pool" || allocation?.kind === "device" || allocation?.kind === "graph";
-      if (isFree) machine.refuseImplicit(stream);
-      machine.refuseInCapture();
+      if (isFree) simulator.refuseImplicit(stream);
+      simulator.refuseInCapture();
       if (address === 0n) return;
       if (!isFree) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (allocation.kind === "pool") return freeFromPool(machine, allocation, stream);
-      if (allocation.kind === "graph") return freeOfGraph(machine, allocation, stream);
-      machine.enqueue(stream, () => machine.free(allocation));
+      if (allocation.kind === "pool") return freeFromPool(simulator, allocation, stream);
+      if (allocation.kind === "graph") return freeGraphMemory(simulator, allocation, stream);
+      simulator.enqueue(stream, () => simulator.free(allocation));
     },
     cuMemPoolCreate(out, address) {
       refuseWithoutPools();
-      machine.refuseInCapture();
+      simulator.refuseInCapture();
       nativeView(address, struct(CUmemPoolProps).size);
       const props = struct(CUmemPoolProps).at(address);
       if (props.allocType !== CU_MEM_ALLOCATION_TYPE.PINNED) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -82,48 +82,48 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
       if ((props.handleTypes & CU_MEM_HANDLE_TYPE.FABRIC) !== 0) throw unsimulated("pools for other machines");
       if (props.location.type === CU_MEM_LOCATION_TYPE.INVALID) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (props.location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw unsimulated("pools of host memory");
-      const device = machine.devices[props.location.id];
+      const device = simulator.devices[props.location.id];
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 8);
-      const pool = machine.newPool(device.ordinal, device.segments, false, props.maxSize);
+      const pool = simulator.newPool(device.ordinal, device.segments, false, props.maxSize);
       pool.isShareable = props.handleTypes !== CU_MEM_HANDLE_TYPE.NONE;
       writeWord(out, pool.handle);
     },
     cuMemPoolDestroy(handle) {
-      const pool = machine.pool(handle);
-      machine.refuseInCapture();
+      const pool = simulator.pool(handle);
+      simulator.refuseInCapture();
       if (pool.isDefault) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (pool.origin !== null) {
-        const isShown = [...machine.space.known.values()].some((one) => one.pool === pool);
-        if (isShown) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // as on a GPU, however many imports there are
+        const isImported = [...simulator.space.allocations.values()].some((one) => one.pool === pool);
+        if (isImported) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // as on a GPU, however many imports there are
         if (--pool.imports > 0) return;
       }
       pool.destroyed = true;
-      if (pool.isBusy) machine.lostPools++;
-      const device = machine.device(pool.ordinal);
+      if (pool.isBusy) simulator.lostPools++;
+      const device = simulator.device(pool.ordinal);
       if (device.currentPool === pool) device.currentPool = device.defaultPool;
-      machine.pools.delete(handle);
+      simulator.pools.delete(handle);
     },
     cuMemPoolGetAttribute(handle, attribute, out) {
-      machine.refuseInCapture();
-      readAttribute(machine.pool(handle), attribute, out);
+      simulator.refuseInCapture();
+      readAttribute(simulator.pool(handle), attribute, out);
     },
     cuMemPoolSetAttribute(handle, attribute, value) {
-      machine.refuseInCapture();
-      writeAttribute(machine.pool(handle), attribute, value);
+      simulator.refuseInCapture();
+      writeAttribute(simulator.pool(handle), attribute, value);
     },
     cuMemPoolTrimTo(handle, keep) {
-      const pool = machine.pool(handle);
-      machine.refuseInCapture();
+      const pool = simulator.pool(handle);
+      simulator.refuseInCapture();
       pool.trim(keep);
     },
     cuMemPoolGetAccess(out, handle, location) {
-      const pool = machine.pool(handle);
+      const pool = simulator.pool(handle);
       writeInt(out, pool.access(deviceAt(location).ordinal));
     },
     cuMemPoolSetAccess(handle, map, count) {
-      const pool = machine.pool(handle);
-      machine.refuseInCapture();
+      const pool = simulator.pool(handle);
+      simulator.refuseInCapture();
       if (count === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { size, at } = struct(CUmemAccessDesc);
       const changes: [ordinal: number, flags: number][] = [];
@@ -131,25 +131,25 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
         nativeView(map, size);
         const { location, flags } = at(map + i * BigInt(size));
         if (location.type !== CU_MEM_LOCATION_TYPE.DEVICE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-        const { ordinal } = machine.device(location.id);
-        checkAccess(machine, pool, ordinal, flags);
+        const { ordinal } = simulator.device(location.id);
+        checkAccess(simulator, pool, ordinal, flags);
         changes.push([ordinal, flags]);
       }
       for (const [ordinal, flags] of changes) pool.setAccess(ordinal, flags);
     },
     cuDeviceGetDefaultMemPool(out, device) {
       refuseWithoutPools();
-      writeWord(out, machine.device(device).defaultPool.handle);
+      writeWord(out, simulator.device(device).defaultPool.handle);
     },
     cuDeviceGetMemPool(out, device) {
       refuseWithoutPools();
-      writeWord(out, machine.device(device).currentPool.handle);
+      writeWord(out, simulator.device(device).currentPool.handle);
     },
     cuDeviceSetMemPool(device, handle) {
       refuseWithoutPools();
-      const found = machine.devices[device];
+      const found = simulator.devices[device];
       if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // not INVALID_DEVICE, here
-      makeCurrent(found, machine.pool(handle));
+      makeCurrent(found, simulator.pool(handle));
     },
     cuMemGetDefaultMemPool(out, location, type) {
       pinned(type);
@@ -161,50 +161,50 @@ export function poolCalls(machine: Machine): Behaviour<"pool"> {
     },
     cuMemSetMemPool(location, type, handle) {
       pinned(type);
-      makeCurrent(deviceAt(location), machine.pool(handle));
+      makeCurrent(deviceAt(location), simulator.pool(handle));
     },
   };
 }
 
-function allocate(machine: Machine, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
+function allocate(simulator: SimulatorState, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-  if (stream.capture !== null) return writeWord(out, captureAllocation(machine, stream, pool, size));
-  if (size > 0n) machine.refuseImplicit(stream); // before anything is taken
-  machine.refuseInCapture();
+  if (stream.capture !== null) return writeWord(out, captureAllocation(simulator, stream, pool, size));
+  if (size > 0n) simulator.refuseImplicit(stream); // before anything is taken
+  simulator.refuseInCapture();
   if (size === 0n) return writeWord(out, 0n);
-  const device = machine.device(pool.ordinal);
-  const block = size > BigInt(device.segments.limit) ? null : take(machine, Number(size), pool, stream);
+  const device = simulator.device(pool.ordinal);
+  const block = size > BigInt(device.segments.limit) ? null : takeBlock(simulator, Number(size), pool, stream);
   if (block === null) throw refuse(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   const address = addressAt(device, block.offset);
   const { context } = stream;
-  const allocation = machine.space.describe({ kind: "pool", address, bytes: Number(size), context, pool, device });
+  const allocation = simulator.space.add({ kind: "pool", address, bytes: Number(size), context, pool, device });
   const map = (): void => {
     device.memory.poison(block.offset, block.bytes);
     device.mapped.add(address, allocation.bytes, allocation);
   };
-  machine.enqueueAllocation(stream, map, block.after);
+  simulator.enqueueAllocation(stream, map, block.after);
   writeWord(out, address);
 }
 
 /** Memory from the pool, in the last resort after waiting for all frees and emptying the other pools. */
-function take(machine: Machine, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
-  const impatient = machine.options.schedule === "random" && machine.random.chance(0.25);
-  const block = pool.allocate(bytes, stream, impatient);
+function takeBlock(simulator: SimulatorState, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
+  const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);
+  const block = pool.allocate(bytes, stream, preferReuse);
   if (block !== null) return block;
-  for (const context of machine.contexts.values()) {
-    for (const task of machine.tails(context)) machine.scheduler.force(task);
+  for (const context of simulator.contexts.values()) {
+    for (const task of simulator.tails(context)) simulator.scheduler.force(task);
   }
-  for (const other of machine.pools.values()) if (other.ordinal === pool.ordinal) other.trim(0n);
-  return pool.allocate(bytes, stream, impatient);
+  for (const other of simulator.pools.values()) if (other.ordinal === pool.ordinal) other.trim(0n);
+  return pool.allocate(bytes, stream, preferReuse);
 }
 
 /** Frees memory of a pool: on a stream, or at once. */
-export function freeFromPool(machine: Machine, allocation: Allocation, stream: Stream | null = null): void {
+export function freeFromPool(simulator: SimulatorState, allocation: Allocation, stream: Stream | null = null): void {
   const { address, bytes, device, pool } = allocation;
   if (pool === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const offset = offsetOf(address);
-  machine.space.known.remove(address);
+  simulator.space.allocations.remove(address);
   const run = () => {
     device.mapped.remove(address);
     if (pool.origin === null) device.memory.poison(offset, Math.ceil(bytes / blockBytes) * blockBytes);
@@ -212,19 +212,19 @@ export function freeFromPool(machine: Machine, allocation: Allocation, stream: S
   };
   // Without a stream nothing is waited for: that all uses are over is the caller's promise.
   const home = stream ?? allocation.context.legacy;
-  const task = stream === null ? machine.queue(allocation.context, home.lane, run, []) : machine.enqueue(stream, run);
-  if (stream === null) machine.scheduler.force(task);
+  const task = stream === null ? simulator.queue(allocation.context, home.id, run, []) : simulator.enqueue(stream, run);
+  if (stream === null) simulator.scheduler.force(task);
   if (pool.origin === null) pool.release(offset, bytes, home, task);
 }
 
 /** Refuses what cannot be granted: to a device that does not reach the memory, and less than everything to the owner. */
-function checkAccess(machine: Machine, pool: Pool, ordinal: number, flags: number): void {
+function checkAccess(simulator: SimulatorState, pool: Pool, ordinal: number, flags: number): void {
   const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
   if (flags === READ) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   if (flags !== NONE && flags !== READWRITE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (ordinal === pool.ordinal) {
     if (flags !== READWRITE) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
-  } else if (flags !== NONE && !machine.options.canAccessPeer(ordinal, pool.ordinal)) {
+  } else if (flags !== NONE && !simulator.options.canAccessPeer(ordinal, pool.ordinal)) {
     throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);
   }
 }

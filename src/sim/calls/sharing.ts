@@ -5,8 +5,8 @@
  */
 import { CU_EVENT, CU_IPC_MEM, CU_MEM_HANDLE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { nativeView, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import type { Pool } from "../pool.ts";
@@ -19,20 +19,25 @@ function writeHandle(out: bigint, name: string): void {
 }
 
 /** Shows memory of another driver in this one. What its owner does to it is seen here. */
-function show(machine: Machine, theirs: Allocation, kind: "pool" | "opened", pool: Pool | null): Allocation {
-  const context = machine.current();
-  const device = machine.device(theirs.device.ordinal);
+function importAllocation(
+  simulator: SimulatorState,
+  theirs: Allocation,
+  kind: "pool" | "opened",
+  pool: Pool | null,
+): Allocation {
+  const context = simulator.current();
+  const device = simulator.device(theirs.device.ordinal);
   const offset = device.memory.alias(theirs.device.memory, offsetOf(theirs.address), theirs.bytes);
   const { bytes } = theirs;
-  const ours = machine.space.describe({ kind, address: addressAt(device, offset), bytes, context, pool, device });
+  const ours = simulator.space.add({ kind, address: addressAt(device, offset), bytes, context, pool, device });
   device.mapped.add(ours.address, bytes, ours);
   return ours;
 }
 
 /** The calls for pools. */
-export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
+export function poolSharingCalls(simulator: SimulatorState): CallTable<"poolSharing"> {
   /** What is shown, by what it shows: importing it again gives the same address, and freeing it once ends both. */
-  const shown = new WeakMap<Allocation, Allocation>();
+  const imported = new WeakMap<Allocation, Allocation>();
   /** Pools that have been exported; libcuda describes memory of no others. */
   const exported = new WeakSet<Pool>();
   const fileOnly = (type: number): void => {
@@ -42,10 +47,10 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
   return {
     cuMemPoolExportToShareableHandle(out, handle, type, flags) {
       fileOnly(type);
-      const pool = machine.pool(handle);
+      const pool = simulator.pool(handle);
       if (!pool.isShareable || flags !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       nativeView(out, 4);
-      writeInt(out, toFile(share({ machine, kind: "pool", pool })));
+      writeInt(out, toFile(share({ simulator, kind: "pool", pool })));
       exported.add(pool);
     },
     cuMemPoolImportFromShareableHandle(out, handle, type, flags) {
@@ -54,85 +59,85 @@ export function poolSharingCalls(machine: Machine): Behaviour<"poolSharing"> {
       if (flags !== 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { pool: origin } = find(fromFile(Number(handle)), "pool");
       if (origin.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const { ordinal, segments } = machine.device(origin.ordinal);
-      const before = [...machine.pools.values()].find((one) => one.origin === origin);
-      const pool = before ?? machine.newPool(ordinal, segments, false, 0); // a process has one, however often it asks
+      const { ordinal, segments } = simulator.device(origin.ordinal);
+      const before = [...simulator.pools.values()].find((one) => one.origin === origin);
+      const pool = before ?? simulator.newPool(ordinal, segments, false, 0); // a process has one, however often it asks
       pool.origin = origin;
       pool.imports++;
       writeWord(out, pool.handle);
     },
     cuMemPoolExportPointer(out, address) {
-      const allocation = machine.space.at(address);
+      const allocation = simulator.space.at(address);
       if (allocation?.kind !== "pool" || allocation.pool === null || !exported.has(allocation.pool)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      writeHandle(out, share({ machine, kind: "pool memory", allocation }));
+      writeHandle(out, share({ simulator, kind: "pool memory", allocation }));
     },
     cuMemPoolImportPointer(out, handle, data) {
       nativeView(out, 8);
-      const pool = machine.pool(handle);
+      const pool = simulator.pool(handle);
       const name = fromHandle(new Uint8Array(nativeView(data, handleBytes).buffer));
-      const { allocation: theirs, machine: owner } = find(name, "pool memory");
+      const { allocation: theirs, simulator: owner } = find(name, "pool memory");
       if (pool.origin === null || pool.origin !== theirs.pool) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       if (owner.space.at(theirs.address) !== theirs) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // freed
-      const before = shown.get(theirs);
-      const ours = before !== undefined && machine.space.at(before.address) === before
+      const before = imported.get(theirs);
+      const ours = before !== undefined && simulator.space.at(before.address) === before
         ? before
-        : show(machine, theirs, "pool", pool);
-      shown.set(theirs, ours);
+        : importAllocation(simulator, theirs, "pool", pool);
+      imported.set(theirs, ours);
       writeWord(out, ours.address);
     },
   };
 }
 
 /** The calls for memory without pools, and for events. */
-export function ipcCalls(machine: Machine): Behaviour<"ipc"> {
+export function ipcCalls(simulator: SimulatorState): CallTable<"ipc"> {
   /** What is open, and how often. */
   const opened = new Map<Allocation, { readonly ours: Allocation; count: number }>();
   return {
     cuIpcGetMemHandle(out, address) {
-      machine.current();
-      const allocation = machine.space.at(address);
+      simulator.current();
+      const allocation = simulator.space.at(address);
       if (allocation?.kind !== "device") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      writeHandle(out, share({ machine, kind: "memory", allocation }));
+      writeHandle(out, share({ simulator, kind: "memory", allocation }));
     },
     cuIpcOpenMemHandle_v2(out, handle, flags) {
-      const context = machine.current();
+      const context = simulator.current();
       nativeView(out, 8);
       if (flags !== CU_IPC_MEM.LAZY_ENABLE_PEER_ACCESS) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      const { allocation: theirs, machine: owner } = find(fromHandle(handle), "memory");
-      if (owner === machine) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+      const { allocation: theirs, simulator: owner } = find(fromHandle(handle), "memory");
+      if (owner === simulator) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
       if (owner.space.at(theirs.address) !== theirs) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // freed
       const before = opened.get(theirs);
-      const isOpen = before !== undefined && machine.space.at(before.ours.address) === before.ours;
+      const isOpen = before !== undefined && simulator.space.at(before.ours.address) === before.ours;
       if (isOpen && before.ours.context !== context) throw refuse(CUresult.CUDA_ERROR_ALREADY_MAPPED);
-      const entry = isOpen ? before : { ours: show(machine, theirs, "opened", null), count: 0 };
+      const entry = isOpen ? before : { ours: importAllocation(simulator, theirs, "opened", null), count: 0 };
       entry.count++;
       opened.set(theirs, entry);
       writeWord(out, entry.ours.address);
     },
     cuIpcCloseMemHandle(address) {
-      machine.current();
+      simulator.current();
       const found = [...opened].find(([, { ours }]) => ours.address === address);
       if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const [theirs, entry] = found;
       if (--entry.count > 0) return;
-      machine.beforeFree();
+      simulator.waitBeforeFree();
       opened.delete(theirs);
-      machine.free(entry.ours);
+      simulator.free(entry.ours);
     },
     cuIpcGetEventHandle(out, handle) {
-      const event = machine.event(handle);
+      const event = simulator.event(handle);
       if ((event.flags & CU_EVENT.INTERPROCESS) === 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      writeHandle(out, share({ machine, kind: "event", event }));
+      writeHandle(out, share({ simulator, kind: "event", event }));
     },
     cuIpcOpenEventHandle(out, handle) {
-      const context = machine.current();
+      const context = simulator.current();
       nativeView(out, 8);
-      const { event, machine: owner } = find(fromHandle(handle), "event");
-      if (owner === machine) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+      const { event, simulator: owner } = find(fromHandle(handle), "event");
+      if (owner === simulator) throw refuse(CUresult.CUDA_ERROR_INVALID_CONTEXT);
       if (owner.events.get(event.handle) !== event) throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE); // destroyed
-      writeWord(out, newEvent(machine, context, event.flags, event.shared).handle);
+      writeWord(out, newEvent(simulator, context, event.flags, event.shared).handle);
     },
   };
 }

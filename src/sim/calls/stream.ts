@@ -5,8 +5,8 @@
  */
 import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
-import type { Behaviour } from "../call_table.ts";
-import type { Machine } from "../simulator_state.ts";
+import type { CallTable } from "../call_table.ts";
+import type { SimulatorState } from "../simulator_state.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Event, Stream } from "../objects.ts";
 import { refuse, unsimulated } from "../call_error.ts";
@@ -17,82 +17,82 @@ import { taskOf } from "./event.ts";
 const CUhostFn = { args: ["ptr"], returns: "void" } as const;
 
 /** The calls of the group. */
-export function streamCalls(machine: Machine): Behaviour<"stream"> {
+export function streamCalls(simulator: SimulatorState): CallTable<"stream"> {
   const create = (out: bigint, flags: number, priority: number): void => {
-    const context = machine.current();
+    const context = simulator.current();
     if ((flags & ~CU_STREAM.NON_BLOCKING) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
     const clamped = Math.min(0, Math.max(greatestPriority, priority));
-    const stream = machine.newStream(machine.newHandle(), flags, clamped);
+    const stream = simulator.newStream(simulator.newHandle(), flags, clamped);
     writeWord(out, stream.handle);
-    machine.streams.set(stream.handle, stream.attach(context));
+    simulator.streams.set(stream.handle, stream.attach(context));
   };
   return {
     cuStreamCreate: (out, flags) => create(out, flags, 0),
     cuStreamCreateWithPriority: create,
     cuStreamDestroy_v2(handle) {
-      const stream = machine.stream(handle);
+      const stream = simulator.stream(handle);
       if (stream === stream.context.legacy || stream === stream.context.perThread) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_HANDLE);
       }
-      if (stream.capture?.of.origin === stream) machine.invalidate(stream.capture.of);
-      machine.streams.delete(handle);
+      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
+      simulator.streams.delete(handle);
       stream.destroyed = true; // what is queued still runs; the stream is forgotten after that
       if (stream.tail?.done !== false) stream.context.streams.delete(stream);
     },
     cuStreamSynchronize(handle) {
-      const stream = machine.stream(handle);
-      machine.refuseCapturing(stream);
-      machine.refuseImplicit(stream);
-      machine.refuseInCapture();
-      machine.wait(stream.context, ...awaited(stream));
+      const stream = simulator.stream(handle);
+      simulator.refuseCapturing(stream);
+      simulator.refuseImplicit(stream);
+      simulator.refuseInCapture();
+      simulator.wait(stream.context, ...awaited(stream));
     },
     cuStreamQuery(handle) {
-      const stream = machine.stream(handle);
-      machine.refuseCapturing(stream);
-      machine.refuseImplicit(stream);
-      machine.refuseInCapture();
-      return machine.query(stream.context, ...awaited(stream));
+      const stream = simulator.stream(handle);
+      simulator.refuseCapturing(stream);
+      simulator.refuseImplicit(stream);
+      simulator.refuseInCapture();
+      return simulator.query(stream.context, ...awaited(stream));
     },
     cuStreamWaitEvent(handle, eventHandle, flags) {
-      const stream = machine.stream(BigInt(handle));
-      const event = machine.event(BigInt(eventHandle));
+      const stream = simulator.stream(BigInt(handle));
+      const event = simulator.event(BigInt(eventHandle));
       if (flags === CU_EVENT_WAIT.EXTERNAL) throw unsimulated("events as nodes of graphs");
       if (flags !== CU_EVENT_WAIT.DEFAULT) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-      if (stream.capture !== null || event.captured !== null) return join(machine, stream, event);
+      if (stream.capture !== null || event.captured !== null) return join(simulator, stream, event);
       if (event.record === null) return; // never recorded: there is nothing to wait for
-      machine.enqueue(stream, () => {}, [taskOf(machine, event)]);
+      simulator.enqueue(stream, () => {}, [taskOf(simulator, event)]);
     },
-    cuStreamGetCtx: (handle, out) => writeWord(out, machine.stream(handle).context.handle),
-    cuStreamGetFlags: (handle, out) => writeUint(out, machine.stream(handle).flags),
-    cuStreamGetPriority: (handle, out) => writeInt(out, machine.stream(handle).priority),
-    cuStreamGetId: (handle, out) => writeWord(out, BigInt(machine.stream(handle).lane)),
-    cuStreamGetDevice: (handle, out) => writeInt(out, machine.stream(handle).context.device.ordinal),
+    cuStreamGetCtx: (handle, out) => writeWord(out, simulator.stream(handle).context.handle),
+    cuStreamGetFlags: (handle, out) => writeUint(out, simulator.stream(handle).flags),
+    cuStreamGetPriority: (handle, out) => writeInt(out, simulator.stream(handle).priority),
+    cuStreamGetId: (handle, out) => writeWord(out, BigInt(simulator.stream(handle).id)),
+    cuStreamGetDevice: (handle, out) => writeInt(out, simulator.stream(handle).context.device.ordinal),
     cuStreamAttachMemAsync(handle, address, length, flags) {
-      const stream = machine.stream(handle);
-      const allocation = machine.space.at(address);
+      const stream = simulator.stream(handle);
+      const allocation = simulator.space.at(address);
       const known: readonly number[] = Object.values(CU_MEM_ATTACH);
       const whole = length === 0n || length === BigInt(allocation?.bytes ?? 0);
       if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      machine.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only its place in the order remains
+      simulator.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only its place in the order remains
     },
     cuLaunchHostFunc(handle, fn, userData) {
-      const stream = machine.stream(handle);
+      const stream = simulator.stream(handle);
       if (fn === 0n) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const call = ffiPort().functionAt(fn, CUhostFn);
-      const task = machine.submit(stream, CU_GRAPH_NODE_TYPE.HOST, () => {
-        machine.flush(stream.context);
-        machine.inHostFunction = true;
+      const task = simulator.submit(stream, CU_GRAPH_NODE_TYPE.HOST, () => {
+        simulator.flush(stream.context);
+        simulator.inHostFunction = true;
         try {
           call(userData);
         } finally {
-          machine.inHostFunction = false;
+          simulator.inHostFunction = false;
         }
       });
       // A GPU gets there while the program waits for something else, such as a pipe that the function closes. Here that
       // moment is when the program yields to its event loop.
-      if (task !== null) queueMicrotask(() => machine.scheduler.force(task));
+      if (task !== null) queueMicrotask(() => simulator.scheduler.force(task));
     },
   };
 }
@@ -105,23 +105,23 @@ function awaited(stream: Stream): (Stream["tail"])[] {
 }
 
 /** A wait in a capture, or for an event of one: the stream joins the capture. */
-function join(machine: Machine, stream: Stream, event: Event): void {
+function join(simulator: SimulatorState, stream: Stream, event: Event): void {
   const { capture } = stream;
   if (event.captured === null) {
     if (event.record === null || capture === null) return;
-    machine.invalidate(capture.of);
+    simulator.invalidate(capture.of);
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   }
   const { of, point } = event.captured;
   if (of.ended) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (stream === stream.context.legacy) {
-    machine.invalidate(of);
+    simulator.invalidate(of);
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
   if (capture !== null && capture.of !== of) {
-    machine.invalidate(of);
-    machine.invalidate(capture.of);
+    simulator.invalidate(of);
+    simulator.invalidate(capture.of);
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_MERGE);
   }
   stream.capture = { of, point: [...new Set([...capture?.point ?? [], ...point])] };
