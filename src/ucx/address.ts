@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { identityBytes } from "./process_identity.ts";
 
 const mark = 0x4341_5553; // "CAUS"
@@ -36,12 +37,7 @@ export function processOf(address: Uint8Array): Uint8Array {
   return address.subarray(-trailerBytes, -8);
 }
 
-/** The CRC-32 of Ethernet and zip (IEEE 802.3, reflected). Addresses are short: no table is worth its memory. */
-export function crc32(bytes: Uint8Array): number {
-  let crc = 0xffff_ffff;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb8_8320 : 0);
-  }
-  return ~crc >>> 0;
+/** The CRC-32 of Ethernet and zip. */
+function crc32(bytes: Uint8Array): number {
+  return nodeBuiltin("node:zlib").crc32(bytes);
 }
