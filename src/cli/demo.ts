@@ -18,7 +18,7 @@ import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { Ucx } from "../ucx/ucx.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { canSum, controlSummary } from "./control.ts";
-import { fromHex, type Header, headerBytes, hexOf, TAG } from "./demo_peer.ts";
+import { type Header, headerBytes, TAG } from "./demo_peer.ts";
 import { type NpyArray, NpyError, readNpy } from "./npy.ts";
 import type { Summary } from "./summary.ts";
 import { formatBytes, formatRate, formatTime, Table } from "./table.ts";
@@ -221,9 +221,9 @@ async function converse(
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new DemoError("The second process has no standard input and output");
   stdin.on("error", () => {}); // that it is gone is reported once, by its exit
-  stdin.write(`${hexOf(worker.address)}\n`);
+  stdin.write(`${worker.address.toHex()}\n`);
   const { address } = JSON.parse(await firstLine(stdout));
-  const endpoint = await worker.connect(fromHex(address));
+  const endpoint = await worker.connect(Uint8Array.fromHex(address));
   const failed = endpoint.closed.then((reason) => {
     if (reason !== null) throw new DemoError(`The connection to the second process broke: ${reason.message}`);
     return new Promise<never>(() => {}); // closed by ourselves

@@ -40,8 +40,8 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   process.stdin.once("end", () => process.exit(0));
   using ucx = Ucx.open();
   await using worker = ucx.createWorker();
-  console.log(JSON.stringify({ address: hexOf(worker.address) }));
-  const endpoint = await worker.connect(fromHex(await firstLine()));
+  console.log(JSON.stringify({ address: worker.address.toHex() }));
+  const endpoint = await worker.connect(Uint8Array.fromHex(await firstLine()));
   process.stdin.resume(); // reading a line has paused it, and its end would go unheard
 
   const headerBuffer = new Uint8Array(new ArrayBuffer(headerBytes));
@@ -63,14 +63,4 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
 async function firstLine(): Promise<string> {
   for await (const line of createInterface({ input: process.stdin })) return line;
   throw new Error("Standard input ended before the first process had said its address");
-}
-
-/** Bytes as hexadecimal text. */
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Bytes from hexadecimal text. */
-export function fromHex(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from({ length: text.length / 2 }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16));
 }

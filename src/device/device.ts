@@ -124,7 +124,7 @@ export class CudaDevice {
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(16);
     this.#check("cuDeviceGetUuid_v2", this.driver.device.cuDeviceGetUuid_v2(address, this.#handle));
-    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const hex = bytes.toHex();
     // The driver gives a slice its own UUID, and says that it is one only in its name: `NVIDIA H100 MIG 1g.10gb`.
     const prefix = /\bMIG \d+[cg]\./.test(this.name) ? "MIG" : "GPU";
     return `${prefix}-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${

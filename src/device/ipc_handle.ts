@@ -21,7 +21,7 @@ export const handleBytes = 64;
 
 /** Writes a handle of the driver down. */
 export function writeHandle(kind: SharedHandle["kind"], device: CudaDevice, bytes: Uint8Array): SharedHandle {
-  return { kind, device: device.uuid, data: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
+  return { kind, device: device.uuid, data: bytes.toHex() };
 }
 
 /**
@@ -44,7 +44,7 @@ export function readHandle(
     throw new TypeError(`Cannot import a handle: expected one of ${kinds.join(" or ")} with 128 digits, got ${got}`);
   }
   checkDevice(handle.device, device);
-  return Uint8Array.from({ length: handleBytes }, (_, i) => Number.parseInt(data.slice(2 * i, 2 * i + 2), 16));
+  return Uint8Array.fromHex(data);
 }
 
 /**

@@ -219,7 +219,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
       const bytes = new Uint8Array(memory.buffer);
       const put = (offset: number, ...words: number[]) =>
         words.forEach((word, n) => memory.setBigUint64(offset + 8 * n, BigInt(word), true));
-      for (const name of ["call", "wait", "post"] as const) bytes.set(fromHex(code[name]), at[name]);
+      for (const name of ["call", "wait", "post"] as const) bytes.set(Uint8Array.fromHex(code[name]), at[name]);
       const next = 5 * nth; // the ring has eight entries: some of them lie at both its ends
       put(0, next, 7, base + at.entries, base + at.permits, base + at.wait, base + at.post);
       const left = [0, 1, 2].map((round) => rounds.filter((one) => one === round).length + (round === 2 ? 1 : 0));
@@ -235,7 +235,7 @@ for (const arch of ["x86_64", "aarch64"] as const) {
           base + at.rounds + 64 * round,
         );
       });
-      const given = toHex(bytes);
+      const given = bytes.toHex();
       put(0, next + rounds.length + 1); // and the one that ends it
       put(at.permits, 2 * (rounds.length + 1)); // each wait was interrupted once
       left.forEach((count, round) => {
@@ -244,8 +244,8 @@ for (const arch of ["x86_64", "aarch64"] as const) {
       });
       rounds.forEach((_, i) => put(at.results + 32 * i, 70 + i, 2 ** 40 + i, 0));
       return {
-        given: { arch, code: toHex(code.take), memory: given, arguments: [base] },
-        expected: { memory: toHex(bytes), returned: true, preserved: true },
+        given: { arch, code: code.take.toHex(), memory: given, arguments: [base] },
+        expected: { memory: bytes.toHex(), returned: true, preserved: true },
       };
     });
     const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
@@ -258,12 +258,4 @@ for (const arch of ["x86_64", "aarch64"] as const) {
       cases.map(({ expected }) => expected),
     );
   });
-}
-
-function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function fromHex(text: string): Uint8Array {
-  return Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 }

@@ -258,9 +258,7 @@ function give(space: Space, here: Here, view: StridedMemoryView, convention: Con
 }
 
 function show(bytes: unknown): string {
-  return bytes instanceof Uint8Array
-    ? [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")
-    : String(bytes);
+  return bytes instanceof Uint8Array ? bytes.toHex() : String(bytes);
 }
 
 /** Takes an array from the library, and looks at what is seen here. */

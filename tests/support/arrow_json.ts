@@ -154,9 +154,7 @@ function bytesOf(value: Value): Uint8Array {
 function dataOf({ format }: Model, value: Value): Json {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "boolean") return value ? 1 : 0;
-  if (value instanceof Uint8Array) {
-    return [...value].map((byte) => byte.toString(16).padStart(2, "0")).join("").toUpperCase();
-  }
+  if (value instanceof Uint8Array) return value.toHex().toUpperCase();
   const decimal = decimalOf(format);
   if (decimal !== null) return unscaled(String(value), decimal.scale);
   if (typeof value === "number" || typeof value === "string") return value;

@@ -28,7 +28,7 @@ export function cached(key: readonly string[], make: () => Uint8Array<ArrayBuffe
   const place = folder();
   if (place === null) return make();
   const { mkdirSync, readFileSync, renameSync, writeFileSync } = nodeBuiltin("node:fs");
-  const digest = Array.from(sha256(JSON.stringify(key)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const digest = sha256(JSON.stringify(key)).toHex();
   const file = `${place}/${digest}`;
   try {
     return withoutDigest(readFileSync(file));

@@ -364,7 +364,7 @@ test("a pool of which another library of the process has memory is closed quietl
   using lent = pool.allocate(64);
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(64);
-  bytes.set(Uint8Array.from(lent.exportDescriptor().data.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16)));
+  bytes.set(Uint8Array.fromHex(lent.exportDescriptor().data));
   const out = arena.out("ptr");
   const { cuMemPoolImportPointer } = there.driver.poolSharing;
   const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
