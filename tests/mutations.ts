@@ -19,6 +19,7 @@ import { layoutMutations } from "./mutations/layout.ts";
 import { memoryMutations } from "./mutations/memory.ts";
 import type { Mutation } from "./mutations/mutation.ts";
 import { pythonMutations } from "./mutations/python.ts";
+import { pythonGuestMutations } from "./mutations/python_guest.ts";
 import { resourceMutations } from "./mutations/resources.ts";
 import { sharingMutations } from "./mutations/sharing.ts";
 import { simMutations } from "./mutations/sim.ts";
@@ -39,6 +40,7 @@ export const mutations: readonly Mutation[] = [
   ...arrowMutations,
   ...arrowCheckMutations,
   ...pythonMutations,
+  ...pythonGuestMutations,
   ...ffiMutations,
   ...layoutMutations,
   ...checkerMutations,

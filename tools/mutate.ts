@@ -14,6 +14,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { mutations } from "../tests/mutations.ts";
 import { mutate, type Mutation } from "../tests/mutations/mutation.ts";
+import { guestFolder, writeGuestModule } from "./embed_python.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const isBun = process.versions["bun"] !== undefined;
@@ -67,12 +68,16 @@ async function judge(copy: string, mutation: Mutation): Promise<Verdict> {
   const source = readFileSync(path, "utf8");
   const mutant = mutate(source, mutation);
   if (mutant === null) return "stale";
-  writeFileSync(path, mutant);
+  const write = (text: string) => {
+    writeFileSync(path, text);
+    if (mutation.file.startsWith(guestFolder)) writeGuestModule(copy); // which is what the tests load
+  };
+  write(mutant);
   try {
     const { ok } = await passes(copy, mutation.tests);
     return ok === null ? "hung" : ok ? "survived" : "killed";
   } finally {
-    writeFileSync(path, source);
+    write(source);
   }
 }
 

@@ -26,7 +26,7 @@ import { ExchangeError } from "../order/exchange_error.ts";
 import { consumerStream, orderStreams } from "../order/order.ts";
 import { aarch64Call, currentStreamCode, x8664Call } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { tablePrelude } from "./prelude_table.ts";
+import { exchangeApiSource } from "./guest_source.ts";
 import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
@@ -48,9 +48,9 @@ export function offerTable(python: Interpreter): void {
   if (arch === "other" || offered.has(python)) return;
   offered.add(python);
   const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
-  python.drop(python.executePrelude(tablePrelude));
+  python.drop(python.executeGuest(exchangeApiSource));
   const encode = arch === "aarch64" ? aarch64Call : x8664Call;
-  const call = (callable: "hand_out" | "take_in") =>
+  const call = (callable: "tensor_from_object" | "object_from_tensor") =>
     encode({
       PyLong_FromVoidPtr: at("PyLong_FromVoidPtr"),
       PyObject_CallFunctionObjArgs: at("PyObject_CallFunctionObjArgs"),
@@ -60,7 +60,7 @@ export function offerTable(python: Interpreter): void {
     });
   const words = workStreamsAddress();
   const current = currentStreamCode[arch](words, mostDevices);
-  const [give, take, stream] = mapExecutable([call("hand_out"), call("take_in"), current]) ?? [];
+  const [give, take, stream] = mapExecutable([call("tensor_from_object"), call("object_from_tensor"), current]) ?? [];
   if (give === undefined || take === undefined || stream === undefined) return;
   const text = (value: string | null) => value === null ? python.share(python.singletons.none) : python.text(value);
   const types = DType.all().map(({ name, dlpack: { code, bits, padded }, typestr, arrowFormat }) =>
@@ -74,7 +74,7 @@ export function offerTable(python: Interpreter): void {
     ])
   );
   const numbers = [give, take, stream, words, BigInt(mostDevices)].map((number) => python.integer(number));
-  python.drop(python.callHelper("offer_table", [python.tuple(types), ...numbers]));
+  python.drop(python.callHelper("offer_exchange_api", [python.tuple(types), ...numbers]));
   ours = give;
 }
 

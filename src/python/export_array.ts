@@ -26,7 +26,7 @@ import { Handle } from "./object.ts";
 import { copyOut } from "./values.ts";
 
 /**
- * A new reference to an array of the prelude over a view: NumPy's, where a program has loaded it. It keeps the memory allocated until Python has let go of it.
+ * A new reference to an `Array` over a view: NumPy's, where a program has loaded it. It keeps the memory allocated until Python has let go of it.
  *
  * Memory that ends with this Worker is copied for it, and the copy read-only: what were written there would be lost.
  *
@@ -47,7 +47,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {
-    return python.callHelper("lend", [
+    return python.callHelper("export_array", [
       python.integer(tensor),
       python.text(dtype.name),
       text(layout.isContiguousC ? dtype.arrowFormat : null),
@@ -123,7 +123,7 @@ export function tellOrders(
   checks.set(context, check);
   if (python.beforeUnlock !== null) return;
   const take = () => {
-    const list = python.callHelper("take_ordered", []);
+    const list = python.callHelper("take_orders", []);
     try {
       return copyOut(python, list, {}) as (number | bigint)[][]; // tuples of integers
     } finally {
@@ -174,7 +174,7 @@ export function takeArray(python: Interpreter, object: bigint, options: ImportOp
 function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   const taken = takeByTable(python, object, options);
   if (taken !== null) return taken;
-  const capsule = python.callHelper("hand_over", [python.share(object), streamFor(python, options)]);
+  const capsule = python.callHelper("request_capsule", [python.share(object), streamFor(python, options)]);
   try {
     using tensor = unpack(python, capsule);
     return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed

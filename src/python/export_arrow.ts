@@ -12,7 +12,7 @@ import { bindCuda, lend } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /**
- * A new reference to what an Arrow array is in Python: an `Arrow` of the prelude, or an `Array` that is one too where the
+ * A new reference to what an Arrow array is in Python: an `Arrow`, or an `Array` that is one too where the
  * elements are numbers without nulls. It keeps the memory allocated until Python has let go of it.
  *
  * @throws {ExchangeError} for memory of a simulated device
@@ -50,6 +50,10 @@ export function fillStream(python: Interpreter, object: bigint, stream: ArrowStr
   const address = stream.take();
   python.hasLent = true;
   python.drop(
-    python.callHelper("method", [python.share(object), python.share(python.name("fill")), python.integer(address)]),
+    python.callHelper("call_method", [
+      python.share(object),
+      python.share(python.name("fill")),
+      python.integer(address),
+    ]),
   );
 }

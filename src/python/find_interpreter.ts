@@ -7,6 +7,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/c_string.ts";
+import { describeInstallation } from "./guest_source.ts";
 
 /** An interpreter, as it describes itself. */
 export interface Installation {
@@ -17,17 +18,6 @@ export interface Installation {
   /** Where its library may be, best first; the last is a soname for the dynamic linker. */
   readonly libraries: readonly string[];
 }
-
-/** What an interpreter is asked. It has no single quotes, because it stands in single quotes in a shell's command. */
-const question = `
-import json, os, sys, sysconfig
-get = sysconfig.get_config_var
-version = "%d.%d" % sys.version_info[:2]
-soname = "libpython" + version + ".so.1.0"
-folders = [get("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
-found = [os.path.join(folder, soname) for folder in folders if os.path.exists(os.path.join(folder, soname))]
-print(json.dumps({"executable": sys.executable, "version": version, "libraries": found + [soname]}))
-`;
 
 /**
  * The interpreters that a program may mean, best first: the one in `home`, or else CAUSEWAY_PYTHON, and nothing else; or
@@ -54,7 +44,7 @@ function programs(home: string | undefined): string[] {
 
 /** Asks an interpreter about itself, in a process of its own. */
 function ask(program: string): Installation | null {
-  const output = outputOf(`${quoted(program)} -c ${quoted(question)} 2>/dev/null </dev/null`);
+  const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallation)} 2>/dev/null </dev/null`);
   try {
     return JSON.parse(output) as Installation; // what the question prints
   } catch {

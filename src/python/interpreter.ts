@@ -11,35 +11,35 @@ import { releaseThunks } from "../native/release_thunk.ts";
 import { cString, readCString, readString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
 import { PythonError } from "./error.ts";
-import { prelude } from "./prelude.ts";
+import { guestSource } from "./guest_source.ts";
 
-/** Functions of the prelude. */
+/** Functions and types of the files in `guest`, and built-in ones. */
 type Helper =
-  | "describe"
+  | "describe_exception"
   | "bind"
   | "bind_cuda"
   | "bind_memory"
-  | "take_ordered"
-  | "look"
+  | "take_orders"
+  | "poll_exports"
   | "Array"
-  | "lend"
+  | "export_array"
   | "Arrow"
   | "HostStream"
   | "DeviceStream"
-  | "hand_over"
+  | "request_capsule"
   | "is_plain"
   | "check_elements"
-  | "hand_out"
-  | "take_in"
-  | "offer_table"
-  | "method"
-  | "integer"
-  | "pairs"
+  | "tensor_from_object"
+  | "object_from_tensor"
+  | "offer_exchange_api"
+  | "call_method"
+  | "integer_of"
+  | "pairs_of"
   | "slice"
   | "hex"
   | "builtins"
   | "sys"
-  | "given"
+  | "next_call"
   | "call_framed"
   | "call_framed_by_name"
   | "builtin_function"
@@ -75,7 +75,7 @@ export class Interpreter {
   readonly #helpers = new Map<Helper, bigint>();
   readonly #names = new Map<string, bigint>();
   /** What calls from a frame take; borrowed from the helpers. */
-  #frames: { readonly given: bigint; readonly byPosition: bigint; readonly byName: bigint } | null = null;
+  #frames: { readonly nextCall: bigint; readonly byPosition: bigint; readonly byName: bigint } | null = null;
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References that JavaScript has let go of while it did not hold the lock. */
@@ -97,7 +97,7 @@ export class Interpreter {
       const none = this.evaluate("None", this.#namespace);
       this.#float = this.evaluate("float", this.#namespace);
       this.singletons = { none, true: numbers.PyBool_FromLong(1n), false: numbers.PyBool_FromLong(0n) };
-      this.drop(this.execute(prelude, this.#namespace));
+      this.drop(this.execute(guestSource, this.#namespace));
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
       this.drop(this.callHelper("bind", code.map((address) => this.integer(address))));
@@ -133,7 +133,7 @@ export class Interpreter {
   /** Gives up references, and then what is held for nobody: they may have been to capsules that were never used. */
   release(...objects: readonly bigint[]): void {
     for (const object of objects) this.drop(object);
-    if (this.hasLent) this.drop(this.callHelper("look", []));
+    if (this.hasLent) this.drop(this.callHelper("poll_exports", []));
   }
 
   /** Gives up a reference when the lock is next held: for the garbage collector, which must not wait for it. */
@@ -167,8 +167,8 @@ export class Interpreter {
     return result;
   }
 
-  /** Runs statements where the prelude's functions are; the result is None. */
-  executePrelude(code: string): bigint {
+  /** Runs statements in the namespace of the helpers; the result is None. */
+  executeGuest(code: string): bigint {
     return this.execute(code, this.#namespace);
   }
 
@@ -182,12 +182,12 @@ export class Interpreter {
     return this.#run(code, Py_input.Py_eval_input, namespace);
   }
 
-  /** Calls a function of the prelude; takes the references to the arguments over. */
+  /** Calls a helper; takes the references to the arguments over. */
   callHelper(name: Helper, args: readonly bigint[]): bigint {
     return this.call(this.helper(name), args);
   }
 
-  /** A function of the prelude, or a built-in one; borrowed. */
+  /** A helper; borrowed. */
   helper(name: Helper): bigint {
     let found = this.#helpers.get(name);
     if (found === undefined) {
@@ -216,15 +216,15 @@ export class Interpreter {
    */
   callFramed(callable: bigint, args: readonly bigint[], keywords: bigint): bigint {
     const { PyList_Append } = this.api.lists;
-    const { given, byPosition, byName } = this.#frames ??= {
-      given: this.helper("given"),
+    const { nextCall, byPosition, byName } = this.#frames ??= {
+      nextCall: this.helper("next_call"),
       byPosition: this.helper("call_framed"),
       byName: this.helper("call_framed_by_name"),
     };
     const tuple = this.tuple(args);
-    if (keywords !== 0n) PyList_Append(given, keywords);
-    PyList_Append(given, tuple);
-    PyList_Append(given, callable);
+    if (keywords !== 0n) PyList_Append(nextCall, keywords);
+    PyList_Append(nextCall, tuple);
+    PyList_Append(nextCall, callable);
     try {
       return this.check(this.api.calls.PyObject_CallNoArgs(keywords === 0n ? byPosition : byName));
     } finally {
@@ -246,7 +246,7 @@ export class Interpreter {
     if (BigInt.asIntN(64, value) === value) return this.api.numbers.PyLong_FromLongLong(value);
     if (BigInt.asUintN(64, value) === value) return this.api.numbers.PyLong_FromUnsignedLongLong(value);
     const sign = value < 0n ? "-" : "";
-    return this.callHelper("integer", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
+    return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }
 
   /** A string. Half a surrogate pair, which JavaScript's strings may have, is one in Python's too. */
@@ -377,7 +377,7 @@ export class Interpreter {
       return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
     }
     const args = this.tuple([this.#takeException()]);
-    const description = this.api.calls.PyObject_Call(this.helper("describe"), args, 0n);
+    const description = this.api.calls.PyObject_Call(this.helper("describe_exception"), args, 0n);
     this.drop(args);
     if (description === 0n) {
       this.api.errors.PyErr_Clear();

@@ -437,7 +437,7 @@ function toNumber(handle: Handle, options: ImportOptions): unknown {
   return python.locked(() =>
     fromPython(
       python,
-      python.callHelper("method", [python.share(handle.object), python.share(python.name("__float__"))]),
+      python.callHelper("call_method", [python.share(handle.object), python.share(python.name("__float__"))]),
       options,
     )
   );

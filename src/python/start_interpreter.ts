@@ -12,6 +12,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { cString, readCString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
 import { findInterpreters, type Installation } from "./find_interpreter.ts";
+import { prepareProcess } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./find_library.ts";
 import { giveUpLockAtEnd } from "./thread_end.ts";
@@ -23,18 +24,6 @@ export interface PythonOptions {
   /** A virtualenv or another folder with `bin/python3`, or an interpreter itself. Default: see {@linkcode Python.open}. */
   readonly home?: string;
 }
-
-/**
- * What an interpreter that is a guest in its process does first. Nothing finalises it, so nothing would write out what a
- * pipe's buffer holds at the end. And whatever imports `signal` first takes Ctrl-C away from the runtime, which this
- * import gives back.
- */
-const settle = `
-import signal, sys
-if sys.stdout: sys.stdout.reconfigure(line_buffering=True)
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)
-del signal, sys
-`;
 
 /** Starts the interpreter, unless this process has it running already. */
 function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
@@ -54,7 +43,7 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
   api.opening.Py_InitializeEx(0); // 0: signals stay with the runtime
   if (!isSaid) unsetenv(cString("PYTHONUTF8"));
-  api.run.PyRun_SimpleString(cString(settle));
+  api.run.PyRun_SimpleString(cString(prepareProcess));
   api.threads.PyEval_SaveThread();
 }
 

@@ -214,7 +214,7 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 }
 
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const item = python.callHelper("method", [python.share(object), python.share(python.name("item"))]);
+  const item = python.callHelper("call_method", [python.share(object), python.share(python.name("item"))]);
   try {
     return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
   } finally {
@@ -238,7 +238,7 @@ export function copyOut(python: Interpreter, object: bigint, options: ImportOpti
   }
   if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
   if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) return fromPython(python, python.share(object), options);
-  const pairs = python.callHelper("pairs", [python.share(object)]);
+  const pairs = python.callHelper("pairs_of", [python.share(object)]);
   try {
     return new Map(copyOut(python, pairs, options) as [unknown, unknown][]); // a list of pairs, says the helper
   } finally {

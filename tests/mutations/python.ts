@@ -1,9 +1,8 @@
-/** The protective lines of the exchange with Python's libraries. */
+/** The protective lines of the exchange with Python's libraries, but for those in Python itself. */
 import { inFile, type Mutation } from "./mutation.ts";
 
 const arrow = ["tests/python/arrow_capsules_test.ts"];
 const arrays = ["tests/python/export_array_test.ts"];
-const numpy = ["tests/python/numpy_test.ts"];
 const objects = ["object", "frame", "leaks"].map((name) => `tests/python/${name}_test.ts`);
 
 const workers = ["tests/order/worker_end_test.ts"];
@@ -54,164 +53,6 @@ export const pythonMutations: readonly Mutation[] = [
       "A Worker that is ended in a call keeps the lock for ever (Bun).",
     ],
   ]),
-  ...inFile("src/python/prelude_arrow.ts", arrow, [
-    [
-      "        if child.struct.release or counters.is_over(child.counter): end(child.counter)\n",
-      "        pass\n",
-      "Children are never released with their parent.",
-    ],
-    [
-      "if child.struct.release or counters.is_over(child.counter): end",
-      "if True: end",
-      "A child that was moved out ends with its parent.",
-    ],
-    ["    if one.release: deleter(one.release)(address)\n", "", "What nobody took out of a capsule is kept."],
-    [
-      "    if one.release: deleter(one.release)(address)\n",
-      "    deleter(one.release)(address)\n",
-      "What was taken out of a capsule is released in it too, at NULL.",
-    ],
-    [
-      "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",
-      "        for kind, address in ((ArrowArray, self.array),):\n",
-      "Schemas are never released.",
-    ],
-    [
-      "    if unknown: raise NotImplementedError",
-      "    if False: raise NotImplementedError",
-      "What a consumer asks for is left aside without a word.",
-    ],
-    [
-      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        if one",
-      "        one = self.arrow_array()\n        if one",
-      "A consumer gets numbers where it wants texts.",
-    ],
-    [
-      "        check_request(requested_schema, self.arrow_schema)\n        one = self.arrow_array()\n        return",
-      "        one = self.arrow_array()\n        return",
-      "A consumer gets numbers where it wants texts.",
-    ],
-    ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
-    [
-      "    finally: deleter(ours.release)(ctypes.addressof(ours))\n",
-      "    finally: pass\n",
-      "A schema that was compared is never released.",
-    ],
-    [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
-    [
-      "        if self.stream is not None: deleter(self.stream.release)(ctypes.addressof(self.stream))\n",
-      "        pass\n",
-      "A stream that nobody reads is never released.",
-    ],
-    [
-      "        stream, self.stream = self.stream, None\n",
-      "        stream = self.stream\n",
-      "A stream is handed over twice.",
-    ],
-    [
-      '    address = array.interface["data"][0] if counts[-1] else None\n',
-      "    address = None\n",
-      "Numbers go out without their elements.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_counters.ts", [...arrays, ...arrow], [
-    ["        self.free.append(number)\n", "", "Each array that is lent takes another counter."],
-    [
-      "        ctypes.c_int32.from_address(address).value = 0\n",
-      "",
-      "What is lent next is let go of at once, under its consumer.",
-    ],
-  ]),
-  ...inFile("src/python/prelude.ts", ["tests/python/offered_exchange_api_test.ts"], [
-    [
-      "    while look_once(): pass",
-      "    look_once()",
-      "What the library has held that somebody has let go of is kept until somebody looks again.",
-    ],
-  ]),
-  ...inFile("src/python/prelude.ts", arrays, [
-    [
-      "            end(counter)\n",
-      "            counters.numbers.pop(counter)\n",
-      "What consumers have released is kept for ever.",
-    ],
-    [
-      "        if not versioned and ctypes.c_uint64.from_address(self.tensor + 24).value & PADDED:\n",
-      "        if False:\n",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_copy.ts", ["tests/python/copy_test.ts"], [
-    [
-      "        try: yield\n        finally: driver.exchange_mode(ctypes.byref(mode))\n",
-      "        yield\n",
-      "After a copy the thread may spoil captures.",
-    ],
-    [
-      "            if not self.address: driver.release(number)\n",
-      "            pass\n",
-      "A context is kept for no memory.",
-    ],
-    ["        finally: driver.release(self.number)\n", "        finally: pass\n", "A context is kept for ever."],
-    [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
-    [
-      "            if step <= reach: return True\n",
-      "",
-      "What is written to one element of a copy is written to others.",
-    ],
-    ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
-    ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
-    [
-      "    transfer(context, made.address, staged.address, layout.size, home, True)",
-      "    transfer(context, made.address, staged.address, layout.size, home)",
-      "Bytes are freed that the driver still copies.",
-    ],
-    [
-      "    if memory and is_on_device and stream != -1 and consumer != home: order(array.context, home, consumer)\n",
-      "",
-      "A consumer reads a copy before it is made.",
-    ],
-    [
-      "counters.keep((struct, axes, memory))",
-      "counters.keep((struct, memory))",
-      "A copy's shape is freed under its consumer.",
-    ],
-    [
-      "COPIED | layout.padded",
-      "COPIED",
-      "A consumer takes elements of four bits that have a byte each for packed ones.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_table.ts", ["tests/python/offered_exchange_api_test.ts"], [
-    [
-      "        if own: deleter(own)(self.tensor)\n",
-      "        pass\n",
-      "A tensor that came by the table is never released.",
-    ],
-    [
-      "        if kind != 1 and (kind != 2 or number not in contexts):\n",
-      "        if False:\n",
-      "Memory of a device that nobody here knows is taken.",
-    ],
-    [
-      "    if kind != 1 and not is_on_device: raise",
-      "    if False: raise",
-      "Memory of the host is given out for a device's.",
-    ],
-    ["    if min(extents, default=0) < 0: raise", "    if False: raise", "Arrays of negative size are allocated."],
-  ]),
-  ...inFile("src/python/prelude_table.ts", ["tests/python/current_work_streams_test.ts"], [
-    [
-      "        array.order(ordered)\n",
-      "        array.order(1)\n",
-      "A consumer is ordered on a stream that it does not use.",
-    ],
-    [
-      "        return None if kind == 1 else work_stream(number)\n",
-      "        return None if kind == 1 else 1\n",
-      "What a consumer has made is read before it is.",
-    ],
-  ]),
   ...inFile("src/python/current_work_streams.ts", ["tests/python/current_work_streams_test.ts"], [
     [
       "  orderBack(consumerStream(device, before), following);\n",
@@ -247,13 +88,17 @@ export const pythonMutations: readonly Mutation[] = [
       "What the collector has found is never given back to Python.",
     ],
     [
-      '    if (this.hasLent) this.drop(this.callHelper("look", []));\n',
+      '    if (this.hasLent) this.drop(this.callHelper("poll_exports", []));\n',
       "",
       "What Python's consumers have released is kept.",
     ],
   ]),
   ...inFile("src/python/interpreter.ts", objects, [
-    ["    if (keywords !== 0n) PyList_Append(given, keywords);\n", "", "Arguments by name are those of another call."],
+    [
+      "    if (keywords !== 0n) PyList_Append(nextCall, keywords);\n",
+      "",
+      "Arguments by name are those of another call.",
+    ],
     [
       "    if (this.api.errors.PyErr_Occurred() === 0n) {\n",
       "    if (false) {\n",
@@ -419,21 +264,6 @@ export const pythonMutations: readonly Mutation[] = [
       "A dict that is refused is never freed.",
     ],
   ]),
-  ...inFile("src/python/prelude.ts", ["tests/python/values_test.ts"], [
-    ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
-    [
-      "        except Exception: text =",
-      "        except ArithmeticError: text =",
-      "An exception that cannot say what it is is lost.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_frame.ts", objects, [
-    [
-      "    optimized_or_newlocals = 3\n",
-      "    optimized_or_newlocals = 0\n",
-      "What locals() gives is not what __main__ has.",
-    ],
-  ]),
   ...inFile("src/python/interpreter.ts", objects, [
     ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],
     ["      this.drop(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
@@ -478,36 +308,6 @@ export const pythonMutations: readonly Mutation[] = [
       "What is to be installed is for the worst Python, and not for the best.",
     ],
     ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python takes the signals."],
-    ["if sys.stdout: sys.stdout.reconfigure(line_buffering=True)\n", "", "What is printed last is never written out."],
-    [
-      "if signal.getsignal(signal.SIGINT) is signal.default_int_handler: signal.signal(signal.SIGINT, signal.SIG_DFL)\n",
-      "",
-      "Ctrl-C ends nothing any more.",
-    ],
-  ]),
-  ...inFile("src/python/prelude.ts", [...arrays, "tests/python/offered_exchange_api_test.ts"], [
-    [
-      "        if stream == 0: raise BufferError",
-      "        if False: raise BufferError",
-      "An ambiguous stream is taken for another one.",
-    ],
-    [
-      "            elif count <= alone + 1:",
-      "            elif count <= alone + 2:",
-      "What a library is about to take is taken back.",
-    ],
-    ["    if type(value) is dict: return", "    if False: return", "An array among arguments in a dict is none."],
-    [
-      "    if type(value) in (list, tuple): return type(value)",
-      "    if type(value) in (list, tuple): return list",
-      "A tuple of arrays is a list.",
-    ],
-    [
-      '        if copy is False: raise ValueError("cannot make an array',
-      '        if False: raise ValueError("cannot make an array',
-      "An array that must not be copied is.",
-    ],
-    ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
   ]),
   ...inFile("src/python/current_stream_thunk.ts", ["tests/python/current_stream_thunk_test.ts"], [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
@@ -535,99 +335,6 @@ export const pythonMutations: readonly Mutation[] = [
       "A library is started with packages of another version.",
     ],
   ]),
-  ...inFile("src/python/prelude_numpy.ts", [...numpy, ...arrow], [
-    ["            if array is self: return array\n", "", "What is written into an array of ours is another array."],
-    ["return array[()] if is_scalar else array.view", "return array.view", "A sum is an array without axes."],
-    [
-      "return self.view(numpy.ndarray).__reduce__()",
-      "return super().__reduce__()",
-      "An array cannot be sent to a process.",
-    ],
-    [
-      "    return lent if said == array.__array_interface__ else None\n",
-      "    return lent\n",
-      "An array that was given another type goes to Arrow as what it was.",
-    ],
-    [
-      " or lent.format is None and lent.arrow is None: raise AttributeError(name)",
-      ": raise AttributeError(name)",
-      "PyArrow refuses what has gaps, instead of copying it.",
-    ],
-    ["READ_ONLY if readonly else 0", "0", "A part of what is read-only is written to."],
-    ["address if array.size else 0", "address", "An array without elements says that it is somewhere."],
-    [
-      "    if type.kind not in KINDS or not type.isnative or width >",
-      "    if type.kind not in KINDS or width >",
-      "Bytes are read in the wrong order.",
-    ],
-    [
-      "    if any(step % width for step in array.strides):\n",
-      "    if False:\n",
-      "Elements between others are read at the wrong places.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_members.ts", numpy, [
-    ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
-    ["    if layout.width % 8: raise", "    if False: raise", "Elements that share bytes are read at wrong places."],
-    [
-      "        if self.device[0] != 1: raise TypeError",
-      "        if False: raise TypeError",
-      "The host reads memory of a device, and crashes.",
-    ],
-    ["code is None or self.device[0] != 1:", "code is None:", "The host reads memory of a device, and crashes."],
-    [
-      "        start += first * step * layout.width // 8\n",
-      "        start += first * step\n",
-      "Other elements are read.",
-    ],
-    ["    if at is None: raise", "    if False: raise", "A truth value is an index."],
-    [
-      "    if not -extent <= at < extent: raise",
-      "    if False: raise",
-      "An index beyond the end counts from the other side.",
-    ],
-    ["flags & (READ_ONLY | PADDED)", "flags & PADDED", "A part of what is read-only is written to."],
-    [
-      "    def home(self): return self.whole.home\n",
-      "    def home(self): return None\n",
-      "A part of device memory is read before it is written.",
-    ],
-    ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
-    [
-      "        if self.size != 1: raise ValueError",
-      "        if False: raise ValueError",
-      "An array of many elements is as true as the first of them.",
-    ],
-  ]),
-  ...inFile("src/python/prelude.ts", [...numpy, ...arrays], [
-    [
-      "address or NOWHERE if device[0] == 1 else address",
-      "address",
-      "NumPy has an array without elements somewhere else.",
-    ],
-    [
-      "        if self.device[0] != 1 and not all(issubclass(one, Ours) for one in types): return NotImplemented\n",
-      "",
-      "Functions of CuPy fail for arrays of ours among its own.",
-    ],
-  ]),
-  ...inFile(
-    "src/python/prelude.ts",
-    ["tests/python/malformed_test.ts", "tests/peers/torch_test.ts"],
-    [
-      ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
-      [
-        '    for bit in "conj", "neg":\n',
-        '    for bit in ("conj",):\n',
-        "A tensor to be negated comes with the wrong sign.",
-      ],
-      [
-        "    if min(array.strides or (), default=0) < 0:",
-        "    if False:",
-        "The process ends in torch for strides that it lacks.",
-      ],
-    ],
-  ),
   ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
     [
       '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
@@ -640,13 +347,6 @@ export const pythonMutations: readonly Mutation[] = [
       "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
       "return this.typeHas(object, name);",
       "What one object of a type cannot is an error, and not said to be missing.",
-    ],
-  ]),
-  ...inFile("src/python/prelude_arrow.ts", arrow, [
-    [
-      '        return offer(self.schema(), b"arrow_schema")\n',
-      "        return self.give(None)\n",
-      "A stream is given away by who asks for its schema.",
     ],
   ]),
   ...inFile("src/python/export_arrow.ts", arrow, [

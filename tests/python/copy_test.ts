@@ -244,7 +244,7 @@ test(...needs(missing, "a copy that the driver refuses leaves nothing behind"), 
   const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)));
   const ask = python.evaluate("lambda array: ask(array, {'copy': True, 'stream': 5})");
   device.failing = ["allocate", 2];
-  const error = assertThrows(() => ask(array), PythonError, "allocated 16 bytes");
+  const error = assertThrows(() => ask(array), PythonError, "allocate 16 bytes");
   assertEquals([error.type, device.asked()], ["MemoryError", ["retain 3", ...allocating("allocate 16"), "release 3"]]);
   for (const name of ["retain", "copy", "wait"]) {
     device.failing = [name, 1];

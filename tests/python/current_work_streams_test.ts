@@ -199,7 +199,7 @@ test(
     device.failing = ["allocate", 2];
     assertEquals(table["allocate"].$call(3, 10).$value(), [
       "MemoryError",
-      "the CUDA driver returned error 2 while it allocated 40 bytes",
+      "the CUDA driver returned error 2 when asked to allocate 40 bytes",
     ]);
     assertEquals(device.asked().filter((one) => one.startsWith("re")), ["retain 3", "release 3"]);
     array.$close();

@@ -1,0 +1,254 @@
+"""An array of JavaScript in Python.
+
+An ``Array`` owns a versioned DLPack tensor, whose deleter is machine code that counts its release. Each call of
+``__dlpack__`` copies the struct of the tensor, as often as a library likes. When the deleter of a copy was called, on
+whatever thread, the ``Array`` is no longer kept by it from the next poll on. When nothing keeps it, it releases the
+tensor that it owns.
+"""
+
+import ctypes
+import math
+import sys
+
+from .array_members import ArrayMembers
+from .arrow_arrays import ArrowProtocol, elements_of, schema_of
+from .copies import copy_tensor, make_tensor
+from .cuda_order import order_streams
+from .dlpack_structs import HOST, LEGACY, PADDED, READ_ONLY, VERSIONED, Layout, flags_of
+from .exports import poll_exports, unclaimed
+from .interpreter_api import new_capsule, release_code, release_tensor
+from .release_counters import counters, lock
+
+NOWHERE = 256  # the address of an array without elements on the host, which nobody reads
+LEGACY_STREAM = 1  # how DLPack calls CUDA's legacy default stream
+contexts = {}  # of the devices on which arrays of ours have been, by the device's number
+
+
+class CausewayArray:
+    """All arrays of ours. torch's functions take them as tensors over the same memory."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        """Call a function of torch that was given an array of ours."""
+        return function(*convert_arrays(arguments, tensor_of), **convert_arrays(keywords or {}, tensor_of))
+
+
+def tensor_of(array):
+    """Return torch's tensor over the memory of an array."""
+    if min(array.strides or (), default=0) < 0:  # torch.from_dlpack would end the process
+        raise ValueError(
+            "torch has no tensors with negative strides: copy the array first, in JavaScript with toDense()"
+        )
+    return sys.modules["torch"].from_dlpack(array)
+
+
+def convert_arrays(value, convert):
+    """Return a value in which each array of ours is converted."""
+    if isinstance(value, CausewayArray):
+        return convert(value)
+    if type(value) in (list, tuple):
+        return type(value)(convert_arrays(one, convert) for one in value)
+    if type(value) is dict:
+        return {key: convert_arrays(one, convert) for key, one in value.items()}
+    return value
+
+
+class Array(CausewayArray, ArrowProtocol, ArrayMembers):
+    """An array that another owner has made, for whoever speaks one of the protocols.
+
+    Where it is an Arrow array of ours (``arrow``), it is handed to consumers of Arrow as that.
+    """
+
+    __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
+
+    def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
+        self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
+        self.context, self.home_stream = context, home
+        if context is not None:
+            contexts[device[1]] = context
+        self.interface = {
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+            # Given NULL, NumPy allocates memory of its own, or refuses.
+            "data": (address or NOWHERE if device[0] == HOST else address, readonly),
+        }
+
+    def __del__(self):
+        release_tensor(self.tensor)
+
+    @property
+    def home(self):
+        """The stream that consumers must wait for, or None."""
+        return self.home_stream
+
+    def arrow_schema(self):
+        return schema_of(self) if self.arrow is None else self.arrow.arrow_schema()
+
+    def arrow_array(self):
+        return elements_of(self) if self.arrow is None else self.arrow.arrow_array()
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        device = self.device if dl_device is None else tuple(dl_device)
+        self.check_request(device, copy, stream)
+        is_versioned = max_version is not None and max_version[0] >= 1
+        is_copy = copy or device != self.device
+        if not is_versioned and not is_copy and self.interface["data"][1]:
+            raise BufferError(
+                "cannot hand over a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
+            )
+        if not is_versioned and flags_of(self.tensor) & PADDED:
+            raise BufferError(
+                f"cannot hand over {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
+                "each element has a byte of its own"
+            )
+        if is_copy:
+            address = copy_tensor(self, is_versioned, device, stream)
+        else:
+            self.order_consumer(stream)
+            address = self.share_tensor(is_versioned)
+        capsule = new_capsule(address, b"dltensor_versioned" if is_versioned else b"dltensor", None)
+        poll_exports()
+        with lock:
+            unclaimed.append(capsule)
+        return capsule
+
+    def check_request(self, device, copy, stream):
+        """Raise an exception if a consumer asks for what cannot be had."""
+        if device != self.device and device != (HOST, 0):
+            raise BufferError(
+                f"cannot hand over memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
+                "copy on the host, (1, 0)"
+            )
+        if device != self.device and copy is False:
+            raise BufferError(f"cannot hand over memory of device {self.device!r} on the host without a copy")
+        if self.device[0] == HOST and stream is not None and stream != -1:
+            raise BufferError("cannot order host memory on a stream")
+        if stream == 0:
+            raise BufferError("stream 0 is ambiguous: pass 1 for the legacy default stream")
+
+    def share_tensor(self, is_versioned):
+        """Return the address of a struct over the same memory, which keeps this array until its deleter is called."""
+        tensor = ctypes.string_at(self.tensor, VERSIONED)
+        if not is_versioned:
+            tensor = tensor[32:] + bytes(LEGACY - 48)
+        struct = ctypes.create_string_buffer(tensor, len(tensor))
+        address = ctypes.addressof(struct)
+        context, deleter = (8, 16) if is_versioned else (48, 56)  # where manager_ctx and deleter lie
+        ctypes.c_void_p.from_address(address + context).value = counters.keep((self, struct))
+        ctypes.c_void_p.from_address(address + deleter).value = release_code[len(tensor)]
+        return address
+
+    def order_consumer(self, stream):
+        """Make a consumer's stream wait for the home stream. With -1 the consumer wants no order."""
+        home, consumer = self.home, stream or LEGACY_STREAM
+        if self.device[0] != HOST and stream != -1 and home is not None and consumer != home:
+            order_streams(self.context, home, consumer)
+
+    @property
+    def __array_interface__(self):
+        if self.device[0] != HOST or self.interface["typestr"] is None:
+            raise AttributeError("__array_interface__")
+        return self.interface
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.device[0] == HOST or self.interface["typestr"] is None:
+            raise AttributeError("__cuda_array_interface__")
+        return dict(self.interface, stream=self.home)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+
+        if self.device[0] != HOST:
+            raise TypeError("cannot make a NumPy array of device memory: copy it first")
+        if self.interface["typestr"] is None:
+            try:
+                import ml_dtypes
+            except ImportError:
+                ml_dtypes = None
+            if not hasattr(ml_dtypes, self.name):
+                raise TypeError(
+                    f"cannot make a NumPy array of {self.name}, which NumPy has no type for: see the bytes as uint8"
+                    + ("" if ml_dtypes else ", or install ml_dtypes, which may have one")
+                )
+            kind = numpy.dtype(getattr(ml_dtypes, self.name))
+            bits = f"<u{kind.itemsize}" if kind.itemsize > 1 else "|u1"
+            array = numpy.asarray(MemoryAs(self, bits)).view(kind)
+        else:
+            array = numpy.asarray(MemoryAs(self, self.interface["typestr"]))
+        if dtype is None or dtype == array.dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"cannot make an array of {dtype} from one of {array.dtype} without a copy")
+        return array.astype(dtype)
+
+    def __array_ufunc__(self, function, method, *arguments, **keywords):
+        """Call an element-wise function of NumPy. By this method alone does NumPy write into an Array (``out=``)."""
+        import numpy
+
+        return getattr(function, method)(
+            *convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray)
+        )
+
+    def __array_function__(self, function, types, arguments, keywords):
+        """Call any other function of NumPy."""
+        import numpy
+
+        if self.device[0] != HOST and not all(issubclass(one, CausewayArray) for one in types):
+            return NotImplemented
+        return function(*convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray))
+
+    def __repr__(self):
+        return f"<array of shape {self.shape!r} and type {self.name}>"
+
+
+class MemoryAs:
+    """The memory of an Array under another type string, for NumPy."""
+
+    def __init__(self, array, typestr):
+        self.array, self.__array_interface__ = array, dict(array.interface, typestr=typestr)
+
+
+class Part(Array):
+    """Some of the elements of an array, which it keeps."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole, layout, start, shape, steps):
+        tensor = make_tensor(
+            whole,
+            True,
+            flags_of(whole.tensor) & (READ_ONLY | PADDED),
+            start if math.prod(shape) else 0,
+            whole.device,
+            layout.type,
+            shape,
+            steps,
+        )
+        own = Layout(tensor)
+        self.whole = whole
+        super().__init__(
+            tensor,
+            whole.name,
+            whole.format if own.is_dense else None,
+            None,
+            shape,
+            None if own.is_dense else tuple(step * own.width // 8 for step in steps),
+            whole.interface["typestr"],
+            start,
+            whole.interface["data"][1],
+            whole.device,
+            whole.context,
+            None,
+        )
+
+    @property
+    def home(self):
+        return self.whole.home

@@ -1,0 +1,30 @@
+"""Arrays of other libraries, which JavaScript will see."""
+
+from .dlpack_structs import CUDA_HOST, HOST
+
+
+def check_elements(value):
+    """Raise an exception for a torch tensor whose elements are not what its memory says."""
+    for bit in "conj", "neg":
+        resolve = "resolve_" + bit
+        if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
+            raise BufferError(
+                f"cannot hand over a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() "
+                "first"
+            )
+
+
+def request_capsule(value, stream):
+    """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
+    check_elements(value)
+    on_host = value.__dlpack_device__()[0] in (HOST, CUDA_HOST)  # which no stream orders
+    options = {} if stream is None or on_host else {"stream": stream}
+    try:
+        return value.__dlpack__(max_version=(1, 3), **options)
+    except TypeError:
+        return value.__dlpack__(**options)
+
+
+def is_plain(value):
+    """Whether a torch tensor is no more than DLPack can say."""
+    return not (value.requires_grad or value.is_conj() or value.is_neg())

@@ -1,0 +1,34 @@
+"""Functions of the interpreter's C API, and the machine code that releases structs."""
+
+import ctypes
+
+from .arrow_structs import ArrowArray, ArrowSchema
+from .dlpack_structs import LEGACY, VERSIONED
+
+Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a deleter or release callback: it takes the address of its struct
+
+# Addresses of the machine code for structs that Python hands out, by the struct's type or, for DLPack's, its size.
+release_code = {}
+
+# Functions, from bind() on.
+release_tensor = new_capsule = capsule_name = capsule_pointer = to_contiguous = None
+
+
+def function(library, name, result, *arguments):
+    """Return a function of a C library, with its types."""
+    found = getattr(library, name)
+    found.restype, found.argtypes = result, arguments
+    return found
+
+
+def bind(handle, versioned, legacy, schema, array):
+    """Bind what JavaScript knows: the interpreter's library, by its handle, and the machine code, by its addresses."""
+    global release_tensor, new_capsule, capsule_name, capsule_pointer, to_contiguous
+    release_tensor = Release(versioned)
+    release_code.update({VERSIONED: versioned, LEGACY: legacy, ArrowSchema: schema, ArrowArray: array})
+    api = ctypes.PyDLL("libpython", handle=handle)
+    text, pointer, any_object = ctypes.c_char_p, ctypes.c_void_p, ctypes.py_object
+    new_capsule = function(api, "PyCapsule_New", any_object, pointer, text, pointer)
+    capsule_name = function(api, "PyCapsule_GetName", text, any_object)
+    capsule_pointer = function(api, "PyCapsule_GetPointer", pointer, any_object, text)
+    to_contiguous = function(api, "PyBuffer_ToContiguous", ctypes.c_int, pointer, text, ctypes.c_ssize_t, ctypes.c_char)

@@ -1,0 +1,60 @@
+"""How Python learns that a consumer has released a struct.
+
+The deleters and release callbacks in the structs that are handed out are machine code, which increments a counter and
+does nothing else. A callback written in Python would run wherever a library releases a struct, also while it unwinds an
+exception, and that exception would be lost.
+"""
+
+import ctypes
+import threading
+
+lock = threading.RLock()  # held while the counters or the list of unclaimed capsules change
+
+
+class Counters:
+    """Counters for machine code. Each keeps one object alive until it is not zero."""
+
+    SLAB = 256  # counters in one piece of memory, which never moves
+
+    def __init__(self):
+        self.slabs, self.free = [], []
+        self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
+
+    def keep(self, kept):
+        """Keep an object alive, and return the address of its counter, which is zero."""
+        with lock:
+            if not self.free:
+                slab, first = (ctypes.c_int32 * self.SLAB)(), len(self.slabs) * self.SLAB
+                self.slabs.append((slab, memoryview(slab).cast("B")))
+                self.free.extend(range(first, first + self.SLAB))
+            number = self.free.pop()
+            slab, _ = self.slabs[number // self.SLAB]
+            address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
+            self.kept[number], self.numbers[address] = kept, number
+            return address
+
+    def is_released(self, address):
+        """Whether the counter at an address is not zero."""
+        return ctypes.c_int32.from_address(address).value != 0
+
+    def forget(self, address):
+        """Return the object that a counter has kept. The counter can be used again."""
+        number = self.numbers.pop(address)
+        ctypes.c_int32.from_address(address).value = 0
+        self.free.append(number)
+        return self.kept.pop(number)
+
+    def released(self):
+        """Return the addresses of all counters that are not zero."""
+        found = []
+        for slab, view in self.slabs:
+            counts = bytes(view)
+            at = len(counts) - len(counts.lstrip(b"\0"))  # lstrip is written in C: it skips runs of zeros quickly
+            while at < len(counts):
+                found.append(ctypes.addressof(slab) + at // 4 * 4)
+                rest = counts[at // 4 * 4 + 4 :]
+                at = len(counts) - len(rest.lstrip(b"\0"))
+        return found
+
+
+counters = Counters()

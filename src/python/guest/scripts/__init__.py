@@ -1,0 +1,1 @@
+"""Scripts that stand alone: the interpreter, or another process, runs each as it is."""

@@ -1,0 +1,1636 @@
+/**
+ * Python's sources: made of src/python/guest/*.py by tools/embed_python.ts. Change those, and run `deno task embed`.
+ *
+ * @module
+ */
+
+/** Run once, in a namespace of its own. */
+export const guestSource = `
+import traceback
+
+
+def describe_exception(error):
+    """Return the name of an exception's type, its message as Python prints it, and its traceback."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
+    try:
+        lines = traceback.format_exception_only(kind, error)
+        # The source of a syntax error stands before this line, and the notes of an exception stand after it.
+        message = next((line for line in lines if line.startswith((name, kind.__qualname__))), lines[-1])
+        return name, message.strip(), "".join(traceback.format_exception(kind, error, error.__traceback__))
+    except Exception:  # some exceptions cannot be printed
+        try:
+            text = str(error)
+        except Exception:
+            text = "<exception str() failed>"
+        return name, name + ": " + text, "".join(traceback.format_tb(error.__traceback__))
+
+import ctypes
+import threading
+
+lock = threading.RLock()  # held while the counters or the list of unclaimed capsules change
+
+
+class Counters:
+    """Counters for machine code. Each keeps one object alive until it is not zero."""
+
+    SLAB = 256  # counters in one piece of memory, which never moves
+
+    def __init__(self):
+        self.slabs, self.free = [], []
+        self.kept, self.numbers = {}, {}  # the objects by number, the numbers by address
+
+    def keep(self, kept):
+        """Keep an object alive, and return the address of its counter, which is zero."""
+        with lock:
+            if not self.free:
+                slab, first = (ctypes.c_int32 * self.SLAB)(), len(self.slabs) * self.SLAB
+                self.slabs.append((slab, memoryview(slab).cast("B")))
+                self.free.extend(range(first, first + self.SLAB))
+            number = self.free.pop()
+            slab, _ = self.slabs[number // self.SLAB]
+            address = ctypes.addressof(slab) + 4 * (number % self.SLAB)
+            self.kept[number], self.numbers[address] = kept, number
+            return address
+
+    def is_released(self, address):
+        """Whether the counter at an address is not zero."""
+        return ctypes.c_int32.from_address(address).value != 0
+
+    def forget(self, address):
+        """Return the object that a counter has kept. The counter can be used again."""
+        number = self.numbers.pop(address)
+        ctypes.c_int32.from_address(address).value = 0
+        self.free.append(number)
+        return self.kept.pop(number)
+
+    def released(self):
+        """Return the addresses of all counters that are not zero."""
+        found = []
+        for slab, view in self.slabs:
+            counts = bytes(view)
+            at = len(counts) - len(counts.lstrip(b"\\0"))  # lstrip is written in C: it skips runs of zeros quickly
+            while at < len(counts):
+                found.append(ctypes.addressof(slab) + at // 4 * 4)
+                rest = counts[at // 4 * 4 + 4 :]
+                at = len(counts) - len(rest.lstrip(b"\\0"))
+        return found
+
+
+counters = Counters()
+
+import ctypes
+import math
+from struct import unpack
+
+VERSIONED, LEGACY = 80, 64  # bytes of DLManagedTensorVersioned and of DLManagedTensor
+HOST, CUDA, CUDA_HOST = 1, 2, 3  # kDLCPU, kDLCUDA, kDLCUDAHost
+
+# Bits in the flags of a versioned struct: its memory is read-only; its memory is the consumer's alone; each element of
+# less than a byte has a byte of its own.
+READ_ONLY, COPIED, PADDED = 1, 2, 4
+
+TENSOR = "<QiiiBBHQQQ"  # DLTensor: data, device, ndim, dtype, shape, strides, byte offset
+
+
+def flags_of(tensor):
+    """Return the flags of a versioned tensor."""
+    return ctypes.c_uint64.from_address(tensor + 24).value
+
+
+def tensor_fields(dl_tensor):
+    """Return the fields of a DLTensor: data, device (2), ndim, type (code, bits, lanes), shape, strides, offset."""
+    return unpack(TENSOR, ctypes.string_at(dl_tensor, 48))
+
+
+def int64s(address, count):
+    """Return integers of 64 bits, as a tuple."""
+    return tuple((ctypes.c_int64 * count).from_address(address)) if count else ()
+
+
+class Layout:
+    """Where the elements of a versioned tensor lie. Steps count elements, as DLPack's strides do."""
+
+    def __init__(self, tensor):
+        data, _, _, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(tensor + 32)
+        self.type, self.padded = (code, bits, lanes), flags_of(tensor) & PADDED
+        self.start, self.shape = data + offset, int64s(shape, ndim)
+        # Elements take their bits, so that some share a byte; padded ones and those of several lanes take whole bytes.
+        is_packed = lanes == 1 and not self.padded
+        self.width = bits if is_packed else (bits * lanes + 7) // 8 * 8  # in bits
+        self.count = math.prod(self.shape)
+        self.dense = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(ndim))  # steps in C order without gaps
+        self.steps = int64s(strides, ndim) if strides else self.dense
+        axes = list(zip(self.shape, self.steps, self.dense))
+        self.is_dense = all(extent == 1 or step == dense for extent, step, dense in axes)
+        self.size = (self.count * self.width + 7) // 8  # bytes of a copy without gaps
+        ends = [step * (extent - 1) for extent, step, _ in axes]
+        # In bytes from the start: the beginning of the lowest element, and the end of the highest.
+        self.first = sum(min(end, 0) for end in ends) * self.width // 8
+        self.end = ((sum(max(end, 0) for end in ends) + 1) * self.width + 7) // 8
+
+    def overlaps(self):
+        """Whether elements may share memory, as those of a broadcast array do."""
+        reach = 0
+        for step, extent in sorted((abs(step), extent) for step, extent in zip(self.steps, self.shape) if extent > 1):
+            if step <= reach:
+                return True
+            reach += step * (extent - 1)
+        return False
+
+import ctypes
+from ctypes import c_int32, c_int64, c_void_p
+
+
+def struct(name, *fields):
+    """Return the type of a C struct."""
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+
+ArrowSchema = struct(
+    "ArrowSchema",
+    ("format", c_void_p),
+    ("name", c_void_p),
+    ("metadata", c_void_p),
+    ("flags", c_int64),
+    ("n_children", c_int64),
+    ("children", c_void_p),
+    ("dictionary", c_void_p),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+)
+ArrowArray = struct(
+    "ArrowArray",
+    ("length", c_int64),
+    ("null_count", c_int64),
+    ("offset", c_int64),
+    ("n_buffers", c_int64),
+    ("n_children", c_int64),
+    ("buffers", c_void_p),
+    ("children", c_void_p),
+    ("dictionary", c_void_p),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+)
+ArrowDeviceArray = struct(
+    "ArrowDeviceArray",
+    ("array", ArrowArray),
+    ("device_id", c_int64),
+    ("device_type", c_int32),
+    ("sync_event", c_void_p),
+    ("reserved", c_int64 * 3),
+)
+ArrowArrayStream = struct(
+    "ArrowArrayStream",
+    ("get_schema", c_void_p),
+    ("get_next", c_void_p),
+    ("get_last_error", c_void_p),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+)
+ArrowDeviceArrayStream = struct(
+    "ArrowDeviceArrayStream",
+    ("device_type", c_int32),
+    ("get_schema", c_void_p),
+    ("get_next", c_void_p),
+    ("get_last_error", c_void_p),
+    ("release", c_void_p),
+    ("private_data", c_void_p),
+)
+
+import ctypes
+
+
+Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a deleter or release callback: it takes the address of its struct
+
+# Addresses of the machine code for structs that Python hands out, by the struct's type or, for DLPack's, its size.
+release_code = {}
+
+# Functions, from bind() on.
+release_tensor = new_capsule = capsule_name = capsule_pointer = to_contiguous = None
+
+
+def function(library, name, result, *arguments):
+    """Return a function of a C library, with its types."""
+    found = getattr(library, name)
+    found.restype, found.argtypes = result, arguments
+    return found
+
+
+def bind(handle, versioned, legacy, schema, array):
+    """Bind what JavaScript knows: the interpreter's library, by its handle, and the machine code, by its addresses."""
+    global release_tensor, new_capsule, capsule_name, capsule_pointer, to_contiguous
+    release_tensor = Release(versioned)
+    release_code.update({VERSIONED: versioned, LEGACY: legacy, ArrowSchema: schema, ArrowArray: array})
+    api = ctypes.PyDLL("libpython", handle=handle)
+    text, pointer, any_object = ctypes.c_char_p, ctypes.c_void_p, ctypes.py_object
+    new_capsule = function(api, "PyCapsule_New", any_object, pointer, text, pointer)
+    capsule_name = function(api, "PyCapsule_GetName", text, any_object)
+    capsule_pointer = function(api, "PyCapsule_GetPointer", pointer, any_object, text)
+    to_contiguous = function(api, "PyBuffer_ToContiguous", ctypes.c_int, pointer, text, ctypes.c_ssize_t, ctypes.c_char)
+
+import contextlib
+import ctypes
+from ctypes import c_void_p
+
+OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
+WITHOUT_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+
+cuda = None  # functions of the driver, from bind_cuda() on
+orders = None  # what was ordered since JavaScript asked; None until it asks for the first time
+
+
+def bind_cuda(*addresses):
+    """Bind the functions of the driver that order two streams, by their addresses."""
+    global cuda
+    pointer, unsigned = c_void_p, ctypes.c_uint
+    types = [(pointer,), (pointer,), (pointer, unsigned), (pointer,), (pointer, pointer), (pointer, pointer, unsigned)]
+    cuda = [ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(at) for at, arguments in zip(addresses, types)]
+
+
+def check(code, action="order two streams"):
+    """Raise an exception if a call of the driver has failed."""
+    if code == 0:
+        return
+    kind = MemoryError if code == OUT_OF_MEMORY else RuntimeError
+    raise kind(f"the CUDA driver returned error {code} when asked to {action}")
+
+
+@contextlib.contextmanager
+def current(context):
+    """Make a context current for a while, and afterwards the one that was current before."""
+    push, pop, *_ = cuda
+    check(push(context))
+    try:
+        yield
+    finally:
+        pop(ctypes.byref(c_void_p()))
+
+
+def order_streams(context, home, consumer):
+    """Make the consumer's stream wait for what is enqueued on the home stream."""
+    _, _, create, destroy, record, wait = cuda
+    event = c_void_p()
+    with current(context):
+        check(create(ctypes.byref(event), WITHOUT_TIMING))
+        try:
+            check(record(event, home))
+            check(wait(consumer, event, 0))
+        finally:
+            destroy(event)
+    if orders is not None:
+        orders.append((context, home, consumer))
+
+
+def take_orders():
+    """Return what was ordered since the last call. The first call returns nothing, and starts the list."""
+    global orders
+    taken, orders = orders, []
+    return taken or []
+
+
+class RecordedEvent:
+    """An event after all that is enqueued on a stream now."""
+
+    def __init__(self, context, stream):
+        _, _, create, _, record, _ = cuda
+        self.context, self.event = context, c_void_p()
+        with current(context):
+            check(create(ctypes.byref(self.event), WITHOUT_TIMING))
+            check(record(self.event, stream))
+
+    def __del__(self):
+        push, pop, _, destroy, _, _ = cuda
+        if self.event and push(self.context) == 0:
+            destroy(self.event)
+            pop(ctypes.byref(c_void_p()))
+
+import ctypes
+import sys
+from ctypes import c_void_p
+
+
+unclaimed = []  # capsules whose struct nobody had taken at the last poll
+capsule_structs = {}  # Arrow structs in capsules, by address
+
+
+class Node:
+    """An Arrow struct that a consumer holds, what it keeps alive, and the nodes of the structs inside it."""
+
+    __slots__ = "struct", "owner", "table", "inner", "counter"
+
+
+def make_node(one, owner, children, dictionary=None):
+    """Make a struct ready for a consumer, and return its node. Its owner is kept alive until it is released."""
+    node = Node()
+    node.struct, node.owner = one, owner
+    node.inner = list(children) if dictionary is None else [*children, dictionary]
+    addresses = [ctypes.addressof(child.struct) for child in children]
+    node.table = (c_void_p * len(children))(*addresses)
+    one.n_children, one.children = len(children), ctypes.addressof(node.table) if children else None
+    one.dictionary = None if dictionary is None else ctypes.addressof(dictionary.struct)
+    one.release = release_code[type(one)]
+    one.private_data = node.counter = counters.keep(node)
+    return node
+
+
+def copy_struct(kind, address, owner):
+    """Return the node of a copy of an Arrow struct, with those inside it. Texts and buffers are the original's."""
+    one = kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(kind)))
+    children = (c_void_p * one.n_children).from_address(one.children) if one.n_children else ()
+    return make_node(
+        one,
+        owner,
+        [copy_struct(kind, child, owner) for child in children],
+        copy_struct(kind, one.dictionary, owner) if one.dictionary else None,
+    )
+
+
+def end_export(counter):
+    """Stop keeping what a released struct has kept, and what the structs inside it have: they end with it."""
+    kept = counters.forget(counter)
+    if type(kept) is not Node:
+        return
+    for child in kept.inner:
+        if child.counter not in counters.numbers:
+            continue  # it has ended before
+        if child.struct.release or counters.is_released(child.counter):
+            end_export(child.counter)
+        # else the consumer has moved it out of its parent: it lives until its own callback is called
+
+
+def put_in_capsule(one, name):
+    """Return a capsule with an Arrow struct. Nobody need take it: it is released when the capsule is gone."""
+    address = ctypes.addressof(one)
+    capsule_structs[address] = one
+    capsule = new_capsule(address, name, None)
+    poll_exports()
+    with lock:
+        unclaimed.append(capsule)
+    return capsule
+
+
+def release_unclaimed(name, address):
+    """Release the struct of a capsule that nobody took it from, if nobody has moved it out meanwhile."""
+    if name.startswith(b"dltensor"):
+        deleter = address + (16 if name == b"dltensor_versioned" else 56)
+        return Release(c_void_p.from_address(deleter).value)(address)
+    one = capsule_structs.pop(address)
+    if type(one) is ArrowDeviceArray:
+        one = one.array
+    if one.release:
+        Release(one.release)(address)
+
+
+def reference_counts(objects):
+    """Return how many references there are to each object, with those that asking takes."""
+    return [sys.getrefcount(one) for one in objects]
+
+
+listed_only = reference_counts([object()])[0]  # the count of an object that only a list holds
+
+
+def poll_exports():
+    """Take back the structs that consumers have released, and those in capsules that are gone unused."""
+    while poll_once():
+        pass  # what has ended may have held something else of ours
+
+
+def poll_once():
+    """Whether anything has ended."""
+    has_ended = False
+    with lock:
+        for capsule, count in zip(list(unclaimed), reference_counts(unclaimed)):
+            name = capsule_name(capsule)
+            if name.startswith(b"used_"):
+                unclaimed.remove(capsule)
+            elif count <= listed_only + 1:  # the copy of the list
+                has_ended = True
+                unclaimed.remove(capsule)
+                release_unclaimed(name, capsule_pointer(capsule, name))
+        for counter in counters.released():
+            if counter not in counters.numbers:
+                continue  # it has ended with its parent
+            end_export(counter)
+            has_ended = True
+    return has_ended
+
+import ctypes
+from ctypes import c_void_p
+
+
+# Formats by what their values are. Any type of a family can be converted to any other.
+FAMILIES = (
+    ("number", ("b", "c", "C", "s", "S", "i", "I", "l", "L", "e", "f", "g", "d:")),
+    ("bytes", ("u", "U", "z", "Z", "vu", "vz", "w:")),
+    ("time", ("td", "ts")),
+    ("time of day", ("tt",)),
+    ("duration", ("tD",)),
+    ("interval", ("ti",)),
+    ("list", ("+l", "+L", "+v", "+w", "+m")),
+)
+
+
+def check_options(options):
+    """Raise an exception if a consumer asks for something that is not known."""
+    unknown = [name for name, value in options.items() if value is not None]
+    if unknown:
+        raise NotImplementedError(f"cannot hand over with the option {unknown[0]}: it is not known")
+
+
+def family_of(format):
+    """Return the family of a format, or the format itself if no other can be converted to it."""
+    return next((name for name, prefixes in FAMILIES if format.startswith(prefixes)), format)
+
+
+def check_convertible(ours, wanted):
+    """Raise an exception if nobody could convert values of our schema to the wanted one."""
+    if ours.dictionary:
+        return check_convertible(ArrowSchema.from_address(ours.dictionary), wanted)
+    if wanted.dictionary:
+        return check_convertible(ours, ArrowSchema.from_address(wanted.dictionary))
+    formats = [ctypes.string_at(one.format).decode() for one in (ours, wanted)]
+    if formats[0] == "n":
+        return  # nulls are values of every type
+    if family_of(formats[0]) != family_of(formats[1]) or ours.n_children != wanted.n_children:
+        raise BufferError(
+            f"cannot hand over an Arrow array of format {formats[0]} as the requested {formats[1]}: no value of the "
+            "one type is a value of the other"
+        )
+    mine, theirs = children_of(ours), children_of(wanted)
+    theirs_by_name = {name_of(child): child for child in theirs}
+    names = [name_of(child) for child in mine]
+    if formats[0] == "+s" and all(name in theirs_by_name for name in names):
+        theirs = [theirs_by_name[name] for name in names]
+    for one, other in zip(mine, theirs):
+        check_convertible(one, other)
+
+
+def children_of(schema):
+    """Return the schemas inside a schema."""
+    if not schema.n_children:
+        return []
+    addresses = (c_void_p * schema.n_children).from_address(schema.children)
+    return [ArrowSchema.from_address(child) for child in addresses]
+
+
+def name_of(schema):
+    """Return the name of a field in bytes, or None."""
+    return schema.name and ctypes.string_at(schema.name)
+
+
+def check_request(requested, make_schema):
+    """Check the capsule with a requested schema, or None, against a schema of ours that is made for this."""
+    if requested is None:
+        return
+    wanted, ours = ArrowSchema.from_address(capsule_pointer(requested, b"arrow_schema")), make_schema()
+    try:
+        if not wanted.release:
+            raise ValueError("cannot read the requested schema: it was released before")
+        check_convertible(ours, wanted)
+    finally:
+        Release(ours.release)(ctypes.addressof(ours))
+
+import ctypes
+import itertools
+from ctypes import c_void_p
+
+
+
+class ArrowProtocol:
+    """The protocol's methods, for classes that have \`\`arrow_schema()\`\` and \`\`arrow_array()\`\`."""
+
+    __slots__ = ()
+
+    def __arrow_c_schema__(self):
+        return put_in_capsule(self.arrow_schema(), b"arrow_schema")
+
+    def __arrow_c_array__(self, requested_schema=None):
+        check_request(requested_schema, self.arrow_schema)
+        one = self.arrow_array()
+        if one.device_type != HOST:
+            Release(one.array.release)(ctypes.addressof(one))
+            raise BufferError(
+                "cannot hand over device memory as an array of the host: ask for __arrow_c_device_array__"
+            )
+        return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
+
+    def __arrow_c_device_array__(self, requested_schema=None, **options):
+        check_options(options)
+        check_request(requested_schema, self.arrow_schema)
+        one = self.arrow_array()
+        return self.__arrow_c_schema__(), put_in_capsule(one, b"arrow_device_array")
+
+
+class Arrow(ArrowProtocol):
+    """An Arrow array of ours: it owns an ArrowSchema and an ArrowDeviceArray, by their addresses."""
+
+    __slots__ = "schema", "array", "__weakref__"
+
+    def __init__(self, schema, array):
+        self.schema, self.array = schema, array
+
+    def __del__(self):
+        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):
+            Release(kind.from_address(address).release)(address)
+
+    def arrow_schema(self):
+        return copy_struct(ArrowSchema, self.schema, self).struct
+
+    def arrow_array(self):
+        one = ArrowDeviceArray.from_buffer_copy(ctypes.string_at(self.array, ctypes.sizeof(ArrowDeviceArray)))
+        one.array = copy_struct(ArrowArray, self.array, self).struct
+        return one
+
+    def __repr__(self):
+        return f"<Arrow array of format {ctypes.string_at(ArrowSchema.from_address(self.schema).format).decode()}>"
+
+
+def arrow_type_of(array):
+    """Return what an Array is in Arrow's terms: its format, its shape, and how many elements each axis has in all."""
+    shape, format = array.interface["shape"], array.format
+    if format is None:
+        raise BufferError(
+            f"cannot hand over {array.name} to Arrow: it has no such type, or none with gaps between elements"
+        )
+    if len(shape) == 0:
+        raise BufferError("cannot hand over an array without axes to Arrow: reshape it to (1,)")
+    return format.encode(), shape, list(itertools.accumulate(shape, lambda count, extent: count * extent))
+
+
+def schema_of(array):
+    """Return the ArrowSchema of an Array: lists of fixed size for all axes but the first."""
+    format, shape, _ = arrow_type_of(array)
+    inner = None
+    for axis in reversed(range(len(shape))):
+        is_last = axis == len(shape) - 1
+        texts = [
+            ctypes.create_string_buffer(text)
+            for text in (format if is_last else b"+w:%d" % shape[axis + 1], b"item" if axis else b"")
+        ]
+        one = ArrowSchema(format=ctypes.addressof(texts[0]), name=ctypes.addressof(texts[1]))
+        inner = make_node(one, texts, [] if is_last else [inner])
+    return inner.struct
+
+
+def elements_of(array):
+    """Return the ArrowDeviceArray of an Array. On a device its event is recorded on the home stream."""
+    _, shape, counts = arrow_type_of(array)
+    event = None if array.home is None else RecordedEvent(array.context, array.home)
+    address = array.interface["data"][0] if counts[-1] else None
+    inner = None
+    for axis in reversed(range(len(shape))):
+        is_last = axis == len(shape) - 1
+        buffers = (c_void_p * 2)(None, address)
+        one = ArrowArray(length=counts[axis], n_buffers=2 if is_last else 1, buffers=ctypes.addressof(buffers))
+        inner = make_node(one, (array, buffers, event), [] if is_last else [inner])
+    kind, number = array.device
+    return ArrowDeviceArray(
+        array=inner.struct,
+        device_id=-1 if kind == HOST else number,
+        device_type=kind,
+        sync_event=None if event is None else ctypes.addressof(event.event),
+    )
+
+import ctypes
+from ctypes import c_void_p
+
+
+
+class StreamSchema:
+    """The schema of a stream of ours, which is asked for once: a stream makes it anew only a few times."""
+
+    __slots__ = ("struct",)
+
+    def __init__(self, stream):
+        self.struct = ArrowSchema()
+        get_schema = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p)(stream.get_schema)
+        if get_schema(ctypes.addressof(stream), ctypes.addressof(self.struct)) != 0:
+            raise BufferError("cannot hand over an Arrow stream: its get_schema has failed")
+
+    def __del__(self):
+        if self.struct.release:
+            Release(self.struct.release)(ctypes.addressof(self.struct))
+
+
+class ArrowStream:
+    """An Arrow stream of ours, which is read once: it owns a copy of the stream's struct, which nobody else uses.
+
+    It is empty until JavaScript gives the stream away by \`\`fill()\`\`.
+    """
+
+    __slots__ = "stream", "stream_schema", "__weakref__"
+
+    def __init__(self):
+        self.stream = self.stream_schema = None
+
+    def fill(self, address):
+        self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
+        self.stream_schema = StreamSchema(self.stream)
+
+    def __del__(self):
+        if self.stream is not None:
+            Release(self.stream.release)(ctypes.addressof(self.stream))
+
+    def __arrow_c_schema__(self):
+        return put_in_capsule(self.schema(), b"arrow_schema")
+
+    def schema(self):
+        return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
+
+    def hand_over(self, requested):
+        if self.stream is None:
+            raise BufferError("cannot hand over an Arrow stream twice: it is read once")
+        check_request(requested, self.schema)
+        stream, self.stream = self.stream, None
+        return put_in_capsule(stream, self.name)
+
+
+class HostStream(ArrowStream):
+    """A stream of arrays on the host."""
+
+    __slots__ = ()
+    kind, name = ArrowArrayStream, b"arrow_array_stream"
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.hand_over(requested_schema)
+
+
+class DeviceStream(ArrowStream):
+    """A stream of arrays on a device."""
+
+    __slots__ = ()
+    kind, name = ArrowDeviceArrayStream, b"arrow_device_array_stream"
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **options):
+        check_options(options)
+        return self.hand_over(requested_schema)
+
+import contextlib
+import ctypes
+from types import SimpleNamespace
+
+
+ALIGNMENT = 256  # bytes, as DLPack asks for
+RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+driver = None  # functions of the driver by name, from bind_memory() on
+
+
+def bind_memory(*addresses):
+    """Bind the driver's functions for memory of a device, by their addresses."""
+    global driver
+    pointer, size, address, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_int
+    types = {
+        "allocate": (pointer, size),
+        "free": (address,),
+        "copy": (address, address, size, pointer),
+        "wait": (pointer,),
+        "exchange_mode": (pointer,),
+        "retain": (pointer, number),
+        "release": (number,),
+    }
+    functions = {name: ctypes.CFUNCTYPE(ctypes.c_int, *types[name])(at) for name, at in zip(types, addresses)}
+    driver = SimpleNamespace(**functions)
+
+
+@contextlib.contextmanager
+def allocating(context):
+    """Make a context current in which this thread allocates and frees, also while somebody captures a stream."""
+    with current(context):
+        mode = ctypes.c_int(RELAXED)  # in any other mode the capture would be invalidated
+        driver.exchange_mode(ctypes.byref(mode))
+        try:
+            yield
+        finally:
+            driver.exchange_mode(ctypes.byref(mode))
+
+
+def transfer(context, to, start, size, stream, is_waited_for=False):
+    """Copy bytes in the order of a stream."""
+    with current(context):
+        check(driver.copy(to, start, size, stream), f"copy {size} bytes")
+        if is_waited_for:
+            check(driver.wait(stream), "wait for a copy")
+
+
+class OnHost:
+    """Aligned memory of Python."""
+
+    __slots__ = "memory", "address"
+
+    def __init__(self, size):
+        self.memory = (ctypes.c_char * (size + ALIGNMENT - 1))()
+        self.address = (ctypes.addressof(self.memory) + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+class OnDevice:
+    """Memory of a device. It retains the primary context. To free it, the driver waits for the work that uses it."""
+
+    __slots__ = "number", "context", "address"
+
+    def __init__(self, number, context, size):
+        self.number, self.context, self.address = number, context, 0
+        retained, address = ctypes.c_void_p(), ctypes.c_uint64()
+        check(driver.retain(ctypes.byref(retained), number), "retain a context")
+        try:
+            with allocating(context):
+                check(driver.allocate(ctypes.byref(address), size), f"allocate {size} bytes")
+            self.address = address.value
+        finally:
+            if not self.address:
+                driver.release(number)
+
+    def __del__(self):
+        if not self.address:
+            return
+        try:
+            with allocating(self.context):
+                driver.free(self.address)
+        finally:
+            driver.release(self.number)
+
+import ctypes
+from struct import pack
+
+
+
+def bytes_at(address, size):
+    """Return bytes at an address. ctypes.string_at() takes no more than 2 GiB."""
+    return (ctypes.c_char * size).from_address(address).raw
+
+
+def gathered(layout, start):
+    """Return host memory with the elements in C order. The first one is at an address on the host."""
+    made = OnHost(layout.size)
+    if layout.is_dense:
+        ctypes.memmove(made.address, start, layout.size)
+    elif layout.width % 8 == 0:
+        gather(made.address, layout, layout.width // 8, start)
+    else:  # elements share bytes: meanwhile each bit takes a byte
+        span, chosen = layout.end - layout.first, OnHost(layout.count * layout.width)
+        bits = int.from_bytes(bytes_at(start + layout.first, span), "little")
+        text = ctypes.create_string_buffer(format(bits, f"0{8 * span}b").encode()[::-1])
+        gather(chosen.address, layout, layout.width, ctypes.addressof(text) - 8 * layout.first)
+        bits = int(bytes_at(chosen.address, layout.count * layout.width)[::-1], 2)
+        ctypes.memmove(made.address, bits.to_bytes(layout.size, "little"), layout.size)
+    return made
+
+
+def gather(to, layout, itemsize, start):
+    """Write elements in C order, by the interpreter's own function for buffers, which is written in C."""
+    ndim, size = len(layout.shape), layout.count * itemsize
+    axes = (ctypes.c_ssize_t * (2 * ndim))(*layout.shape, *(step * itemsize for step in layout.steps))
+    at = ctypes.addressof(axes)
+    # Py_buffer: buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
+    view = pack("<QQqqiiQQQQQ", start, 0, size, itemsize, 1, ndim, 0, at, at + 8 * ndim, 0, 0)
+    to_contiguous(to, view, size, b"C")
+
+
+def copy_of(array, layout, home, is_on_device):
+    """Return memory with a copy of an array, the address of its first element, and its steps.
+
+    A copy on the host is complete on return, and one on the device in the order of the home stream.
+    """
+    if array.device[0] != CUDA:
+        made = gathered(layout, layout.start)
+        return made, made.address, layout.dense
+    (_, number), context = array.device, array.context
+    lowest, span = layout.start + layout.first, layout.end - layout.first
+    if is_on_device and not layout.overlaps():  # as it is, gaps and all: to leave them out takes a kernel
+        made = OnDevice(number, context, span)
+        transfer(context, made.address, lowest, span, home)
+        return made, made.address - layout.first, layout.steps
+    staged = OnHost(span)
+    transfer(context, staged.address, lowest, span, home, True)
+    if not layout.is_dense:
+        staged = gathered(layout, staged.address - layout.first)
+    if not is_on_device:
+        return staged, staged.address, layout.dense
+    made = OnDevice(number, context, layout.size)
+    transfer(context, made.address, staged.address, layout.size, home, True)  # the staged bytes must outlive it
+    return made, made.address, layout.dense
+
+
+def copy_tensor(array, is_versioned, device, stream):
+    """Return the address of a struct over a copy of an array, which is the consumer's alone."""
+    layout, home, consumer = Layout(array.tensor), array.home or 1, stream or 1
+    is_on_device = device[0] == CUDA
+    memory, data, steps = copy_of(array, layout, home, is_on_device) if layout.count else (None, 0, layout.dense)
+    # The copy is made on the home stream: what the owner enqueues there next comes after it.
+    if memory and is_on_device and stream != -1 and consumer != home:
+        order_streams(array.context, home, consumer)
+    return make_tensor(memory, is_versioned, COPIED | layout.padded, data, device, layout.type, layout.shape, steps)
+
+
+def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
+    """Return the address of a struct that keeps memory until its deleter is called."""
+    ndim = len(shape)
+    axes = (ctypes.c_int64 * (2 * ndim))(*shape, *steps)
+    at = ctypes.addressof(axes) if ndim else 0
+    tensor = pack(TENSOR, data, *device, ndim, *type, at, at and at + 8 * ndim, 0)
+    struct = ctypes.create_string_buffer(VERSIONED if is_versioned else LEGACY)
+    counter, deleter = counters.keep((struct, axes, memory)), release_code[len(struct)]
+    if is_versioned:
+        whole = pack("<IIQQQ", 1, 3, counter, deleter, flags) + tensor
+    else:
+        whole = tensor + pack("<QQ", counter, deleter)
+    ctypes.memmove(struct, whole, len(struct))
+    return ctypes.addressof(struct)
+
+import builtins
+import sys
+import types
+
+
+def framed(call):
+    """Return a function whose frame is one of the module __main__, like its statements': its locals are its globals."""
+    import __main__
+
+    code = call.__code__
+    optimized_or_newlocals = 3  # CO_OPTIMIZED | CO_NEWLOCALS
+    code = code.replace(
+        co_flags=code.co_flags & ~optimized_or_newlocals,
+        co_filename="<JavaScript>",
+        co_name="<module>",
+        co_firstlineno=1,
+    )
+    return types.FunctionType(code, __main__.__dict__, "<module>", None, call.__closure__)
+
+
+def make_frames():
+    """Return a list for the next call, and two functions that make the call, without arguments by name and with them.
+
+    The list takes the arguments by name if there are any, the arguments by position, and what is called, in this order:
+    a frame of __main__ has no variables of its own.
+    """
+    next_call = []
+    take = next_call.pop
+    return next_call, framed(lambda: take()(*take())), framed(lambda: take()(*take(), **take()))
+
+
+next_call, call_framed, call_framed_by_name = make_frames()
+# JavaScript compares types with these.
+builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
+
+# Functions written in C look at no frame, but for those of these two modules.
+modules_with_frames = builtins, sys
+
+import math
+import operator
+import sys
+from struct import iter_unpack, unpack
+
+
+
+def loaded(name):
+    """Return a module if a program has imported it and it is loaded in full; else None."""
+    module = sys.modules.get(name)
+    return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module
+
+
+def numpy_type(array):
+    """Return the type of an array's elements in NumPy or ml_dtypes, if they are loaded and have it; else None."""
+    numpy, ml_dtypes = loaded("numpy"), loaded("ml_dtypes")
+    if numpy is None:
+        return None
+    if array.interface["typestr"] is not None:
+        return numpy.dtype(array.interface["typestr"])
+    return numpy.dtype(getattr(ml_dtypes, array.name)) if hasattr(ml_dtypes, array.name) else None
+
+
+# How struct reads an element, by what its type string ends in. A complex number is read as two.
+ELEMENT_FORMATS = {
+    "b1": "?",
+    "i1": "b",
+    "u1": "B",
+    "i2": "<h",
+    "u2": "<H",
+    "i4": "<i",
+    "u4": "<I",
+    "i8": "<q",
+    "u8": "<Q",
+    "f2": "<e",
+    "f4": "<f",
+    "f8": "<d",
+    "c8": "<ff",
+    "c16": "<dd",
+}
+
+
+class ArrayMembers:
+    """Shape, type and elements."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self):
+        return self.interface["shape"]
+
+    @property
+    def ndim(self):
+        return len(self.shape)
+
+    @property
+    def size(self):
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self):
+        """The type in NumPy, if it is loaded and has it; else the type's name."""
+        type = numpy_type(self)
+        return self.name if type is None else type
+
+    @property
+    def itemsize(self):
+        return (self.layout.width + 7) // 8
+
+    @property
+    def nbytes(self):
+        return self.layout.size
+
+    @property
+    def strides(self):
+        """Strides in bytes; None where elements share bytes."""
+        layout = self.layout
+        return None if layout.width % 8 else tuple(step * layout.width // 8 for step in layout.steps)
+
+    @property
+    def T(self):  # noqa: N802 -- as NumPy's arrays call it
+
+        layout = self.layout
+        return Part(self, layout, layout.start, layout.shape[::-1], layout.steps[::-1])
+
+    @property
+    def layout(self):
+        return Layout(self.tensor)
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("cannot tell the length of an array without axes")
+        return self.shape[0]
+
+    def __bool__(self):
+        if self.size != 1:
+            raise ValueError(f"the truth of an array of {self.size} elements is ambiguous")
+        return bool(self[(0,) * self.ndim])
+
+    def __iter__(self):
+        length, layout, element_format = len(self), self.layout, self.element_format
+        if len(layout.shape) > 1 or element_format is None or self.device[0] != HOST:
+            return (self[i] for i in range(length))
+        dense = gathered(layout, layout.start)
+        return map(value_of, iter_unpack(element_format, bytes_at(dense.address, layout.size)))
+
+    def __getitem__(self, key):
+
+        layout, keys = self.layout, key if type(key) is tuple else (key,)
+        if layout.width % 8:
+            raise TypeError(f"cannot take elements of {self.name} one by one: they share bytes. See the bytes as uint8")
+        start, shape, steps = select(layout, keys)
+        if shape or any(key is Ellipsis for key in keys):
+            return Part(self, layout, start, shape, steps)
+        if self.device[0] != HOST:
+            raise TypeError("cannot read an element of device memory on the host: copy the array to the host first")
+        if self.element_format is None:
+            return Part(self, layout, start, (), ()).__array__()[()]
+        return value_of(unpack(self.element_format, bytes_at(start, layout.width // 8)))
+
+    @property
+    def element_format(self):
+        return ELEMENT_FORMATS.get((self.interface["typestr"] or "")[1:])
+
+
+def value_of(numbers):
+    """Return an element of the one or two numbers that it consists of."""
+    return numbers[0] if len(numbers) == 1 else complex(*numbers)
+
+
+def select(layout, keys):
+    """Return the address of the first element that keys select, the shape and the steps: as NumPy's basic indexing."""
+    ellipses = [at for at, key in enumerate(keys) if key is Ellipsis]
+    indexed = sum(key is not None and key is not Ellipsis for key in keys)
+    if len(ellipses) > 1:
+        raise IndexError("cannot index an array by more than one ellipsis")
+    if indexed > len(layout.shape):
+        raise IndexError(f"cannot index {len(layout.shape)} axes by {indexed} keys")
+    at = ellipses[0] if ellipses else len(keys)
+    keys = (*keys[:at], *[slice(None)] * (len(layout.shape) - indexed), *keys[at + 1 :])
+    start, shape, steps, axes = layout.start, [], [], zip(layout.shape, layout.steps)
+    for key in keys:
+        if key is None:
+            shape.append(1)
+            steps.append(0)
+            continue
+        extent, step = next(axes)
+        if isinstance(key, slice):
+            chosen = range(extent)[key]
+            shape.append(len(chosen))
+            steps.append(step * chosen.step)
+            first = chosen.start if chosen else 0
+        else:
+            first = position(key, extent)
+        start += first * step * layout.width // 8
+    return start, tuple(shape), tuple(steps)
+
+
+def position(key, extent):
+    """Return the position that an integer means on an axis: negative ones count from the end."""
+    try:
+        at = None if isinstance(key, bool) else operator.index(key)
+    except TypeError:
+        at = None
+    if at is None:
+        raise TypeError(
+            f"cannot index an array by {key!r}: expected integers, slices, None and an ellipsis. numpy.asarray(array) "
+            "takes all that NumPy knows"
+        )
+    if not -extent <= at < extent:
+        raise IndexError(f"index {at} is out of bounds for an axis of {extent}")
+    return at % extent
+
+import ctypes
+import math
+import sys
+
+
+NOWHERE = 256  # the address of an array without elements on the host, which nobody reads
+LEGACY_STREAM = 1  # how DLPack calls CUDA's legacy default stream
+contexts = {}  # of the devices on which arrays of ours have been, by the device's number
+
+
+class CausewayArray:
+    """All arrays of ours. torch's functions take them as tensors over the same memory."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        """Call a function of torch that was given an array of ours."""
+        return function(*convert_arrays(arguments, tensor_of), **convert_arrays(keywords or {}, tensor_of))
+
+
+def tensor_of(array):
+    """Return torch's tensor over the memory of an array."""
+    if min(array.strides or (), default=0) < 0:  # torch.from_dlpack would end the process
+        raise ValueError(
+            "torch has no tensors with negative strides: copy the array first, in JavaScript with toDense()"
+        )
+    return sys.modules["torch"].from_dlpack(array)
+
+
+def convert_arrays(value, convert):
+    """Return a value in which each array of ours is converted."""
+    if isinstance(value, CausewayArray):
+        return convert(value)
+    if type(value) in (list, tuple):
+        return type(value)(convert_arrays(one, convert) for one in value)
+    if type(value) is dict:
+        return {key: convert_arrays(one, convert) for key, one in value.items()}
+    return value
+
+
+class Array(CausewayArray, ArrowProtocol, ArrayMembers):
+    """An array that another owner has made, for whoever speaks one of the protocols.
+
+    Where it is an Arrow array of ours (\`\`arrow\`\`), it is handed to consumers of Arrow as that.
+    """
+
+    __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
+
+    def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
+        self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
+        self.context, self.home_stream = context, home
+        if context is not None:
+            contexts[device[1]] = context
+        self.interface = {
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+            # Given NULL, NumPy allocates memory of its own, or refuses.
+            "data": (address or NOWHERE if device[0] == HOST else address, readonly),
+        }
+
+    def __del__(self):
+        release_tensor(self.tensor)
+
+    @property
+    def home(self):
+        """The stream that consumers must wait for, or None."""
+        return self.home_stream
+
+    def arrow_schema(self):
+        return schema_of(self) if self.arrow is None else self.arrow.arrow_schema()
+
+    def arrow_array(self):
+        return elements_of(self) if self.arrow is None else self.arrow.arrow_array()
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        device = self.device if dl_device is None else tuple(dl_device)
+        self.check_request(device, copy, stream)
+        is_versioned = max_version is not None and max_version[0] >= 1
+        is_copy = copy or device != self.device
+        if not is_versioned and not is_copy and self.interface["data"][1]:
+            raise BufferError(
+                "cannot hand over a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
+            )
+        if not is_versioned and flags_of(self.tensor) & PADDED:
+            raise BufferError(
+                f"cannot hand over {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
+                "each element has a byte of its own"
+            )
+        if is_copy:
+            address = copy_tensor(self, is_versioned, device, stream)
+        else:
+            self.order_consumer(stream)
+            address = self.share_tensor(is_versioned)
+        capsule = new_capsule(address, b"dltensor_versioned" if is_versioned else b"dltensor", None)
+        poll_exports()
+        with lock:
+            unclaimed.append(capsule)
+        return capsule
+
+    def check_request(self, device, copy, stream):
+        """Raise an exception if a consumer asks for what cannot be had."""
+        if device != self.device and device != (HOST, 0):
+            raise BufferError(
+                f"cannot hand over memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
+                "copy on the host, (1, 0)"
+            )
+        if device != self.device and copy is False:
+            raise BufferError(f"cannot hand over memory of device {self.device!r} on the host without a copy")
+        if self.device[0] == HOST and stream is not None and stream != -1:
+            raise BufferError("cannot order host memory on a stream")
+        if stream == 0:
+            raise BufferError("stream 0 is ambiguous: pass 1 for the legacy default stream")
+
+    def share_tensor(self, is_versioned):
+        """Return the address of a struct over the same memory, which keeps this array until its deleter is called."""
+        tensor = ctypes.string_at(self.tensor, VERSIONED)
+        if not is_versioned:
+            tensor = tensor[32:] + bytes(LEGACY - 48)
+        struct = ctypes.create_string_buffer(tensor, len(tensor))
+        address = ctypes.addressof(struct)
+        context, deleter = (8, 16) if is_versioned else (48, 56)  # where manager_ctx and deleter lie
+        ctypes.c_void_p.from_address(address + context).value = counters.keep((self, struct))
+        ctypes.c_void_p.from_address(address + deleter).value = release_code[len(tensor)]
+        return address
+
+    def order_consumer(self, stream):
+        """Make a consumer's stream wait for the home stream. With -1 the consumer wants no order."""
+        home, consumer = self.home, stream or LEGACY_STREAM
+        if self.device[0] != HOST and stream != -1 and home is not None and consumer != home:
+            order_streams(self.context, home, consumer)
+
+    @property
+    def __array_interface__(self):
+        if self.device[0] != HOST or self.interface["typestr"] is None:
+            raise AttributeError("__array_interface__")
+        return self.interface
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.device[0] == HOST or self.interface["typestr"] is None:
+            raise AttributeError("__cuda_array_interface__")
+        return dict(self.interface, stream=self.home)
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+
+        if self.device[0] != HOST:
+            raise TypeError("cannot make a NumPy array of device memory: copy it first")
+        if self.interface["typestr"] is None:
+            try:
+                import ml_dtypes
+            except ImportError:
+                ml_dtypes = None
+            if not hasattr(ml_dtypes, self.name):
+                raise TypeError(
+                    f"cannot make a NumPy array of {self.name}, which NumPy has no type for: see the bytes as uint8"
+                    + ("" if ml_dtypes else ", or install ml_dtypes, which may have one")
+                )
+            kind = numpy.dtype(getattr(ml_dtypes, self.name))
+            bits = f"<u{kind.itemsize}" if kind.itemsize > 1 else "|u1"
+            array = numpy.asarray(MemoryAs(self, bits)).view(kind)
+        else:
+            array = numpy.asarray(MemoryAs(self, self.interface["typestr"]))
+        if dtype is None or dtype == array.dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"cannot make an array of {dtype} from one of {array.dtype} without a copy")
+        return array.astype(dtype)
+
+    def __array_ufunc__(self, function, method, *arguments, **keywords):
+        """Call an element-wise function of NumPy. By this method alone does NumPy write into an Array (\`\`out=\`\`)."""
+        import numpy
+
+        return getattr(function, method)(
+            *convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray)
+        )
+
+    def __array_function__(self, function, types, arguments, keywords):
+        """Call any other function of NumPy."""
+        import numpy
+
+        if self.device[0] != HOST and not all(issubclass(one, CausewayArray) for one in types):
+            return NotImplemented
+        return function(*convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray))
+
+    def __repr__(self):
+        return f"<array of shape {self.shape!r} and type {self.name}>"
+
+
+class MemoryAs:
+    """The memory of an Array under another type string, for NumPy."""
+
+    def __init__(self, array, typestr):
+        self.array, self.__array_interface__ = array, dict(array.interface, typestr=typestr)
+
+
+class Part(Array):
+    """Some of the elements of an array, which it keeps."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole, layout, start, shape, steps):
+        tensor = make_tensor(
+            whole,
+            True,
+            flags_of(whole.tensor) & (READ_ONLY | PADDED),
+            start if math.prod(shape) else 0,
+            whole.device,
+            layout.type,
+            shape,
+            steps,
+        )
+        own = Layout(tensor)
+        self.whole = whole
+        super().__init__(
+            tensor,
+            whole.name,
+            whole.format if own.is_dense else None,
+            None,
+            shape,
+            None if own.is_dense else tuple(step * own.width // 8 for step in steps),
+            whole.interface["typestr"],
+            start,
+            whole.interface["data"][1],
+            whole.device,
+            whole.context,
+            None,
+        )
+
+    @property
+    def home(self):
+        return self.whole.home
+
+
+
+def export_array(*fields):
+    """Return an array of ours, for Python's code. The fields are those of an Array."""
+    return for_numpy(Array(*fields))
+
+
+def for_numpy(array):
+    """Return an Array as one of NumPy's, if it is on the host and NumPy is loaded and has the type; else as it is."""
+    numpy, typestr = loaded("numpy"), array.interface["typestr"]
+    if numpy is None or typestr is None or array.device[0] != HOST:
+        return array
+    made = numpy.asarray(MemoryAs(array, typestr)).view(host_array_class(numpy))
+    made.exported = array, made.__array_interface__
+    return made
+
+
+def plain_array(array):
+    """Return the Array behind one of NumPy's, or a new one over what NumPy has made of it. An Array is returned."""
+    if isinstance(array, Array):
+        return array
+    exported = unchanged(array)
+    return made_by_numpy(array) if exported is None else exported
+
+
+def unchanged(array):
+    """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
+    exported, interface = getattr(array, "exported", (None, None))
+    return exported if interface == array.__array_interface__ else None
+
+
+TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
+
+
+def made_by_numpy(array):
+    """Return an Array over what NumPy has made."""
+    type, width = array.dtype, array.dtype.itemsize
+    if type.kind not in TYPE_CODES or not type.isnative or width > (16 if type.kind == "c" else 8):
+        raise BufferError(f"cannot hand over elements of NumPy's type {type} by DLPack, which has none like it")
+    if any(step % width for step in array.strides):
+        raise BufferError(
+            f"cannot hand over elements at strides of {array.strides!r} bytes by DLPack: expected multiples of {width}"
+        )
+    interface = array.__array_interface__
+    address, readonly = interface["data"]
+    tensor = make_tensor(
+        array,
+        True,
+        READ_ONLY if readonly else 0,
+        address if array.size else 0,
+        (HOST, 0),
+        (TYPE_CODES[type.kind], 8 * width, 1),
+        array.shape,
+        [step // width for step in array.strides],
+    )
+    return Array(
+        tensor,
+        type.name,
+        None,
+        None,
+        array.shape,
+        interface["strides"],
+        interface["typestr"],
+        address,
+        readonly,
+        (HOST, 0),
+        None,
+        None,
+    )
+
+
+host_array = None  # the class, once it is made
+
+
+def host_array_class(numpy):
+    """Return the class of our arrays that are NumPy's. It is made when it is first needed."""
+    global host_array
+    if host_array is not None:
+        return host_array
+
+    def of_exported(name):
+        """Return an attribute that the Array behind an array answers."""
+
+        def find(self):
+            exported = unchanged(self)
+            # An array that NumPy has made, or for which Arrow has no type, consumers take as any of NumPy's: by a copy.
+            if exported is None or (exported.format is None and exported.arrow is None):
+                raise AttributeError(name)
+            return getattr(exported, name)
+
+        return property(find)
+
+    class HostArray(CausewayArray, numpy.ndarray):
+        """An array of another owner, on the host."""
+
+        __slots__ = ("exported",)
+
+        def __array_wrap__(self, array, context=None, return_scalar=None):
+            """Return what NumPy has computed, which belongs to nobody else."""
+            if array is self:
+                return array
+            is_scalar = return_scalar or (return_scalar is None and array.ndim == 0)  # NumPy tells which since 2.0
+            return array[()] if is_scalar else array.view(numpy.ndarray)
+
+        def __reduce__(self):
+            return self.view(numpy.ndarray).__reduce__()
+
+        def __dlpack_device__(self):
+            return HOST, 0
+
+        def __dlpack__(self, **options):
+            return plain_array(self).__dlpack__(**options)
+
+        __arrow_c_schema__ = of_exported("__arrow_c_schema__")
+        __arrow_c_array__ = of_exported("__arrow_c_array__")
+        __arrow_c_device_array__ = of_exported("__arrow_c_device_array__")
+
+    host_array = HostArray
+    return host_array
+
+
+
+def check_elements(value):
+    """Raise an exception for a torch tensor whose elements are not what its memory says."""
+    for bit in "conj", "neg":
+        resolve = "resolve_" + bit
+        if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
+            raise BufferError(
+                f"cannot hand over a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() "
+                "first"
+            )
+
+
+def request_capsule(value, stream):
+    """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
+    check_elements(value)
+    on_host = value.__dlpack_device__()[0] in (HOST, CUDA_HOST)  # which no stream orders
+    options = {} if stream is None or on_host else {"stream": stream}
+    try:
+        return value.__dlpack__(max_version=(1, 3), **options)
+    except TypeError:
+        return value.__dlpack__(**options)
+
+
+def is_plain(value):
+    """Whether a torch tensor is no more than DLPack can say."""
+    return not (value.requires_grad or value.is_conj() or value.is_neg())
+
+def call_method(value, name, *arguments):
+    """Call a method by its name."""
+    return getattr(value, name)(*arguments)
+
+
+def integer_of(text):
+    """Return an integer of any size."""
+    return int(text, 0)
+
+
+def pairs_of(mapping):
+    """Return the items of a dict as a list, which JavaScript reads by index."""
+    return list(mapping.items())
+`;
+
+/** Run in the same namespace before the first array goes to Python. */
+export const exchangeApiSource = `
+import ctypes
+from struct import pack
+
+
+work_streams = None  # the address of the handles of streams, one for each device, and how many there are
+dtypes = None  # name, type string and Arrow format, by DLPack's code, bits, lanes, and whether elements are padded
+table = None  # the struct with the functions
+
+
+def work_stream(number):
+    """Return the stream on which consumers of the table work on a device."""
+    address, count = work_streams
+    return ctypes.c_uint64.from_address(address + 8 * number).value if number < count else LEGACY_STREAM
+
+
+def tensor_from_object(address):
+    """Return a tensor over an array of ours, for whoever works on the stream that the table names."""
+    array, ordered = plain_array(ctypes.cast(address, ctypes.py_object).value), None
+    kind, number = array.device
+    # The driver is called without the interpreter's lock: another stream may be named meanwhile.
+    while kind != HOST and work_stream(number) != ordered:
+        ordered = work_stream(number)
+        array.order_consumer(ordered)
+    return array.share_tensor(True)
+
+
+class Foreign(Array):
+    """An array over a tensor that somebody else has made for us: its deleter is theirs."""
+
+    __slots__ = ()
+
+    def __init__(self, address):
+        self.tensor = None  # it is not ours to release before everything is known to be right
+        data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
+        flags = flags_of(address)
+        key = (code, bits, lanes, bool(flags & PADDED))
+        if key not in dtypes:
+            raise BufferError(f"cannot take elements of the DLPack type ({code}, {bits}, {lanes})")
+        if kind != HOST and (kind != CUDA or number not in contexts):
+            raise BufferError(f"cannot take memory of device ({kind}, {number}): no array of ours was ever there")
+        name, typestr, format = dtypes[key]
+        extents = int64s(shape, ndim)
+        dense, step = [], 1
+        for extent in reversed(extents):
+            dense.insert(0, step)
+            step *= max(extent, 1)
+        steps = int64s(strides, ndim) if strides else tuple(dense)
+        is_dense = 0 in extents or all(a == b for a, b, extent in zip(steps, dense, extents) if extent != 1)
+        width = 8 if flags & PADDED else bits * lanes
+        in_bytes = None if is_dense else tuple(step * width // 8 for step in steps)
+        Array.__init__(
+            self,
+            None,
+            name,
+            format if is_dense else None,
+            None,
+            extents,
+            in_bytes,
+            typestr,
+            data + offset,
+            bool(flags & READ_ONLY),
+            (kind, number),
+            contexts.get(number) if kind == CUDA else None,
+            None,
+        )
+        self.tensor = address  # from here on it is ours to release
+
+    @property
+    def home(self):
+        """The stream that the table names: whoever has made the array worked on it, or on one that was named before.
+
+        What is done on a stream comes after all that was done on those named before it.
+        """
+        kind, number = self.device
+        return None if kind == HOST else work_stream(number)
+
+    def __del__(self):
+        if self.tensor is None:
+            return
+        deleter = ctypes.c_uint64.from_address(self.tensor + 16).value
+        if deleter:
+            Release(deleter)(self.tensor)
+
+
+def object_from_tensor(address):
+    """Return the address of a new reference to an array over a tensor, which the array releases."""
+    array = for_numpy(Foreign(address))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
+    return id(array)
+
+
+c_library = ctypes.CDLL(None)
+malloc = function(c_library, "malloc", ctypes.c_void_p, ctypes.c_size_t)
+free_address = ctypes.cast(c_library.free, ctypes.c_void_p).value
+
+
+def allocate_tensor(prototype):
+    """Return a new tensor like a DLTensor. On the host it is one block of malloc(), and its deleter is free()."""
+    _, kind, number, ndim, code, bits, lanes, shape, _, _ = tensor_fields(prototype)
+    is_on_device = kind == CUDA and number in contexts
+    if kind != HOST and not is_on_device:
+        raise BufferError(
+            f"cannot allocate on device ({kind}, {number}): only on the host, and on CUDA devices where arrays of ours "
+            "have been"
+        )
+    extents = int64s(shape, ndim)
+    if min(extents, default=0) < 0:
+        raise BufferError(f"cannot allocate an array of shape {extents!r}")
+    steps, count = [], 1
+    for extent in reversed(extents):
+        steps.insert(0, count)
+        count *= extent
+    head, size = VERSIONED + 16 * ndim, (count * bits * lanes + 7) // 8
+    if size >= 2**62:
+        raise MemoryError(f"cannot allocate {size} bytes")
+    if is_on_device:
+        poll_exports()  # what was released is freed first: a consumer may allocate in a loop
+        memory = OnDevice(number, contexts[number], size) if size else None
+        data = memory.address if size else 0
+        return make_tensor(memory, True, 0, data, (CUDA, number), (code, bits, lanes), extents, steps)
+    block = malloc(head + ALIGNMENT - 1 + size)
+    if not block:
+        raise MemoryError(f"cannot allocate {size} bytes")
+    data = (block + head + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT if size else 0
+    at = block + VERSIONED if ndim else 0
+    tensor = pack("<IIQQQ", 1, 3, 0, free_address, 0)
+    tensor += pack(TENSOR, data, HOST, 0, ndim, code, bits, lanes, at, at and at + 8 * ndim, 0)
+    ctypes.memmove(block, tensor + pack(f"<{2 * ndim}q", *extents, *steps), head)
+    return block
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_void_p)
+def managed_tensor_allocator(prototype, out, context, set_error):
+    """The table's function that allocates. A callback reports errors: an exception's type and its message."""
+    try:
+        out[0] = allocate_tensor(prototype)
+        return 0
+    except BaseException as error:
+        report = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(set_error)
+        report(context, type(error).__name__.encode(), str(error).encode())
+        return -1
+
+
+def offer_exchange_api(known, from_object, to_object, current_work_stream, *streams):
+    """Let libraries find the table, whose other functions are machine code, on the type of our arrays."""
+    global dtypes, table, work_streams
+    work_streams = streams
+    dtypes = {(code, bits, 1, padded): (name, typestr, format) for name, code, bits, padded, typestr, format in known}
+    allocator = ctypes.cast(managed_tensor_allocator, ctypes.c_void_p).value
+    # DLPackExchangeAPI: version, prev_api, allocator, from and to object, the DLTensor's function, the current stream
+    functions = (0, allocator, from_object, to_object, 0, current_work_stream)
+    table = ctypes.create_string_buffer(pack("<IIQQQQQQ", 1, 3, *functions))
+    capsule = new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+    CausewayArray.__dlpack_c_exchange_api__ = capsule
+`;
+
+/** Run in `__main__` when the interpreter was started. */
+export const prepareProcess = `
+import signal
+import sys
+
+if sys.stdout:
+    sys.stdout.reconfigure(line_buffering=True)
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+del signal, sys
+`;
+
+/** Run by an interpreter in a process of its own. */
+export const describeInstallation = `
+import json
+import os
+import sys
+import sysconfig
+
+version = f"{sys.version_info.major}.{sys.version_info.minor}"
+soname = f"libpython{version}.so.1.0"
+folders = [sysconfig.get_config_var("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
+found = [os.path.join(folder, soname) for folder in folders if os.path.exists(os.path.join(folder, soname))]
+print(json.dumps({"executable": sys.executable, "version": version, "libraries": [*found, soname]}))
+`;

@@ -1,0 +1,24 @@
+/** Python's files in plain Python: their tests are written in Python, too, and need nothing of Causeway. */
+import { assert, assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import process from "node:process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { patiently } from "../support/child.ts";
+import { needs } from "../support/needs.ts";
+import { findPython } from "../support/python.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const found = findPython();
+const missing = typeof found === "string" ? found : null;
+const executable = typeof found === "string" ? "" : found.executable;
+
+const title = "in plain Python, counters, DLPack, Arrow, copies, elements and calls do what they say";
+test(needs(missing, title)[0], { skip: missing !== null, ...patiently }, () => {
+  const args = ["-m", "unittest", "discover", "-s", "tests/python", "-p", "guest_*.py"];
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
+  const { status, stderr } = spawnSync(executable, args, { cwd: root, encoding: "utf8", env });
+  assertEquals(status, 0, stderr);
+  const [, count] = /^Ran (\d+) tests/m.exec(stderr) ?? [];
+  assert(Number(count) > 50, stderr);
+});
