@@ -13,7 +13,7 @@ const values = ["tests/python/values_test.ts"];
 
 /** What can be broken there. */
 export const pythonGuestMutations: readonly Mutation[] = [
-  ...inFile("src/python/guest/src/python/guest/exceptions.py", values, [
+  ...inFile("src/python/guest/exceptions.py", values, [
     ["line.startswith((name, kind.__qualname__))", "True", "The source of a syntax error stands for the error."],
     [
       "        except Exception:\n            text =",
@@ -21,7 +21,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "An exception that cannot say what it is is lost.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/release_counters.py", [...arrays, ...arrow], [
+  ...inFile("src/python/guest/release_counters.py", [...arrays, ...arrow], [
     ["        self.free.append(number)\n", "", "Each array that is exported takes another counter."],
     [
       "        ctypes.c_int32.from_address(address).value = 0\n",
@@ -29,7 +29,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "What is exported next ends at once, under its consumer.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exports.py", arrow, [
+  ...inFile("src/python/guest/exports.py", arrow, [
     [
       "            end_export(child.counter)\n        # else",
       "            pass\n        # else",
@@ -47,28 +47,28 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "What was taken out of a capsule is released in it too, at NULL.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exports.py", offered, [
+  ...inFile("src/python/guest/exports.py", offered, [
     [
       "    while poll_once():\n        pass",
       "    poll_once()",
       "What a released export has held is kept until the next poll.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exports.py", arrays, [
+  ...inFile("src/python/guest/exports.py", arrays, [
     [
       "            end_export(counter)\n            has_ended",
       "            counters.numbers.pop(counter)\n            has_ended",
       "What consumers have released is kept for ever.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exports.py", [...arrays, ...offered], [
+  ...inFile("src/python/guest/exports.py", [...arrays, ...offered], [
     [
       "            elif count <= listed_only + 1:",
       "            elif count <= listed_only + 2:",
       "What a library is about to take is taken back.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/arrow_requests.py", arrow, [
+  ...inFile("src/python/guest/arrow_requests.py", arrow, [
     ["    if unknown:\n", "    if False:\n", "What a consumer asks for is left aside without a word."],
     [
       "        Release(ours.release)(ctypes.addressof(ours))\n",
@@ -77,7 +77,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
     [" or ours.n_children != wanted.n_children", "", "Children that are not there are read."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/arrow_arrays.py", arrow, [
+  ...inFile("src/python/guest/arrow_arrays.py", arrow, [
     [
       "        for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):\n",
       "        for kind, address in ((ArrowArray, self.array),):\n",
@@ -99,7 +99,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "Numbers are handed over without their elements.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/arrow_streams.py", arrow, [
+  ...inFile("src/python/guest/arrow_streams.py", arrow, [
     ["        check_request(requested, self.schema)\n", "", "A consumer gets numbers where it wants texts."],
     [
       "            Release(self.stream.release)(ctypes.addressof(self.stream))\n",
@@ -117,7 +117,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A stream is given away by who asks for its schema.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/device_memory.py", copies, [
+  ...inFile("src/python/guest/device_memory.py", copies, [
     [
       "        try:\n            yield\n        finally:\n            driver.exchange_mode(ctypes.byref(mode))\n",
       "        yield\n",
@@ -130,14 +130,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
     ["            driver.release(self.number)\n", "            pass\n", "A context is retained for ever."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/dlpack_structs.py", copies, [
+  ...inFile("src/python/guest/dlpack_structs.py", copies, [
     [
       "            if step <= reach:\n                return True\n",
       "",
       "What is written to one element of a copy is written to others.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/copies.py", copies, [
+  ...inFile("src/python/guest/copies.py", copies, [
     [" and not layout.overlaps():", ":", "What is written to one element of a copy is written to others."],
     ["made.address - layout.first, layout.steps", "made.address, layout.steps", "A copy is read beside its elements."],
     ["lowest, span, home, True)", "lowest, span, home)", "A copy is read before it is there."],
@@ -162,14 +162,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "A consumer takes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/call_frames.py", objects, [
+  ...inFile("src/python/guest/call_frames.py", objects, [
     [
       "    optimized_or_newlocals = 3 ",
       "    optimized_or_newlocals = 0 ",
       "What locals() gives is not what __main__ has.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array_members.py", numpy, [
+  ...inFile("src/python/guest/array_members.py", numpy, [
     ["_initializing", "_initialized", "NumPy is used while it is being loaded."],
     ["        if layout.width % 8:\n", "        if False:\n", "Elements that share bytes are read at wrong places."],
     [
@@ -199,7 +199,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "An array of many elements is as true as the first of them.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array.py", numpy, [
+  ...inFile("src/python/guest/array.py", numpy, [
     [
       "flags_of(whole.tensor) & (READ_ONLY | PADDED)",
       "flags_of(whole.tensor) & PADDED",
@@ -212,14 +212,14 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
     ["        self.whole = whole\n", "        self.whole = None\n", "A part has no home."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array.py", arrays, [
+  ...inFile("src/python/guest/array.py", arrays, [
     [
       "        if not is_versioned and flags_of(self.tensor) & PADDED:\n",
       "        if False:\n",
       "A consumer takes elements of four bits that have a byte each for packed ones.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array.py", [...plain, ...arrays], [
+  ...inFile("src/python/guest/array.py", [...plain, ...arrays], [
     ["        if stream == 0:\n", "        if False:\n", "An ambiguous stream is taken for another one."],
     ["    if type(value) is dict:\n", "    if False:\n", "An array among arguments in a dict is none."],
     [
@@ -230,7 +230,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ["        if copy is False:\n", "        if False:\n", "An array that must not be copied is."],
     ["        if device != self.device and copy is False:", "        if False:", "A copy is made that was forbidden."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array.py", [...numpy, ...arrays], [
+  ...inFile("src/python/guest/array.py", [...numpy, ...arrays], [
     [
       "address or NOWHERE if device[0] == HOST else address",
       "address",
@@ -242,21 +242,21 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "Functions of CuPy fail for arrays of ours among its own.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/array.py", ["tests/peers/torch_test.ts"], [
+  ...inFile("src/python/guest/array.py", ["tests/peers/torch_test.ts"], [
     [
       "    if min(array.strides or (), default=0) < 0:",
       "    if False:",
       "The process ends in torch for strides that it lacks.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/foreign_arrays.py", [
+  ...inFile("src/python/guest/foreign_arrays.py", [
     "tests/python/malformed_test.ts",
     "tests/peers/torch_test.ts",
   ], [
     ["    check_elements(value)\n", "", "A tensor to be negated comes with the wrong sign."],
     ['    for bit in "conj", "neg":\n', '    for bit in ("conj",):\n', "A tensor comes with the wrong sign."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/numpy_array.py", [...numpy, ...arrow], [
+  ...inFile("src/python/guest/numpy_array.py", [...numpy, ...arrow], [
     [
       "            if array is self:\n                return array\n",
       "",
@@ -291,7 +291,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "Elements between others are read at the wrong places.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exchange_api.py", offered, [
+  ...inFile("src/python/guest/exchange_api.py", offered, [
     [
       "            Release(deleter)(self.tensor)\n",
       "            pass\n",
@@ -309,7 +309,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
     ["    if min(extents, default=0) < 0:\n", "    if False:\n", "Arrays of negative size are allocated."],
   ]),
-  ...inFile("src/python/guest/src/python/guest/exchange_api.py", streams, [
+  ...inFile("src/python/guest/exchange_api.py", streams, [
     [
       "        array.order_consumer(ordered)\n",
       "        array.order_consumer(1)\n",
@@ -321,7 +321,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
       "What a consumer has made is read before it is.",
     ],
   ]),
-  ...inFile("src/python/guest/src/python/guest/scripts/prepare_process.py", [...plain, "tests/python/open_test.ts"], [
+  ...inFile("src/python/guest/scripts/prepare_process.py", [...plain, "tests/python/open_test.ts"], [
     [
       "    sys.stdout.reconfigure(line_buffering=True)\n",
       "    pass\n",
