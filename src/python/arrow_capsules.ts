@@ -12,7 +12,7 @@ import type { ArrowField } from "../cdata/type.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { type Handle, handleOf } from "./object.ts";
+import { type Handle, handleOf } from "./handle.ts";
 
 /** The protocols' methods, and the names of the capsules that each returns. */
 const methods = {

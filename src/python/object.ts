@@ -6,10 +6,13 @@
 import type { ArraySource } from "../view/from.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "../dlpack/tensor.ts";
-import { isArray, takeArray } from "./export_array.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { all, copyOut, fromPython, isPlain } from "./values.ts";
+import { copyOut, simpleValue } from "./copy_out.ts";
+import { Handle, handleOf, type Origin, setHandle } from "./handle.ts";
+import { isArray, takeArray } from "./import_array.ts";
+import { isPlain, toPython } from "./to_python.ts";
 
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
@@ -59,123 +62,12 @@ export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
   return new Keywords(values);
 }
 
-/** How an object was come by: as an attribute of another one. */
-export interface Origin {
-  readonly owner: Handle;
-  readonly name: string;
-}
-
-/** A reference that lives as long as JavaScript holds this. */
-export class Handle {
-  readonly python: Interpreter;
-  /** 0n while it is let go of. */
-  #object: bigint;
-  #isClosed = false;
-  /** Where the object is a method of its owner: how it is had again after a call. */
-  readonly #origin: Origin | null;
-  /** The C function, or the function of Python, that the method is of; 0n until it was called. */
-  #function = 0n;
-  #looksAtFrame: boolean | null = null;
-
-  /** Takes the reference over. */
-  constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
-    this.python = python;
-    this.#object = object;
-    this.#origin = origin !== null && functionOf(python, object, origin.owner.object) !== 0n ? origin : null;
-    forgotten.register(this, { python, object }, this);
-  }
-
-  /** The object; borrowed. */
-  get object(): bigint {
-    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
-    if (this.#object === 0n && this.#origin !== null) this.#lookUp(this.#origin);
-    return this.#object;
-  }
-
-  /** Whether the object was let go of for good. */
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  /** Whether what it does may depend on who calls it. Functions written in C do not look, but those of two modules. */
-  get looksAtFrame(): boolean {
-    return this.#looksAtFrame ??= looksAtFrame(this.python, this.object);
-  }
-
-  /**
-   * Lets go of a method after its first call, because nobody else might if it was looked up for that alone. Who has kept
-   * it, and calls it again, holds it from then on.
-   */
-  endCall(): void {
-    if (this.#origin === null || this.#function !== 0n || this.#isClosed) return;
-    const { owner } = this.#origin;
-    if (owner.isClosed) return; // it could not be had again
-    this.#function = functionOf(this.python, this.#object, owner.object);
-    forgotten.unregister(this);
-    this.python.drop(this.#object);
-    this.#object = 0n;
-  }
-
-  /** Lets go of the object. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    forgotten.unregister(this);
-    if (this.#object !== 0n) this.python.locked(() => this.python.release(this.#object));
-  }
-
-  #lookUp({ owner, name }: Origin): void {
-    const { python } = this;
-    if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
-    const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
-    if (functionOf(python, object, owner.object) !== this.#function) {
-      python.drop(object);
-      throw new TypeError(
-        `Cannot use ${name} again: the object has another one since. Keep a method with $get("${name}")`,
-      );
-    }
-    this.#object = object;
-    forgotten.register(this, { python, object }, this);
-  }
-}
-
-/** Whether a callable may look at the frame that it is called from. */
-function looksAtFrame(python: Interpreter, object: bigint): boolean {
-  if (!python.isExactly(object, "builtin_function")) return true;
-  const self = python.api.methods.PyCFunction_GetSelf(object);
-  return self === python.helper("builtins") || self === python.helper("sys");
-}
-
-/**
- * What a method of an object is a method of: a function of Python, or the address of one in C. 0n for all else, and for
- * functions of a module, which is never closed.
- */
-function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
-  const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;
-  if (python.isExactly(object, "bound_method")) return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;
-  const isMethod = python.isExactly(object, "builtin_function") && PyCFunction_GetSelf(object) === self &&
-    !python.isExactly(self, "module_type");
-  return isMethod ? PyCFunction_GetFunction(object) : 0n;
-}
-
-/** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
-const forgotten = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
-  ({ python, object }) => python.dropLater(object),
-);
-
-const handles = new WeakMap<object, Handle>();
-
-/** The reference behind a `PyObject`; undefined for any other object. */
-export function handleOf(value: object): Handle | undefined {
-  return handles.get(value);
-}
-
 /** Arrays of Python. For `StridedMemoryView.from`. */
 export const pythonArrays: ArraySource = {
   speaks: "an array of Python",
-  accepts: (source) => handles.has(source),
+  accepts: (source) => handleOf(source) !== undefined,
   take(source, options) {
-    const handle = handles.get(source);
+    const handle = handleOf(source);
     if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
     const { python } = handle;
     return python.locked(() => {
@@ -194,6 +86,36 @@ export const pythonArrays: ArraySource = {
     });
   },
 };
+
+/**
+ * What an object of Python is in JavaScript; takes the reference over.
+ *
+ * @param options where arrays of devices will be used
+ * @param origin of what it is an attribute
+ */
+export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
+  let isKept = false;
+  try {
+    const simple = simpleValue(python, object);
+    if (simple !== undefined) return simple.value;
+    const array = isArray(python, object) ? takeIfPossible(python, object, options) : undefined;
+    if (array !== undefined) return array;
+    isKept = true;
+    return wrap(python, object, options, origin);
+  } finally {
+    if (!isKept) python.drop(object);
+  }
+}
+
+/** An array as a view. What cannot be handed over, such as a tensor that needs a gradient, is an object like any other. */
+function takeIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
+  try {
+    return takeArray(python, object, options);
+  } catch (error) {
+    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;
+    throw error;
+  }
+}
 
 /** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
 const askedInPassing = new Set(["then", "toJSON", "constructor"]);
@@ -238,7 +160,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
     setPrototypeOf: () => false,
     getPrototypeOf: () => null,
   });
-  handles.set(proxy, handle);
+  setHandle(proxy, handle);
   return proxy as unknown as PyObject; // the traps are its members
 }
 
@@ -263,7 +185,8 @@ function membersOf(handle: Handle, options: ImportOptions) {
     $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
     $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
     $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
-    $value: () => python.locked(() => copyOut(python, handle.object, options)),
+    $value: () =>
+      python.locked(() => copyOut(python, handle.object, (other) => fromPython(python, python.share(other), options))),
     $close: () => handle.close(),
     [Symbol.dispose]: () => handle.close(),
     [Symbol.iterator]: () => iterate(handle, options),
@@ -319,7 +242,7 @@ function setAttribute(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
   python.locked(() => {
     const { object } = handle;
-    const [made = 0n] = all(python, [value]);
+    const [made = 0n] = toPython(python, [value]);
     const code = python.api.objects.PyObject_SetAttr(object, python.name(name), made);
     python.drop(made);
     python.checkInt(code);
@@ -333,7 +256,7 @@ function deleteAttribute(handle: Handle, name: string): void {
 
 function item(handle: Handle, keys: readonly unknown[]): bigint {
   const { python, object } = handle;
-  const objects = all(python, keys);
+  const objects = toPython(python, keys);
   const [only = 0n] = objects;
   const key = objects.length === 1 ? only : python.tuple(objects);
   const found = python.api.objects.PyObject_GetItem(object, key);
@@ -345,7 +268,7 @@ function setItem(handle: Handle, key: unknown, value: unknown): void {
   const { python } = handle;
   python.locked(() => {
     const { object } = handle;
-    const [keyObject = 0n, valueObject = 0n] = all(python, [key, value]);
+    const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
     const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
     python.drop(keyObject);
     python.drop(valueObject);
@@ -382,7 +305,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const isNamed = last instanceof Keywords;
   try {
     const { object } = handle;
-    const objects = all(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
+    const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not look at its caller's frame may call what it is given, which does.
     const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);
@@ -397,7 +320,8 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
 }
 
 function isPyObject(value: unknown): boolean {
-  return (typeof value === "function" || typeof value === "object") && value !== null && handles.has(value);
+  return (typeof value === "function" || typeof value === "object") && value !== null &&
+    handleOf(value) !== undefined;
 }
 
 /** Exceptions of functions that have got a dict where they expect something else. */

@@ -8,9 +8,8 @@ import type { CudaStream } from "../device/stream.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import type { ImportOptions } from "../dlpack/tensor.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { type PyObject, wrap } from "./object.ts";
+import { fromPython, type PyObject, wrap } from "./object.ts";
 import { openInterpreter, type PythonOptions } from "./start_interpreter.ts";
-import { fromPython } from "./values.ts";
 import { nameWorkStream } from "./current_work_streams.ts";
 
 /** Options of {@linkcode Python.open}. */

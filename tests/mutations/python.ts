@@ -134,22 +134,8 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments are never freed.",
     ],
   ]),
-  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [
-    [
-      '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
-      "",
-      "An object is used that Python has freed.",
-    ],
-    [
-      "    forgotten.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
-      "  }\n\n  /** The object; borrowed. */\n",
-      "What is dropped is never given back to Python.",
-    ],
-    [
-      "    this.#isClosed = true;\n    forgotten.unregister(this);\n",
-      "    this.#isClosed = true;\n",
-      "A reference that was closed is given up again.",
-    ],
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], []),
+  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       "    if (this.#isClosed) return;\n    this.#isClosed",
       "    this.#isClosed",
@@ -158,33 +144,10 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/object.ts", objects, [
     ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
-    ["    if (owner.isClosed) return; //", "    //", "A method of a closed object is looked up in it."],
-    [
-      "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
-      "    if (false) {\n",
-      "Who has kept a method calls another one.",
-    ],
-    ["    this.#function = functionOf(", "    functionOf(", "What is kept and called is never the same method again."],
-    [
-      "    forgotten.unregister(this);\n    this.python.drop(this.#object);\n",
-      "    this.python.drop(this.#object);\n",
-      "A method that was called is given up again when it is collected.",
-    ],
-    [
-      "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
-      "return PyMethod_Function(object);",
-      "A method of another object is looked up where it was found.",
-    ],
     [
       "const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);",
       "const isFramed = handle.looksAtFrame;",
       "What a function in C calls finds no frame.",
-    ],
-    ['  if (!python.isExactly(object, "builtin_function")) return true;\n', "", "Python's functions find no frame."],
-    [
-      'self === python.helper("builtins") || self === python.helper("sys")',
-      'self === python.helper("builtins")',
-      "Without it sys._getframe finds no frame.",
     ],
     ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
     [
@@ -221,47 +184,12 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments by name are lost.",
     ],
   ]),
-  ...inFile("src/python/values.ts", ["tests/python/values_test.ts", ...arrays], [
+  ...inFile("src/python/values.ts", objects, []),
+  ...inFile("src/python/copy_out.ts", objects, [
     [
-      "      made.forEach((object) => this.#python.drop(object));\n",
-      "",
-      "What goes with a value that is refused is never freed.",
-    ],
-    ["    if (!isKept) python.drop(object);\n", "", "What comes back from Python is never freed there."],
-    [
-      "    if (this.#above.includes(container)) throw",
-      "    if (false) throw",
-      "A container in itself is followed without end.",
-    ],
-    ["      this.#above.pop();\n", "", "The same list twice is a loop."],
-    [
-      "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
-      "",
-      "A result that is more than an array is an error.",
-    ],
-  ]),
-  ...inFile("src/python/values.ts", objects, [
-    ["    if (stream.taken) stream.take(); // which throws\n", "", "A stream is given away with one that was."],
-    [
-      "    if (streams.has(stream)) {",
-      "    if (false) {",
-      "A stream that is passed twice is given away, and nobody gets it.",
-    ],
-    [
-      "      using view = StridedMemoryView.from(value);",
-      "      const view = StridedMemoryView.from(value);",
-      "An array of another owner is kept until it is collected.",
-    ],
-    ["        objects.forEach((object) => python.drop(object));\n", "", "What is in a dict is never freed."],
-    [
-      "  try {\n    return new Map(copyOut(python, pairs, options) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.drop(pairs);\n  }\n",
-      "  return new Map(copyOut(python, pairs, options) as [unknown, unknown][]);\n",
+      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.drop(pairs);\n  }\n",
+      "  return new Map(copyOut(python, pairs, other) as [unknown, unknown][]);\n",
       "The pairs of a dict are never freed.",
-    ],
-    [
-      "      python.drop(made);\n      throw error;\n",
-      "      throw error;\n",
-      "A dict that is refused is never freed.",
     ],
   ]),
   ...inFile("src/python/interpreter.ts", objects, [
@@ -278,22 +206,6 @@ export const pythonMutations: readonly Mutation[] = [
     ["/^(0|-?[1-9]\\d*)$/", "/^-?(0|[1-9]\\d*)$/", "An attribute with the name -0 is an item."],
     [' || key === "toString") return true;', ") return true;", "A member that can be read is said to be missing."],
     ["return members.$item(BigInt(key));", "return members.$item(Number(key));", "A large key is another one."],
-  ]),
-  ...inFile("src/python/values.ts", [
-    "tests/python/values_test.ts",
-    "tests/python/leaks_test.ts",
-  ], [
-    [
-      "isScalar(python, item) ? undefined : simpleValue(python, item)",
-      "simpleValue(python, item)",
-      "A longdouble is asked for its item without end.",
-    ],
-    [
-      "Number.isSafeInteger(value) && !Object.is(value, -0)",
-      "Number.isSafeInteger(value)",
-      "Minus zero loses its sign.",
-    ],
-    ["    python.drop(item);\n", "", "Values of scalars are never freed."],
   ]),
   ...inFile("src/python/start_interpreter.ts", ["tests/python/open_test.ts", ...objects], [
     [
@@ -335,13 +247,6 @@ export const pythonMutations: readonly Mutation[] = [
       "A library is started with packages of another version.",
     ],
   ]),
-  ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
-    [
-      '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
-      "",
-      "An array that is described comes with the wrong sign.",
-    ],
-  ]),
   ...inFile("src/python/interpreter.ts", arrow, [
     [
       "return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;",
@@ -381,13 +286,6 @@ export const pythonMutations: readonly Mutation[] = [
       "      checks.get(context)?.orderedElsewhere(context, home, consumer);\n",
       "",
       "A checker is not told what Python orders.",
-    ],
-  ]),
-  ...inFile("src/python/export_array.ts", ["tests/python/malformed_test.ts"], [
-    [
-      "  if (nameAt === 0n) errors.PyErr_Clear();",
-      "",
-      "What is no capsule leaves an exception behind, and the next call ends the process.",
     ],
   ]),
   ...inFile("src/python/arrow_capsules.ts", arrow, [
@@ -432,4 +330,135 @@ export const pythonMutations: readonly Mutation[] = [
       "An event is read between addresses.",
     ],
   ]),
+
+  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
+    '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
+    "",
+    "An object is used that Python has freed.",
+  ]]),
+  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "    forgotten.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
+    "  }\n\n  /** The object; borrowed. */\n",
+    "What is dropped is never given back to Python.",
+  ]]),
+  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "    this.#isClosed = true;\n    forgotten.unregister(this);\n",
+    "    this.#isClosed = true;\n",
+    "A reference that was closed is given up again.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    "    if (owner.isClosed) return; //",
+    "    //",
+    "A method of a closed object is looked up in it.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
+    "    if (false) {\n",
+    "Who has kept a method calls another one.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    "    this.#function = functionOf(",
+    "    functionOf(",
+    "What is kept and called is never the same method again.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    "    forgotten.unregister(this);\n    this.python.drop(this.#object);\n",
+    "    this.python.drop(this.#object);\n",
+    "A method that was called is given up again when it is collected.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
+    "return PyMethod_Function(object);",
+    "A method of another object is looked up where it was found.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    '  if (!python.isExactly(object, "builtin_function")) return true;\n',
+    "",
+    "Python's functions find no frame.",
+  ]]),
+  ...inFile("src/python/handle.ts", objects, [[
+    'self === python.helper("builtins") || self === python.helper("sys")',
+    'self === python.helper("builtins")',
+    "Without it sys._getframe finds no frame.",
+  ]]),
+  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "      made.forEach((object) => this.#python.drop(object));\n",
+    "",
+    "What goes with a value that is refused is never freed.",
+  ]]),
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "    if (!isKept) python.drop(object);\n",
+    "",
+    "What comes back from Python is never freed there.",
+  ]]),
+  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "    if (this.#above.includes(container)) throw",
+    "    if (false) throw",
+    "A container in itself is followed without end.",
+  ]]),
+  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "      this.#above.pop();\n",
+    "",
+    "The same list twice is a loop.",
+  ]]),
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [[
+    "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
+    "",
+    "A result that is more than an array is an error.",
+  ]]),
+  ...inFile("src/python/to_python.ts", objects, [[
+    "    if (stream.taken) stream.take(); // which throws\n",
+    "",
+    "A stream is given away with one that was.",
+  ]]),
+  ...inFile("src/python/to_python.ts", objects, [[
+    "    if (streams.has(stream)) {",
+    "    if (false) {",
+    "A stream that is passed twice is given away, and nobody gets it.",
+  ]]),
+  ...inFile("src/python/to_python.ts", objects, [[
+    "      using view = StridedMemoryView.from(value);",
+    "      const view = StridedMemoryView.from(value);",
+    "An array of another owner is kept until it is collected.",
+  ]]),
+  ...inFile("src/python/to_python.ts", objects, [[
+    "        objects.forEach((object) => python.drop(object));\n",
+    "",
+    "What is in a dict is never freed.",
+  ]]),
+  ...inFile("src/python/to_python.ts", objects, [[
+    "      python.drop(made);\n      throw error;\n",
+    "      throw error;\n",
+    "A dict that is refused is never freed.",
+  ]]),
+  ...inFile("src/python/copy_out.ts", [
+    "tests/python/values_test.ts",
+    "tests/python/leaks_test.ts",
+  ], [[
+    "isScalar(python, item) ? undefined : simpleValue(python, item)",
+    "simpleValue(python, item)",
+    "A longdouble is asked for its item without end.",
+  ]]),
+  ...inFile("src/python/to_python.ts", [
+    "tests/python/values_test.ts",
+    "tests/python/leaks_test.ts",
+  ], [[
+    "Number.isSafeInteger(value) && !Object.is(value, -0)",
+    "Number.isSafeInteger(value)",
+    "Minus zero loses its sign.",
+  ]]),
+  ...inFile("src/python/copy_out.ts", [
+    "tests/python/values_test.ts",
+    "tests/python/leaks_test.ts",
+  ], [["    python.drop(item);\n", "", "Values of scalars are never freed."]]),
+  ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [[
+    '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
+    "",
+    "An array that is described comes with the wrong sign.",
+  ]]),
+  ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [[
+    "  if (nameAt === 0n) errors.PyErr_Clear();",
+    "",
+    "What is no capsule leaves an exception behind, and the next call ends the process.",
+  ]]),
 ];

@@ -6,22 +6,19 @@
  *
  * @module
  */
-import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import { Slice } from "../layout/mod.ts";
 import { arraySourceOf } from "../view/from.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { ArrowArray } from "../arrow/array.ts";
 import { ArrowStreamExport } from "../arrow/stream_export.ts";
-import { isArray, lend, takeArray } from "./export_array.ts";
+import { lend } from "./export_array.ts";
 import { emptyStream, fillStream, lendArrow } from "./export_arrow.ts";
-import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { handleOf, type Origin, wrap } from "./object.ts";
+import { handleOf } from "./handle.ts";
 
 /** References to several values, which go to Python together: none, and nothing consumed, if one of them cannot be passed. */
-export function all(python: Interpreter, values: readonly unknown[]): bigint[] {
+export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   const conversion = new Conversion(python);
   const made = conversion.all(values);
   conversion.complete();
@@ -163,85 +160,4 @@ export function isPlain(value: unknown): value is Readonly<Record<string, unknow
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
-}
-
-/**
- * What an object of Python is in JavaScript; takes the reference over.
- *
- * @param options where arrays of devices will be used
- * @param origin of what it is an attribute
- */
-export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
-  let isKept = false;
-  try {
-    const simple = simpleValue(python, object);
-    if (simple !== undefined) return simple.value;
-    const array = isArray(python, object) ? takeIfPossible(python, object, options) : undefined;
-    if (array !== undefined) return array;
-    isKept = true;
-    return wrap(python, object, options, origin);
-  } finally {
-    if (!isKept) python.drop(object);
-  }
-}
-
-/** An array as a view. What cannot be handed over, such as a tensor that needs a gradient, is an object like any other. */
-function takeIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
-  try {
-    return takeArray(python, object, options);
-  } catch (error) {
-    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;
-    throw error;
-  }
-}
-
-/** The value of an object that JavaScript has a copy for; undefined for all others. */
-function simpleValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const { none, true: yes, false: no } = python.singletons;
-  if (object === none) return { value: null };
-  if (object === yes || object === no) return { value: object === yes };
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LONG_SUBCLASS) return { value: python.readInteger(object) };
-  if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return { value: python.readText(object) };
-  if (python.isFloat(object)) return { value: python.api.numbers.PyFloat_AsDouble(object) };
-  return isScalar(python, object) ? scalarValue(python, object) : undefined;
-}
-
-/** Whether an object is a scalar of NumPy, which has the interface of an array, but is none. */
-function isScalar(python: Interpreter, object: bigint): boolean {
-  return python.typeHas(object, "__array_interface__") && python.typeHas(object, "item") &&
-    !python.typeHas(object, "__dlpack__");
-}
-
-function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const item = python.callHelper("call_method", [python.share(object), python.share(python.name("item"))]);
-  try {
-    return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
-  } finally {
-    python.drop(item);
-  }
-}
-
-/**
- * A copy of an object with all that is in it: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
- *
- * @param object borrowed
- */
-export function copyOut(python: Interpreter, object: bigint, options: ImportOptions): unknown {
-  const { lists, tuples } = python.api;
-  const items = (count: bigint, at: (i: bigint) => bigint) =>
-    Array.from({ length: Number(count) }, (_, i) => copyOut(python, at(BigInt(i)), options));
-  const flags = python.typeFlags(object);
-  if (flags & Py_TPFLAGS.LIST_SUBCLASS) return items(lists.PyList_Size(object), (i) => lists.PyList_GetItem(object, i));
-  if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) {
-    return items(tuples.PyTuple_Size(object), (i) => tuples.PyTuple_GetItem(object, i));
-  }
-  if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
-  if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) return fromPython(python, python.share(object), options);
-  const pairs = python.callHelper("pairs_of", [python.share(object)]);
-  try {
-    return new Map(copyOut(python, pairs, options) as [unknown, unknown][]); // a list of pairs, says the helper
-  } finally {
-    python.drop(pairs);
-  }
 }

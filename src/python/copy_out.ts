@@ -1,0 +1,64 @@
+/**
+ * Objects of Python that JavaScript has a value for: numbers, texts, truth values, None, and copies of what contains them.
+ *
+ * All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { Py_TPFLAGS } from "../../bindings/cpython.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+/** The value of an object that JavaScript has a copy for; undefined for all others. */
+export function simpleValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
+  const { none, true: yes, false: no } = python.singletons;
+  if (object === none) return { value: null };
+  if (object === yes || object === no) return { value: object === yes };
+  const flags = python.typeFlags(object);
+  if (flags & Py_TPFLAGS.LONG_SUBCLASS) return { value: python.readInteger(object) };
+  if (flags & Py_TPFLAGS.UNICODE_SUBCLASS) return { value: python.readText(object) };
+  if (python.isFloat(object)) return { value: python.api.numbers.PyFloat_AsDouble(object) };
+  return isScalar(python, object) ? scalarValue(python, object) : undefined;
+}
+
+/** Whether an object is a scalar of NumPy, which has the interface of an array, but is none. */
+function isScalar(python: Interpreter, object: bigint): boolean {
+  return python.typeHas(object, "__array_interface__") && python.typeHas(object, "item") &&
+    !python.typeHas(object, "__dlpack__");
+}
+
+function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
+  const item = python.callHelper("call_method", [python.share(object), python.share(python.name("item"))]);
+  try {
+    return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
+  } finally {
+    python.drop(item);
+  }
+}
+
+/**
+ * A copy of an object with all that is in it: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
+ *
+ * @param object borrowed
+ * @param other what stands for an object that is none of these and has no simple value; it borrows the object
+ */
+export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
+  const { lists, tuples } = python.api;
+  const items = (count: bigint, at: (i: bigint) => bigint) =>
+    Array.from({ length: Number(count) }, (_, i) => copyOut(python, at(BigInt(i)), other));
+  const flags = python.typeFlags(object);
+  if (flags & Py_TPFLAGS.LIST_SUBCLASS) return items(lists.PyList_Size(object), (i) => lists.PyList_GetItem(object, i));
+  if (flags & Py_TPFLAGS.TUPLE_SUBCLASS) {
+    return items(tuples.PyTuple_Size(object), (i) => tuples.PyTuple_GetItem(object, i));
+  }
+  if (flags & Py_TPFLAGS.BYTES_SUBCLASS) return python.readBytes(object);
+  if (!(flags & Py_TPFLAGS.DICT_SUBCLASS)) {
+    const simple = simpleValue(python, object);
+    return simple === undefined ? other(object) : simple.value;
+  }
+  const pairs = python.callHelper("pairs_of", [python.share(object)]);
+  try {
+    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper
+  } finally {
+    python.drop(pairs);
+  }
+}

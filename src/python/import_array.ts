@@ -1,0 +1,143 @@
+/**
+ * Arrays of Python in JavaScript, without a copy. All functions here need the interpreter's lock.
+ *
+ * @module
+ */
+import { NativeArena } from "../ffi/arena.ts";
+import { cString, readCString } from "../ffi/c_string.ts";
+import { DType } from "../layout/mod.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { fromArrayInterface, fromCudaArrayInterface } from "../dlpack/array_interface.ts";
+import { DlpackTensor, type ImportOptions } from "../dlpack/tensor.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { copyOut } from "./copy_out.ts";
+import { takeByTable } from "./dlpack_exchange_api.ts";
+import { PythonError } from "./error.ts";
+import { Handle } from "./handle.ts";
+import type { Interpreter } from "./interpreter.ts";
+
+/** Whether an object is an array: it speaks one of the protocols. */
+export function isArray(python: Interpreter, object: bigint): boolean {
+  return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) => python.typeHas(object, name));
+}
+
+/**
+ * Sees an array of Python where it is. The view owns it: closing the view, or losing it to the garbage collector, lets
+ * Python have it back.
+ *
+ * @param object borrowed
+ * @throws {ExchangeError} if it cannot be taken as it is
+ * @throws {PythonError} if its owner refuses to hand it over
+ */
+export function takeArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  if (!python.typeHas(object, "__dlpack__")) return takeDescribed(python, object, options);
+  try {
+    return takeTensor(python, object, options);
+  } catch (error) {
+    // Some owners refuse by DLPack what they describe all the same: read-only arrays, and the types of ml_dtypes.
+    if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
+    return takeDescribed(python, object, options);
+  }
+}
+
+function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  const taken = takeByTable(python, object, options);
+  if (taken !== null) return taken;
+  const capsule = python.callHelper("request_capsule", [python.share(object), streamFor(python, options)]);
+  try {
+    using tensor = unpack(python, capsule);
+    return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
+  } finally {
+    python.drop(capsule);
+  }
+}
+
+/** The stream on which a producer shall make device memory ready, in DLPack's terms. */
+function streamFor(python: Interpreter, { stream, device }: ImportOptions): bigint {
+  if (stream === null) return python.integer(-1n);
+  if (stream !== undefined) return python.integer(stream.handle || 1n);
+  return device === undefined ? python.share(python.singletons.none) : python.integer(1n);
+}
+
+/** What capsules are called once their tensor is taken: they keep the address, so the names are never freed. */
+const used = new Map<string, bigint>();
+
+function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
+  let address = used.get(name);
+  if (address === undefined) used.set(name, address = new NativeArena().cString(`used_${name}`));
+  return address;
+}
+
+/**
+ * The tensor in a capsule, taken over as the protocol says.
+ *
+ * @throws {ExchangeError} if it is no capsule with a tensor
+ */
+function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
+  const { capsules, errors } = python.api;
+  const nameAt = capsules.PyCapsule_GetName(capsule);
+  if (nameAt === 0n) errors.PyErr_Clear(); // no capsule: an exception that stays set makes the next call fail, or worse
+  const name = readCString(nameAt);
+  if (name !== "dltensor" && name !== "dltensor_versioned") {
+    throw new ExchangeError(
+      `Cannot import ${python.show(capsule)}, which __dlpack__() returned: expected a capsule dltensor or ` +
+        "dltensor_versioned",
+    );
+  }
+  const ptr = capsules.PyCapsule_GetPointer(capsule, cString(name));
+  capsules.PyCapsule_SetName(capsule, usedName(name));
+  return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
+}
+
+/** Sees an array by its interface; a reference to the array itself keeps the memory. */
+function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  python.drop(python.callHelper("check_elements", [python.share(object)]));
+  const isCuda = python.typeHas(object, "__cuda_array_interface__");
+  const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
+  const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
+  const owner = new Handle(python, python.share(object));
+  try {
+    const copied = copyOut(python, attribute, () => unreadable);
+    if (!(copied instanceof Map)) {
+      throw new ExchangeError(
+        `Cannot import by the array interface: ${name} is ${python.show(attribute)}, expected a dict`,
+      );
+    }
+    const description: Record<string, unknown> = Object.fromEntries(copied);
+    if (!isReadable(description["typestr"]) && hasDtype(python, object)) {
+      description["typestr"] = typeName(python, object);
+    }
+    const take = isCuda ? fromCudaArrayInterface : fromArrayInterface;
+    return take({ owner, [name]: description }, options, () => owner.close());
+  } catch (error) {
+    owner.close();
+    throw error;
+  } finally {
+    python.drop(attribute);
+  }
+}
+
+/** Stands for whatever else is in a description: it is nothing that a description may have. */
+const unreadable = {};
+
+function isReadable(typestr: unknown): boolean {
+  try {
+    return typeof typestr === "string" && DType.from(typestr).typestr === typestr;
+  } catch {
+    return false;
+  }
+}
+
+function hasDtype(python: Interpreter, object: bigint): boolean {
+  return python.api.objects.PyObject_HasAttrString(object, cString("dtype")) === 1;
+}
+
+/** Name of the element type: the types of ml_dtypes have type strings that mean raw bytes, or nothing. */
+function typeName(python: Interpreter, object: bigint): string {
+  const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
+  try {
+    return python.show(dtype);
+  } finally {
+    python.drop(dtype);
+  }
+}
