@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { InstructionReader } from "./operands.ts";
 import { bfloat16, binary16, binary32, type Rounding, roundTo, type SmallFormat } from "./rounding.ts";
+import type { ScalarType } from "./types.ts";
 
 const bits = new DataView(new ArrayBuffer(8));
 
@@ -106,4 +108,28 @@ export function flush(value: number, least: number = 2 ** -126): number {
 /** Into [0, 1]; NaN becomes 0. */
 export function saturate(value: number): number {
   return value > 0 ? Math.min(value, 1) : 0;
+}
+
+/** Whether a number has its sign set. */
+export function isNegative(value: number): boolean {
+  return value < 0 || Object.is(value, -0);
+}
+
+/** The codec of a type, and how many numbers a register of it holds. */
+export function codecOf(
+  reader: InstructionReader,
+  type: ScalarType,
+): { readonly codec: FloatCodec; readonly lanes: number } {
+  switch (type.name) {
+    case "f16":
+    case "bf16":
+    case "f32":
+    case "f64":
+      return { codec: codecs[type.name], lanes: 1 };
+    case "f16x2":
+      return { codec: codecs.f16, lanes: 2 };
+    case "bf16x2":
+      return { codec: codecs.bf16, lanes: 2 };
+  }
+  return reader.fail(`the type .${type.name} is not understood here`);
 }

@@ -3,33 +3,46 @@
  *
  * @module
  */
+import { addressInstructions } from "./instructions/addressing.ts";
+import { atomicInstructions } from "./instructions/atomics.ts";
+import { barrierInstructions } from "./instructions/barriers.ts";
+import { bitInstructions } from "./instructions/bits.ts";
+import { branchInstructions } from "./instructions/branches.ts";
+import { compareInstructions } from "./instructions/compare.ts";
+import { convertInstructions } from "./instructions/convert.ts";
 import { PtxError } from "./error.ts";
-import { Frame } from "./frame.ts";
-import { compareInstructions } from "./lower_compare.ts";
-import { controlInstructions } from "./lower_control.ts";
-import { convertInstructions } from "./lower_convert.ts";
-import { floatInstructions } from "./lower_float.ts";
-import { integerInstructions } from "./lower_integer.ts";
-import { memoryInstructions } from "./lower_memory.ts";
 import type { Compiled } from "./execution_state.ts";
+import { floatArithmeticInstructions } from "./instructions/float_arithmetic.ts";
+import { exactFloatInstructions } from "./instructions/float_exact.ts";
+import { Frame } from "./frame.ts";
+import { integerArithmeticInstructions } from "./instructions/integer_arithmetic.ts";
+import { loadStoreInstructions } from "./instructions/load_store.ts";
 import {
   type CallSignature,
   type InstructionContext,
   InstructionReader,
   type Label,
+  type Lowering,
   type Meaning,
 } from "./operands.ts";
 import type { FunctionSyntax, Instruction, Statement, Variable } from "./syntax.ts";
 import { registerBytes, type ScalarType } from "./types.ts";
+import { warpInstructions } from "./instructions/warp.ts";
 
-const instructions: ReadonlyMap<string, (reader: InstructionReader) => Compiled> = new Map(
+const instructions: ReadonlyMap<string, Lowering> = new Map(
   [
-    integerInstructions,
-    floatInstructions,
+    integerArithmeticInstructions,
+    bitInstructions,
+    floatArithmeticInstructions,
+    exactFloatInstructions,
     compareInstructions,
     convertInstructions,
-    memoryInstructions,
-    controlInstructions,
+    addressInstructions,
+    loadStoreInstructions,
+    atomicInstructions,
+    branchInstructions,
+    barrierInstructions,
+    warpInstructions,
   ].flatMap((table) => Object.entries(table)),
 );
 

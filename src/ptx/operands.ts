@@ -5,6 +5,7 @@
  * @module
  */
 import { PtxError } from "./error.ts";
+import type { Compiled } from "./execution_state.ts";
 import type { Frame } from "./frame.ts";
 import type { Instruction, Operand } from "./syntax.ts";
 import { type ScalarType, scalarTypes } from "./types.ts";
@@ -25,6 +26,12 @@ export type Meaning =
   | { readonly kind: "local"; readonly offset: number; readonly size: number; readonly space: "local" | "param" }
   | { readonly kind: "shared"; readonly name: string }
   | { readonly kind: "global"; readonly name: string; readonly space: "global" | "const" };
+
+/** Compiles an instruction. */
+export type Lowering = (reader: InstructionReader) => Compiled;
+
+/** How instructions are compiled, by opcode. */
+export type InstructionTable = Readonly<Record<string, Lowering>>;
 
 /** What surrounds an instruction. */
 export interface InstructionContext {

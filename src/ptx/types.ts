@@ -43,3 +43,16 @@ export function registerBytes(type: ScalarType): number {
 export function isSigned(type: ScalarType): boolean {
   return type.kind === "signed";
 }
+
+/** The type of a name that is known to be one. */
+export function scalarType(name: string): ScalarType {
+  const type = scalarTypes.get(name);
+  if (type === undefined) throw new Error(`${name} is no type`);
+  return type;
+}
+
+/** The type of counts, lanes and shift amounts. */
+export const u32: ScalarType = scalarType("u32");
+
+/** The type of predicates. */
+export const pred: ScalarType = scalarType("pred");

@@ -292,9 +292,6 @@ export const checkerMutations: readonly Mutation[] = [
       "The host writes what is still read, and nobody hears.",
     ],
   ]),
-  ...inFile("src/ptx/lower_memory.ts", [kernels], [
-    ['isStrong(reader) ? "volatile read" : "read"', '"read"', "A kernel that polls is reported."],
-  ]),
   ...inFile(`${folder}/kernel_params.ts`, [work], [
     ['  "call",\n', "", "What a kernel has a function write counts as read only."],
     ['opcode === "atom" ? inputs[0] : target', "target", "What a kernel adds to counts as read only."],
@@ -342,4 +339,10 @@ export const checkerMutations: readonly Mutation[] = [
   ...inFile(`${folder}/object_lifetimes.ts`, [lifetime], [
     ["!this.#closed.has(handle)", "true", "What is closed and still needed counts as left."],
   ]),
+
+  ...inFile("src/ptx/instructions/load_store.ts", [kernels], [[
+    'isStrong(reader) ? "volatile read" : "read"',
+    '"read"',
+    "A kernel that polls is reported.",
+  ]]),
 ];

@@ -1,21 +1,13 @@
 /**
- * Floating-point arithmetic. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is
- * computed as a double and rounded to nearest, which is at least as good as what a GPU gives but not the same.
+ * Arithmetic of floats. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is computed as a
+ * double and rounded to nearest, which is at least as good as what a GPU gives but not the same.
  *
  * @module
  */
-import { codecs, encode16, type FloatCodec, flush, NAN32, saturate } from "./float_registers.ts";
-import {
-  addInteger,
-  divInteger,
-  inSequence,
-  madInteger,
-  minMaxInteger,
-  mulInteger,
-  subInteger,
-  unarySigned,
-} from "./lower_integer.ts";
-import type { Compiled } from "./execution_state.ts";
+import type { Compiled } from "../execution_state.ts";
+import { codecOf, codecs, encode16, type FloatCodec, flush, NAN32, saturate } from "../float_registers.ts";
+import { addInteger, divInteger, madInteger, mulInteger, subInteger } from "./integer_arithmetic.ts";
+import type { InstructionReader, InstructionTable, Lowering } from "../operands.ts";
 import {
   add64f,
   addToOdd,
@@ -27,12 +19,11 @@ import {
   type Rounding,
   sqrt64f,
   sqrtToOdd,
-} from "./rounding.ts";
-import type { InstructionReader } from "./operands.ts";
-import type { ScalarType } from "./types.ts";
+} from "../rounding.ts";
+import type { ScalarType } from "../types.ts";
 
 /** How a result is made of what was computed. */
-interface Finish {
+export interface Finish {
   readonly rounding: Rounding;
   /** Numbers too small to be normal are zero, as operands and as results. */
   readonly ftz: boolean;
@@ -45,36 +36,18 @@ interface Finish {
 }
 
 /** A function on doubles: for formats of up to 32 bits exact or rounded to odd, for binary64 rounded as asked. */
-type FloatFunction = (a: number, b: number, c: number, rounding: Rounding) => number;
+export type FloatFunction = (a: number, b: number, c: number, rounding: Rounding) => number;
 
-const names = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"] as const;
-
-/** The codec of a type, and how many numbers a register of it holds. */
-export function codecOf(
-  reader: InstructionReader,
-  type: ScalarType,
-): { readonly codec: FloatCodec; readonly lanes: number } {
-  switch (type.name) {
-    case "f16":
-    case "bf16":
-    case "f32":
-    case "f64":
-      return { codec: codecs[type.name], lanes: 1 };
-    case "f16x2":
-      return { codec: codecs.f16, lanes: 2 };
-    case "bf16x2":
-      return { codec: codecs.bf16, lanes: 2 };
-  }
-  return reader.fail(`the type .${type.name} is not understood here`);
-}
+/** The types of floats. */
+export const floatTypes = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"] as const;
 
 /** Whether the instruction's type is one of floats. */
-function isFloat(reader: InstructionReader): boolean {
-  return reader.instruction.modifiers.some((name) => (names as readonly string[]).includes(name));
+export function hasFloatType(reader: InstructionReader): boolean {
+  return reader.instruction.modifiers.some((name) => (floatTypes as readonly string[]).includes(name));
 }
 
 /** An instruction on floats with one to three sources. */
-function floats(
+export function floatInstruction(
   reader: InstructionReader,
   type: ScalarType,
   sources: number,
@@ -86,7 +59,7 @@ function floats(
   const d = reader.result(type);
   const slots = Array.from({ length: sources }, (_, i) => reader.source(i + 1, type));
   const [a = 0, b = a, c = a] = slots;
-  return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : single(codec, finish, d, a, b, c, compute);
+  return lanes === 2 ? pairs(codec, finish, d, a, b, c, compute) : scalar(codec, finish, d, a, b, c, compute);
 }
 
 /** What happens to the exact result and to the rounded one. */
@@ -111,11 +84,12 @@ function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
 }
 
 /** The smallest normal number of a format. */
-function leastNormal({ format }: FloatCodec): number {
+export function leastNormal({ format }: FloatCodec): number {
   return format === null ? 2 ** -1022 : 2 ** format.minExponent;
 }
 
-function single(
+/** An instruction on one float in each register. */
+export function scalar(
   codec: FloatCodec,
   finish: Finish,
   d: number,
@@ -231,45 +205,51 @@ function nearest(type: ScalarType, finish: Finish): boolean {
 }
 
 function add(reader: InstructionReader): Compiled {
-  if (!isFloat(reader)) return addInteger(reader);
-  const type = reader.type(...names);
+  if (!hasFloatType(reader)) return addInteger(reader);
+  const type = reader.type(...floatTypes);
   const finish = rounded(reader, type, false);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a + b : (a, b, _, rounding) => addToOdd(a, b, rounding);
-  return floats(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, b, rounding)));
+  return floatInstruction(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, b, rounding)));
 }
 
 function sub(reader: InstructionReader): Compiled {
-  if (!isFloat(reader)) return subInteger(reader);
-  const type = reader.type(...names);
+  if (!hasFloatType(reader)) return subInteger(reader);
+  const type = reader.type(...floatTypes);
   const finish = rounded(reader, type, false);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a - b : (a, b, _, rounding) => addToOdd(a, -b, rounding);
-  return floats(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, -b, rounding)));
+  return floatInstruction(reader, type, 2, finish, byWidth(type, odd, (a, b, _, rounding) => add64f(a, -b, rounding)));
 }
 
 function mul(reader: InstructionReader): Compiled {
-  if (!isFloat(reader)) return mulInteger(reader);
-  const type = reader.type(...names);
+  if (!hasFloatType(reader)) return mulInteger(reader);
+  const type = reader.type(...floatTypes);
   const finish = rounded(reader, type, false);
-  return floats(reader, type, 2, finish, byWidth(type, (a, b) => a * b, (a, b, _, rounding) => mul64f(a, b, rounding)));
+  return floatInstruction(
+    reader,
+    type,
+    2,
+    finish,
+    byWidth(type, (a, b) => a * b, (a, b, _, rounding) => mul64f(a, b, rounding)),
+  );
 }
 
 /** `fma`, and `mad` of floats, which is the same on every GPU of the last ten years. */
 function fma(reader: InstructionReader): Compiled {
-  if (!isFloat(reader)) return madInteger(reader);
-  const type = reader.type(...names);
+  if (!hasFloatType(reader)) return madInteger(reader);
+  const type = reader.type(...floatTypes);
   const finish = rounded(reader, type, true);
   const relu = type.bits === 16 || type.kind === "packed" ? reader.flag("relu") : false;
-  return floats(reader, type, 3, { ...finish, relu }, byWidth(type, fmaToOdd, fma64));
+  return floatInstruction(reader, type, 3, { ...finish, relu }, byWidth(type, fmaToOdd, fma64));
 }
 
 function div(reader: InstructionReader): Compiled {
-  if (!isFloat(reader)) return divInteger(reader, reader.type("u16", "s16", "u32", "s32", "u64", "s64"));
+  if (!hasFloatType(reader)) return divInteger(reader, reader.type("u16", "s16", "u32", "s32", "u64", "s64"));
   const approximate = reader.option("approx", "full");
   const type = reader.type("f32", "f64");
   const finish = divided(reader, type, approximate !== null);
   const odd: FloatFunction = nearest(type, finish) ? (a, b) => a / b : divideToOdd;
   const divide = byWidth(type, odd, (a, b, _, rounding) => div64f(a, b, rounding));
-  return floats(reader, type, 2, { ...finish, nan: "program" }, divide);
+  return floatInstruction(reader, type, 2, { ...finish, nan: "program" }, divide);
 }
 
 function rcp(reader: InstructionReader): Compiled {
@@ -278,7 +258,7 @@ function rcp(reader: InstructionReader): Compiled {
   if (approximate && type.name === "f64") return roughDouble(reader, type, (a) => 1 / a);
   const finish = divided(reader, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? (a) => 1 / a : (a) => divideToOdd(1, a);
-  return floats(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => div64f(1, a, rounding)));
+  return floatInstruction(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => div64f(1, a, rounding)));
 }
 
 function sqrt(reader: InstructionReader): Compiled {
@@ -286,7 +266,7 @@ function sqrt(reader: InstructionReader): Compiled {
   const type = reader.type("f32", "f64");
   const finish = divided(reader, type, approximate);
   const odd: FloatFunction = nearest(type, finish) ? Math.sqrt : sqrtToOdd;
-  return floats(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
+  return floatInstruction(reader, type, 1, finish, byWidth(type, odd, (a, _b, _c, rounding) => sqrt64f(a, rounding)));
 }
 
 /** Approximations of doubles: of the upper word alone, with `.ftz` always. */
@@ -309,21 +289,21 @@ function rsqrt(reader: InstructionReader): Compiled {
   if (type.name === "f64") {
     return reader.instruction.modifiers.includes("ftz")
       ? roughDouble(reader, type, (a) => 1 / Math.sqrt(a))
-      : floats(reader, type, 1, { rounding: "rn", ...flags(reader, type) }, (a) => 1 / Math.sqrt(a));
+      : floatInstruction(reader, type, 1, { rounding: "rn", ...flags(reader, type) }, (a) => 1 / Math.sqrt(a));
   }
-  return floats(reader, type, 1, divided(reader, type, true), (a) => 1 / Math.sqrt(a));
+  return floatInstruction(reader, type, 1, divided(reader, type, true), (a) => 1 / Math.sqrt(a));
 }
 
 /** An approximate function of binary32, and of the 16-bit formats where they have it. */
 function approximation(
   compute: (a: number) => number,
-  ...types: (typeof names)[number][]
-): (reader: InstructionReader) => Compiled {
+  ...types: (typeof floatTypes)[number][]
+): Lowering {
   return (reader) => {
     if (!reader.flag("approx")) reader.fail("expected .approx");
     const type = reader.type("f32", ...types);
     const ftz = reader.flag("ftz");
-    return floats(
+    return floatInstruction(
       reader,
       type,
       1,
@@ -333,125 +313,8 @@ function approximation(
   };
 }
 
-/**
- * `abs` and `neg` are of the sign bit alone: a NaN keeps the rest. With `.ftz`, and in binary16, an H200 gives the one
- * NaN of the format.
- */
-function signBit(which: "abs" | "neg"): (reader: InstructionReader) => Compiled {
-  return (reader) => {
-    if (!isFloat(reader)) {
-      const type = reader.type();
-      return which === "abs"
-        ? unarySigned(reader, type, Math.abs, (a) => a < 0n ? -a : a)
-        : unarySigned(reader, type, (a) => -a, (a) => -a);
-    }
-    const type = reader.type(...names);
-    const { codec, lanes } = codecOf(reader, type);
-    const ftz = type.name !== "f64" && reader.flag("ftz");
-    reader.end(2);
-    if (ftz && lanes === 2) reader.fail("the modifier .ftz is not understood here");
-    const [d, a] = [reader.result(type), reader.source(1, type)];
-    const least = leastNormal(codec);
-    const mask = lanes === 2 ? 0x80008000 : type.bits === 16 ? 0x8000 : 0x80000000;
-    const flip = (word: number): number => which === "abs" ? word & ~mask : word ^ mask;
-    if (type.bits === 64) {
-      return ({ regs: r }, next) => (t) => {
-        const [lo, hi] = [r.getInt32(t + a, true), r.getInt32(t + a + 4, true)];
-        r.setInt32(t + d, lo, true);
-        r.setInt32(t + d + 4, flip(hi), true);
-        return next;
-      };
-    }
-    return ({ regs: r }, next) => (t) => {
-      r.setInt32(t + d, flip(type.bits === 16 ? r.getUint16(t + a, true) : r.getInt32(t + a, true)), true);
-      if (ftz || type.name === "f16") {
-        const value = codec.read(r, t + d);
-        codec.write(r, t + d, ftz ? flush(value, least) : value);
-      }
-      return next;
-    };
-  };
-}
-
-/** The smaller or larger; -0 is smaller than 0, and a NaN gives way to a number unless `.NaN` is asked for. */
-function minMax(which: "min" | "max"): (reader: InstructionReader) => Compiled {
-  const pick = Math[which];
-  return (reader) => {
-    if (!isFloat(reader)) return minMaxInteger(reader, reader.type(), which);
-    const type = reader.type(...names);
-    const nan = reader.flag("NaN");
-    const xorsign = reader.flag("xorsign");
-    if (xorsign && !reader.flag("abs")) reader.fail("expected .xorsign.abs");
-    const ftz = type.name !== "f64" && !type.name.startsWith("bf") && reader.flag("ftz");
-    const numbers: FloatFunction = (a, b) => {
-      if (!Number.isNaN(a) && !Number.isNaN(b)) return pick(a, b);
-      return nan ? NaN : !Number.isNaN(a) ? a : b;
-    };
-    const finish: Finish = { rounding: "rn", ftz, sat: false, relu: false };
-    if (!xorsign) return floats(reader, type, 2, finish, numbers);
-    if (type.name !== "f32") reader.fail("the modifier .xorsign is understood of .f32 alone");
-    const sizes: FloatFunction = (a, b, c, rounding) => numbers(Math.abs(a), Math.abs(b), c, rounding);
-    const place = reader.context.frame.allocate(4);
-    const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
-    reader.end(3);
-    const size = single(codecs.f32, finish, place, a, b, b, sizes);
-    // The signs are those of the operands' bits, also where one is NaN.
-    return inSequence(size, ({ regs: r }, next) => (t) => {
-      const sign = (r.getInt32(t + a, true) ^ r.getInt32(t + b, true)) & 0x80000000;
-      const bits = r.getInt32(t + place, true);
-      r.setInt32(t + d, bits === NAN32 ? bits : bits ^ sign, true);
-      return next;
-    });
-  };
-}
-
-/** Whether a number has its sign set. */
-export function isNegative(value: number): boolean {
-  return value < 0 || Object.is(value, -0);
-}
-
-/** The number of `b` with the sign of `a`, which PTX names first. */
-function copysign(reader: InstructionReader): Compiled {
-  const type = reader.type("f32", "f64");
-  reader.end(3);
-  const [d, a, b] = [reader.result(type), reader.source(1, type), reader.source(2, type)];
-  const top = type.bits / 8 - 4;
-  return ({ regs: r }, next) => (t) => {
-    const sign = r.getInt32(t + a + top, true) & 0x80000000;
-    const upper = (r.getInt32(t + b + top, true) & 0x7fffffff) | sign;
-    const lower = r.getInt32(t + b, true);
-    r.setInt32(t + d, lower, true);
-    r.setInt32(t + d + top, upper, true);
-    return next;
-  };
-}
-
-/** Asks what kind of number it is. */
-function testp(reader: InstructionReader): Compiled {
-  const property = reader.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal");
-  const type = reader.type("f32", "f64");
-  reader.end(2);
-  const { codec } = codecOf(reader, type);
-  const d = reader.predicate(reader.operand(0)).slot;
-  const a = reader.source(1, type);
-  const least = type.name === "f32" ? 2 ** -126 : 2 ** -1022;
-  const test: Readonly<Record<typeof property, (x: number) => boolean>> = {
-    finite: Number.isFinite,
-    infinite: (x) => Math.abs(x) === Infinity,
-    number: (x) => !Number.isNaN(x),
-    notanumber: (x) => Number.isNaN(x),
-    normal: (x) => Number.isFinite(x) && (x === 0 || Math.abs(x) >= least),
-    subnormal: (x) => x !== 0 && Math.abs(x) < least,
-  };
-  const holds = test[property];
-  return ({ regs: r }, next) => (t) => {
-    r.setInt32(t + d, holds(codec.read(r, t + a)) ? 1 : 0, true);
-    return next;
-  };
-}
-
-/** Instructions that floats have, some of them with integers, by opcode. */
-export const floatInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
+/** Instructions that round, some of them of integers too, by opcode. */
+export const floatArithmeticInstructions: InstructionTable = {
   add,
   sub,
   mul,
@@ -466,10 +329,4 @@ export const floatInstructions: Readonly<Record<string, (reader: InstructionRead
   lg2: approximation(Math.log2),
   ex2: approximation((a) => 2 ** a, "f16", "bf16", "f16x2", "bf16x2"),
   tanh: approximation(Math.tanh, "f16", "bf16", "f16x2", "bf16x2"),
-  abs: signBit("abs"),
-  neg: signBit("neg"),
-  min: minMax("min"),
-  max: minMax("max"),
-  copysign,
-  testp,
 };

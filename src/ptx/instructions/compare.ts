@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { flush } from "./float_registers.ts";
-import { codecOf } from "./lower_float.ts";
-import { scalarType } from "./lower_integer.ts";
-import type { Compiled, Op } from "./execution_state.ts";
+import type { Compiled, Op } from "../execution_state.ts";
+import { codecOf, flush } from "../float_registers.ts";
+import { compareSigned64, compareUnsigned64 } from "../int64.ts";
 import { copyBits, readerOf } from "./op_templates.ts";
-import type { InstructionReader } from "./operands.ts";
-import { isSigned, type ScalarType } from "./types.ts";
-import { compareSigned64, compareUnsigned64 } from "./int64.ts";
+import type { InstructionReader, InstructionTable } from "../operands.ts";
+import { isSigned, type ScalarType, scalarType } from "../types.ts";
 
 /** Comparisons by name. `lo` to `hs` are `lt` to `ge` of unsigned integers; those with u hold for NaN, too. */
 const comparisons = [
@@ -170,7 +168,7 @@ function slct(reader: InstructionReader): Compiled {
 }
 
 /** Comparisons and selections, by opcode. */
-export const compareInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = {
+export const compareInstructions: InstructionTable = {
   setp,
   set,
   selp,

@@ -4,10 +4,9 @@
  *
  * @module
  */
-import type { Compiled } from "./execution_state.ts";
-import type { ScalarType } from "./types.ts";
-import { isSigned } from "./types.ts";
-import type { WordOp } from "./int64.ts";
+import type { Compiled } from "../execution_state.ts";
+import type { WordOp } from "../int64.ts";
+import { isSigned, type ScalarType } from "../types.ts";
 
 /** A function of numbers: signed or unsigned as the type says. What is beyond the width of the result wraps. */
 export type IntFunction = (a: number, b: number, c: number) => number;
@@ -112,5 +111,16 @@ export function copyBits(bits: number, d: number, a: number): Compiled {
   return ({ regs: r }, next) => (t) => {
     r.setInt32(t + d, r.getInt32(t + a, true), true);
     return next;
+  };
+}
+
+/** One instruction made of two. */
+export function inSequence(first: Compiled, second: Compiled): Compiled {
+  return (state, next, base) => {
+    const [one, two] = [first(state, next, base), second(state, next, base)];
+    return (t) => {
+      one(t);
+      return two(t);
+    };
   };
 }

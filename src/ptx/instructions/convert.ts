@@ -3,14 +3,12 @@
  *
  * @module
  */
-import { encode16, flush, NAN32, saturate } from "./float_registers.ts";
-import { codecOf, isNegative } from "./lower_float.ts";
-import { scalarType } from "./lower_integer.ts";
-import type { Compiled } from "./execution_state.ts";
-import { bfloat16, bigToOdd, binary16, fromBig, type Rounding, roundTo, roundToInteger } from "./rounding.ts";
+import type { Compiled } from "../execution_state.ts";
+import { codecOf, encode16, flush, isNegative, NAN32, saturate } from "../float_registers.ts";
 import { bigReaderOf, copyBits, readerOf } from "./op_templates.ts";
-import type { InstructionReader } from "./operands.ts";
-import { isSigned, type ScalarType } from "./types.ts";
+import type { InstructionReader, InstructionTable } from "../operands.ts";
+import { bfloat16, bigToOdd, binary16, fromBig, type Rounding, roundTo, roundToInteger } from "../rounding.ts";
+import { isSigned, type ScalarType, scalarType } from "../types.ts";
 
 const integers = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"];
 const floats = ["f16", "bf16", "f32", "f64"];
@@ -213,4 +211,4 @@ function packed(
 }
 
 /** Conversions, by opcode. */
-export const convertInstructions: Readonly<Record<string, (reader: InstructionReader) => Compiled>> = { cvt };
+export const convertInstructions: InstructionTable = { cvt };

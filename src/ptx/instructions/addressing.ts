@@ -1,0 +1,161 @@
+/**
+ * Addresses: which state space an access goes to, and where in it.
+ *
+ * @module
+ */
+import { type Compiled, type ExecutionState, type PtxAccess, windows } from "../execution_state.ts";
+import { copyBits } from "./op_templates.ts";
+import type { InstructionReader, InstructionTable } from "../operands.ts";
+import type { Operand } from "../syntax.ts";
+import { scalarType } from "../types.ts";
+
+/** Where an access goes. */
+type Space = "global" | "shared" | "local" | "param" | "generic";
+
+/** Takes the state space from the modifiers. */
+export function spaceOf(reader: InstructionReader): "global" | "const" | "shared" | "local" | "param" | "generic" {
+  reader.drop((name) =>
+    name === "shared::cta" || name === "param::entry" || name === "param::func" ? shorten(reader, name) : false
+  );
+  return reader.option("global", "const", "shared", "local", "param") ?? "generic";
+}
+
+/** The long names of spaces are the short ones, where there are no clusters. */
+export function shorten(reader: InstructionReader, name: string): boolean {
+  reader.add(name.split("::")[0] ?? name);
+  return true;
+}
+
+/** Resolves the address of an operand for the thread with the frame at `t`, into `m.view` and `m.offset`. */
+type Locate = (state: ExecutionState, t: number) => void;
+
+/** Compiles an address operand. */
+export function locator(
+  reader: InstructionReader,
+  operand: Operand,
+  written: "global" | "const" | "shared" | "local" | "param" | "generic",
+  bytes: number,
+  access: PtxAccess,
+): Locate {
+  if (operand.kind !== "address") return reader.fail("expected an address in brackets");
+  const { line } = reader;
+  const { frame, isEntry } = reader.context;
+  const { base } = operand;
+  let { offset } = operand;
+  let space: Space = written === "const" ? "global" : written;
+  let slot: number;
+  let wide = true;
+  const meaning = base === null ? null : reader.context.resolve(base);
+  if (base === null) {
+    slot = frame.constant(offset);
+    offset = 0n;
+  } else if (meaning?.kind === "register") {
+    if (meaning.type.bits !== 64 && meaning.type.bits !== 32) reader.fail(`${base} has ${meaning.type.bits} bits`);
+    slot = meaning.slot;
+    wide = meaning.type.bits === 64;
+    // Parameters of functions are kept where local variables are.
+    if (space === "param" && !isEntry) space = "local";
+  } else {
+    const lives = meaning?.kind === "local"
+      ? meaning.space
+      : meaning?.kind === "global"
+      ? meaning.space
+      : meaning?.kind;
+    const place = reader.address(base, 0n);
+    if (place === null || lives === undefined) return reader.fail(`${base} is not declared`);
+    if (written === "generic") {
+      // A name where any address may be: it says itself where it is.
+      space = lives === "shared" || lives === "local" ? lives : lives === "param" ? "param" : "global";
+    } else if (lives !== written) reader.fail(`${base} is in .${lives}, not in .${written}`);
+    if (meaning?.kind === "local") space = "local";
+    slot = place;
+  }
+  const add = Number(offset);
+  if (Math.abs(add) >= 2 ** 31) reader.fail(`the offset ${offset} has more than 32 bits`);
+  // The names are looked up once: each of the machine's resolvers takes the same arguments.
+  const resolve = resolvers[space];
+  return (state, t) => {
+    const r = state.regs;
+    let lo = r.getUint32(t + slot, true) + add;
+    let hi = wide ? r.getInt32(t + slot + 4, true) : 0;
+    if (lo < 0) {
+      lo += 4294967296;
+      hi -= 1;
+    } else if (lo >= 4294967296) {
+      lo -= 4294967296;
+      hi += 1;
+    }
+    resolve(state, lo, hi, bytes, access, line);
+  };
+}
+
+const resolvers: Readonly<
+  Record<Space, (state: ExecutionState, lo: number, hi: number, bytes: number, access: PtxAccess, line: number) => void>
+> = {
+  global: (state, lo, hi, bytes, access, line) => state.global(lo, hi, bytes, access, line),
+  shared: (state, lo, hi, bytes, access, line) => state.shared(lo, hi, bytes, access, line),
+  local: (state, lo, hi, bytes, access, line) => state.local(lo, hi, bytes, access, line),
+  param: (state, lo, hi, bytes, access, line) => state.param(lo, hi, bytes, access, line),
+  generic: (state, lo, hi, bytes, access, line) => state.generic(lo, hi, bytes, access, line),
+};
+
+/** Hints to caches, and orders that the interpreter's memory, which is sequentially consistent, always keeps. */
+export function dropHints(reader: InstructionReader): void {
+  const words = [
+    "weak",
+    "volatile",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "mmio",
+    "cta",
+    "cluster",
+    "gpu",
+    "sys",
+  ];
+  const caches = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
+  reader.drop((name) => words.includes(name) || caches.includes(name) || /^L[12]::(?!cache_hint)/.test(name));
+}
+
+/** `cvta`: between generic addresses and those of a space. */
+function cvta(reader: InstructionReader): Compiled {
+  const back = reader.flag("to");
+  const space = reader.choice("global", "const", "shared", "local", "param");
+  const type = reader.type("u64");
+  reader.end(2);
+  const [d, a] = [reader.result(type), reader.source(1, type)];
+  if (space === "global" || space === "const") return copyBits(64, d, a);
+  // What is a parameter of a function lives in local memory.
+  const window = windows[space === "param" && !reader.context.isEntry ? "local" : space];
+  return ({ regs: r }, next) => (t) => {
+    const [lo, hi] = [r.getInt32(t + a, true), r.getInt32(t + a + 4, true)];
+    r.setInt32(t + d, lo, true);
+    // An address that is not of the space stays wrong, and faults when it is used.
+    r.setInt32(t + d + 4, back ? hi - window : hi + window, true);
+    return next;
+  };
+}
+
+/** Asks which space a generic address is of. */
+function isspacep(reader: InstructionReader): Compiled {
+  reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
+  const space = reader.choice("global", "const", "shared", "local", "param");
+  reader.end(2);
+  const d = reader.to(reader.operand(0), scalarType("pred"));
+  const a = reader.source(1, scalarType("u64"));
+  if (space === "const") reader.fail("constants have the addresses of device memory");
+  const others: number[] = Object.values(windows);
+  return ({ regs: r }, next) => (t) => {
+    const hi = r.getInt32(t + a + 4, true);
+    const is = space === "global" ? !others.includes(hi) : hi === windows[space];
+    r.setInt32(t + d, is ? 1 : 0, true);
+    return next;
+  };
+}
+
+/** Instructions on addresses, by opcode. */
+export const addressInstructions: InstructionTable = {
+  cvta,
+  isspacep,
+};
