@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Interval, IntervalSet } from "./interval_map.ts";
+import { type Interval, IntervalSet } from "./interval_set.ts";
 import type { Clock, StreamClock, VectorClocks } from "./vector_clocks.ts";
 import type { CallSite } from "./call_site.ts";
 

@@ -20,6 +20,11 @@ import { ipcCalls, poolCalls, poolSharingCalls } from "./calls/pool.ts";
 import { streamCalls } from "./calls/stream.ts";
 import type { CheckerState } from "./checker_state.ts";
 
+/** The calls of a group that the checker looks at. */
+export type CheckedCalls<Group extends keyof DriverGroups> = {
+  readonly [Name in keyof DriverGroups[Group]]?: NonNullable<DriverGroups[Group][Name]>;
+};
+
 /** How a group is watched, by its name. Groups that are not here are the driver's own. */
 const checkedGroups: {
   readonly [Group in keyof DriverGroups]?: (

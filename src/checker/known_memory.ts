@@ -4,7 +4,7 @@
  * @module
  */
 import { type Access, History, isBefore, RangeHistory } from "./access_history.ts";
-import { type Interval, IntervalSet } from "./interval_map.ts";
+import { type Interval, IntervalSet } from "./interval_set.ts";
 import type { Clock, ContextClock, VectorClocks } from "./vector_clocks.ts";
 import type { CallSite } from "./call_site.ts";
 

@@ -3,8 +3,7 @@
  *
  * @module
  */
-export { CausalityChecker, checkDriver } from "./checker.ts";
-export type { CheckOptions } from "./options.ts";
+export { CausalityChecker, checkDriver, type CheckOptions } from "./checker.ts";
 export {
   type CausalityCall,
   CausalityError,

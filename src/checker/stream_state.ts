@@ -9,7 +9,7 @@ import { type DriverTraits, observeKernels } from "../driver/traits.ts";
 import { Journal } from "./journal.ts";
 import { KnownMemory } from "./known_memory.ts";
 import { type ArgumentReader, argumentReader } from "./read_arguments.ts";
-import type { CheckOptions } from "./options.ts";
+import type { CheckOptions } from "./checker.ts";
 import { type Clock, ContextClock, type StreamClock, VectorClocks } from "./vector_clocks.ts";
 import type { CausalityCall } from "./report.ts";
 import { Reporter } from "./reporter.ts";

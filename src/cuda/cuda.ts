@@ -15,8 +15,7 @@ import type { CudaDriver } from "../driver/driver.ts";
 import { CausalityChecker } from "../checker/checker.ts";
 import type { CausalityReport } from "../checker/mod.ts";
 import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
-import { simulateDriver } from "../sim/driver.ts";
-import { simulateOptionNames, type SimulateOptions } from "../sim/options.ts";
+import { simulateDriver, simulateOptionNames, type SimulateOptions } from "../sim/mod.ts";
 import { type CheckedOptions, checkIfWanted } from "./check_options.ts";
 import { type PointerAttributes, PointerQuery } from "../device/pointer_attributes.ts";
 

@@ -13,7 +13,7 @@ import { IllegalAddressError } from "./kernel_faults.ts";
 import type { Allocation, Context, Device } from "./objects.ts";
 import type { PtxMemory } from "../ptx/mod.ts";
 import { IntervalMap } from "./interval_map.ts";
-import { refuse } from "./call_error.ts";
+import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
 /** Copies are done in pieces of so many bytes. */

@@ -9,6 +9,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { innermost } from "../driver/observer.ts";
 import type { CudaDriver, DriverGroups } from "../driver/driver.ts";
 import { cause, type KernelObserver, observeKernels } from "../driver/traits.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -16,15 +17,69 @@ import { deviceCalls } from "./calls/device.ts";
 import { eventCalls } from "./calls/event.ts";
 import { fillCalls, fillPitchedCalls } from "./calls/fill.ts";
 import { hostMemoryCalls, managedMemoryCalls, memoryCalls } from "./calls/memory.ts";
+import { kernelCalls } from "./calls/launch.ts";
 import { moduleCalls } from "./calls/module.ts";
 import { openingCalls } from "./calls/init.ts";
 import { pointerCalls } from "./calls/pointer.ts";
 import { poolCalls } from "./calls/pool.ts";
 import { ipcCalls, poolSharingCalls } from "./calls/sharing.ts";
 import { streamCalls } from "./calls/stream.ts";
-import { SimulatorState } from "./simulator_state.ts";
-import type { SimulateOptions } from "./options.ts";
-import { CallError, UnsimulatedError } from "./call_error.ts";
+import type { LoadPtx } from "./kernel_faults.ts";
+import type { Print } from "./output.ts";
+import type { Schedule } from "./scheduler.ts";
+import { Simulator } from "./simulator.ts";
+import { CallError, UnsimulatedError } from "./call.ts";
+
+/** Options of `Cuda.simulate` and of `simulateDriver`. */
+export interface SimulateOptions {
+  /** How many devices there are. Default 1. */
+  readonly devices?: number;
+  /** What determines every choice of the schedule: the same seed repeats a run. Default 0. */
+  readonly seed?: number;
+  /** How the order of work is chosen among all that CUDA allows. Default `random`. */
+  readonly schedule?: Schedule;
+  /** Bytes of memory of each device. Default 8 GiB; the host's memory is used only for what is written. */
+  readonly memory?: number;
+  /** Whether the devices have memory pools. Default true. */
+  readonly poolsSupported?: boolean;
+  /** The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
+   * that NVRTC makes is PTX then, which can be run, and not machine code. */
+  readonly driverVersion?: number;
+  /**
+   * Whether what frees or unmaps memory at once (cuMemFree, cuMemFreeHost, cuMemHostUnregister, cuIpcCloseMemHandle,
+   * cuModuleUnload) waits for all work first, as drivers mostly do though CUDA does not promise it. If not, the memory is
+   * gone during the call, poisoned, and handed out again first: work that still uses it finds whatever is there then.
+   * Default true.
+   */
+  readonly freesWait?: boolean;
+  /**
+   * Instructions that a launch may do, all threads together. A kernel that has not ended then is stopped as by a watchdog,
+   * with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: none is stopped.
+   */
+  readonly maxInstructions?: number;
+  /** Whether a device can access the memory of another one directly. Default: every one can. */
+  readonly canAccessPeer?: (device: number, peer: number) => boolean;
+  /** What turns PTX into kernels. Default: the interpreter of this package. */
+  readonly loadPtx?: LoadPtx;
+  /** Takes what kernels say, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
+   * the process's own stdout and stderr. */
+  readonly print?: Print;
+}
+
+/** The names of {@linkcode SimulateOptions}. */
+export const simulateOptionNames: OptionNames<SimulateOptions> = {
+  devices: true,
+  seed: true,
+  schedule: true,
+  memory: true,
+  poolsSupported: true,
+  driverVersion: true,
+  canAccessPeer: true,
+  loadPtx: true,
+  freesWait: true,
+  maxInstructions: true,
+  print: true,
+};
 
 /** A function of the table, whatever its parameters. */
 type AnyCall = (...args: never[]) => number | void;
@@ -76,7 +131,7 @@ const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
 export class SimulatedDriver {
   /** The driver: a value with the functions of libcuda. */
   readonly driver: CudaDriver;
-  readonly #simulator: SimulatorState;
+  readonly #simulator: Simulator;
   readonly #simulates: ReadonlySet<string>;
   readonly #unsupported = new Set<string>();
   readonly #calls = new Map<string, number>();
@@ -85,7 +140,8 @@ export class SimulatedDriver {
 
   /** Use {@linkcode simulateDriver}. */
   constructor(options: SimulateOptions) {
-    this.#simulator = new SimulatorState(options);
+    checkOptions(options, simulateOptionNames);
+    this.#simulator = new Simulator(options);
     const tables = callTables(this.#simulator);
     this.#simulates = new Set(Object.values(tables).flatMap((group) => Object.keys(group)));
     const groups = Object.entries<SymbolTable[string]>(cuda).map(([group, table]) => {
@@ -268,8 +324,7 @@ export function simulateDriver(options: SimulateOptions = {}): SimulatedDriver {
   return new SimulatedDriver(options);
 }
 
-function callTables(simulator: SimulatorState): Readonly<Record<string, Readonly<Record<string, AnyCall>>>> {
-  const { module, kernel } = moduleCalls(simulator);
+function callTables(simulator: Simulator): Readonly<Record<string, Readonly<Record<string, AnyCall>>>> {
   return {
     opening: openingCalls(simulator),
     device: deviceCalls(simulator),
@@ -289,7 +344,7 @@ function callTables(simulator: SimulatorState): Readonly<Record<string, Readonly
     ipc: ipcCalls(simulator),
     capture: captureCalls(simulator),
     graph: graphCalls(simulator),
-    module,
-    kernel,
+    module: moduleCalls(simulator),
+    kernel: kernelCalls(simulator),
   };
 }

@@ -8,11 +8,11 @@ import { addressAt, offsetOf } from "./address_space.ts";
 import { blockBytes, Heap, segmentBytes, Segments } from "./allocator.ts";
 import { deviceSpan } from "./device_memory.ts";
 import type { Graph, GraphExec } from "./graph.ts";
-import type { SimulatorState } from "./simulator_state.ts";
+import type { Simulator } from "./simulator.ts";
 import type { Allocation, Stream } from "./objects.ts";
 import type { Pool } from "./pool.ts";
 import { roundUp } from "../ffi/struct.ts";
-import { refuse } from "./call_error.ts";
+import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
 /** Where its addresses begin, in those of the device: between memory of all other kinds and what other drivers show. */
@@ -106,7 +106,7 @@ export class GraphPool {
 }
 
 /** An allocation on a stream that is being captured. @returns the address; of nothing 0, and there is no node */
-export function captureAllocation(simulator: SimulatorState, stream: Stream, pool: Pool, size: bigint): bigint {
+export function captureAllocation(simulator: Simulator, stream: Stream, pool: Pool, size: bigint): bigint {
   const { capture, context } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (size === 0n) return 0n;
@@ -124,7 +124,7 @@ export function captureAllocation(simulator: SimulatorState, stream: Stream, poo
 }
 
 /** A free on a stream that is being captured: of memory that a graph has allocated, and that no graph frees yet. */
-export function captureFree(simulator: SimulatorState, stream: Stream, address: bigint): void {
+export function captureFree(simulator: Simulator, stream: Stream, address: bigint): void {
   const { capture } = stream;
   if (capture === null || capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (address === 0n) return;
@@ -140,7 +140,7 @@ export function captureFree(simulator: SimulatorState, stream: Stream, address: 
 
 /** A free of such memory outside of graphs: on a stream, or at once. */
 export function freeGraphMemory(
-  simulator: SimulatorState,
+  simulator: Simulator,
   { address, context }: Allocation,
   stream: Stream | null = null,
 ): void {
@@ -150,7 +150,7 @@ export function freeGraphMemory(
   releaseUnused(simulator);
 }
 
-function release(simulator: SimulatorState, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
+function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
   const run = () => unmap(memory);
   const { context, id } = stream;
   // Whether it comes after the launch is the caller's affair; the next launch comes after both.
@@ -195,7 +195,7 @@ export function commit(exec: GraphExec): void {
  * @returns what the launch must wait for, and what is to be told its end
  */
 export function prepareLaunch(
-  simulator: SimulatorState,
+  simulator: Simulator,
   exec: GraphExec,
   stream: Stream,
 ): { readonly after: (Task | null)[]; readonly launched: (end: Task) => void } {
@@ -220,7 +220,7 @@ export function prepareLaunch(
 }
 
 /** Forgets memory that no graph can allocate any more and that is not allocated. */
-export function releaseUnused(simulator: SimulatorState): void {
+export function releaseUnused(simulator: Simulator): void {
   if (simulator.graphMemory.size === 0) return;
   const owners = new Set<Graph>([...simulator.graphs.values(), ...[...simulator.captures].map(({ graph }) => graph)]);
   const executable = new Set([...simulator.graphExecs.values()].flatMap((exec) => [...memoryOf(exec).allocated]));

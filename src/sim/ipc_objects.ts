@@ -9,14 +9,14 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { cString, readField } from "../ffi/c_string.ts";
-import type { SimulatorState } from "./simulator_state.ts";
+import type { Simulator } from "./simulator.ts";
 import type { Allocation, Event } from "./objects.ts";
 import type { Pool } from "./pool.ts";
-import { refuse } from "./call_error.ts";
+import { refuse } from "./call.ts";
 
 /** Something of a driver that another one may be given. */
 export type SharedObject =
-  & { readonly simulator: SimulatorState }
+  & { readonly simulator: Simulator }
   & (
     | { readonly kind: "pool"; readonly pool: Pool }
     | { readonly kind: "pool memory"; readonly allocation: Allocation }

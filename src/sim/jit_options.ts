@@ -6,7 +6,7 @@
 import { CU_JIT, CUresult } from "../../bindings/cuda_types.ts";
 import { nativeView, readInt, readWord, writeFloat, writeString, writeUint } from "./out_parameters.ts";
 import { PtxError } from "../ptx/mod.ts";
-import { refuse, unsimulated } from "./call_error.ts";
+import { refuse, unsimulated } from "./call.ts";
 
 /** What is asked of a compilation, as far as something here depends on it. */
 export interface JitOptions {

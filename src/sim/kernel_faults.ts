@@ -6,7 +6,7 @@
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { KernelObserver } from "../driver/traits.ts";
 import { PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
-import type { ResultCode } from "./call_error.ts";
+import type { ResultCode } from "./call.ts";
 
 /**
  * Reads PTX.

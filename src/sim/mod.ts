@@ -3,7 +3,13 @@
  *
  * @module
  */
-export { type LiveObjects, SimulatedDriver, simulateDriver } from "./driver.ts";
+export {
+  type LiveObjects,
+  SimulatedDriver,
+  simulateDriver,
+  simulateOptionNames,
+  type SimulateOptions,
+} from "./driver.ts";
 export { IllegalAddressError, type LoadPtx } from "./kernel_faults.ts";
 export {
   type PrintTarget,
@@ -17,6 +23,5 @@ export {
   type PtxMemory,
   type PtxModule,
 } from "../ptx/mod.ts";
-export type { SimulateOptions } from "./options.ts";
 export type { Print } from "./output.ts";
 export type { Schedule } from "./scheduler.ts";

@@ -8,11 +8,12 @@ import type { Heap, Segments } from "./allocator.ts";
 import type { DeviceMemory } from "./device_memory.ts";
 import type { Capture, CapturedPoint } from "./graph.ts";
 import type { GraphPool } from "./graph_memory.ts";
-import type { SimulatorState } from "./simulator_state.ts";
+import type { Simulator } from "./simulator.ts";
 import type { Output } from "./output.ts";
+import type { PtxKernel, PtxModule } from "../ptx/mod.ts";
 import type { Pool } from "./pool.ts";
 import type { IntervalMap } from "./interval_map.ts";
-import type { ResultCode } from "./call_error.ts";
+import type { ResultCode } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
 /** A device. */
@@ -109,7 +110,7 @@ export class Stream {
 /** What an event was last recorded as. */
 export interface EventRecord {
   /** The driver in which it was recorded: an event for several processes may be recorded in another one. */
-  readonly simulator: SimulatorState;
+  readonly simulator: Simulator;
   readonly task: Task;
   /** Simulated milliseconds at which the task ran. */
   time: number;
@@ -148,4 +149,25 @@ export interface Allocation {
   syncMemops: boolean;
   /** How host memory was allocated or registered, or how managed memory is attached. */
   readonly flags: number;
+}
+
+/** A module: a program and its variables in the memory of a context. */
+export interface LoadedModule {
+  readonly handle: bigint;
+  readonly context: Context;
+  readonly program: PtxModule;
+  readonly variables: ReadonlyMap<string, Allocation>;
+  readonly functions: Map<string, LoadedFunction>;
+  /** Whether the code is still there. */
+  isLoaded: boolean;
+}
+
+/** A kernel of a module. */
+export interface LoadedFunction {
+  readonly handle: bigint;
+  readonly name: string;
+  readonly module: LoadedModule;
+  readonly entry: PtxKernel;
+  /** Bytes of dynamic shared memory that launches may ask for. */
+  maxDynamicShared: number;
 }

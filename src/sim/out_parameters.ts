@@ -6,7 +6,7 @@
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/endian.ts";
-import { refuse } from "./call_error.ts";
+import { refuse } from "./call.ts";
 
 /** Native memory of so many bytes. A null pointer is refused as the driver does, with CUDA_ERROR_INVALID_VALUE. */
 export function nativeView(address: bigint, bytes: number): DataView<ArrayBuffer> {

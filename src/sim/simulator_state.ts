@@ -13,21 +13,19 @@ import {
   CUresult,
 } from "../../bindings/cuda_types.ts";
 import type { KernelObserver } from "../driver/traits.ts";
-import { checkOptions } from "../layout/options.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";
-import type { Capture, Graph, GraphExec, GraphNode, NodeKind } from "./graph.ts";
+import type { Capture, Graph, GraphExec, GraphNode } from "./graph.ts";
 import { type GraphMemory, GraphPool } from "./graph_memory.ts";
-import type { Allocation, Context, Device, Event } from "./objects.ts";
-import { Stream } from "./objects.ts";
-import { simulateOptionNames, type SimulateOptions } from "./options.ts";
+import { type Context, type Device, type Event, type LoadedFunction, type LoadedModule, Stream } from "./objects.ts";
+import type { SimulateOptions } from "./driver.ts";
 import { Output, printToProcess } from "./output.ts";
 import { Pool } from "./pool.ts";
 import { loadPtx } from "../ptx/mod.ts";
 import { Random } from "./random.ts";
 import { IntervalMap } from "./interval_map.ts";
-import { refuse } from "./call_error.ts";
+import { refuse } from "./call.ts";
 import { Scheduler, schedules, type Task } from "./scheduler.ts";
 import type { SharedObject } from "./ipc_objects.ts";
 
@@ -68,6 +66,10 @@ export class SimulatorState {
   readonly graphExecs: Map<bigint, GraphExec> = new Map();
   /** Memory that graphs allocate, by its address: from the capture until no graph can allocate it and it is freed. */
   readonly graphMemory: Map<bigint, GraphMemory> = new Map();
+  /** Modules that are loaded, by handle. */
+  readonly modules: Map<bigint, LoadedModule> = new Map();
+  /** Their kernels that were asked for, by handle. */
+  readonly functions: Map<bigint, LoadedFunction> = new Map();
   /** The last launch of each: one does not begin before the last is over. */
   readonly lastLaunch: WeakMap<GraphExec, Task> = new WeakMap();
   /** Captures that have not ended. */
@@ -90,16 +92,12 @@ export class SimulatorState {
   lastKernelError: unknown = null;
   /** Simulated milliseconds since the beginning. */
   clock = 0;
-  /** How often it was asked whether a task has run, and how often the answer may be no. */
-  readonly #queryCounts = new WeakMap<Task, number>();
-  readonly #mostNotReady: number;
   #handles = 0n;
   #streamIds = 0;
   #ids = 0n;
 
   /** A machine with idle devices. */
   constructor(options: SimulateOptions) {
-    checkOptions(options, simulateOptionNames);
     this.options = {
       devices: 1,
       seed: 0,
@@ -129,7 +127,6 @@ export class SimulatorState {
     }
     if (!Number.isSafeInteger(seed)) throw new RangeError(`Cannot simulate the seed ${seed}: expected an integer`);
     this.random = new Random(seed);
-    this.#mostNotReady = schedule === "latest" ? 3 : this.random.below(4);
     this.scheduler = new Scheduler(schedule, new Random(seed ^ 0x5eed));
     this.devices = Array.from({ length: devices }, (_, ordinal) => this.#makeDevice(ordinal));
     this.primaries = this.devices.map((device) => this.newContext(device, true, CU_CTX.SCHED_AUTO));
@@ -233,119 +230,6 @@ export class SimulatorState {
     return pool;
   }
 
-  /**
-   * Appends work to a stream; to its capture, if it is being captured.
-   *
-   * @param kind what it is as a node of a graph, or that it cannot be captured
-   * @param after what the work waits for besides what the stream's rules say
-   * @param memory what it allocates or frees, as a node of a graph
-   * @returns the queued task, or null if the work was captured
-   */
-  submit(
-    stream: Stream,
-    kind: NodeKind | "uncapturable",
-    run: () => void,
-    after: readonly (Task | null)[] = [],
-    memory: GraphMemory | null = null,
-  ): Task | null {
-    const { capture } = stream;
-    if (capture === null) return this.enqueue(stream, run, after);
-    if (kind === "uncapturable") {
-      this.invalidate(capture.of);
-      throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    if (capture.of.invalidated) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    const node = { handle: this.newHandle(), kind, context: stream.context, dependencies: capture.point, run, memory };
-    capture.of.graph.nodes.push(node);
-    stream.capture = { of: capture.of, point: [node] };
-    return null;
-  }
-
-  /** Appends work to a stream that is not being captured. */
-  enqueue(stream: Stream, run: () => void, after: readonly (Task | null)[] = []): Task {
-    const { context } = stream;
-    const waits = [...after, stream.tail, context.barrier];
-    if (stream === context.legacy) {
-      this.refuseImplicit(stream);
-      for (const other of context.streams) if (other.isBlocking) waits.push(other.tail);
-    } else if (stream.isBlocking) waits.push(context.legacy.implicitTail);
-    const task = this.queue(context, stream.id, run, waits);
-    stream.tail = task;
-    stream.implicitTail = task;
-    stream.explicitTail = task;
-    this.#forgetFinished(context);
-    return task;
-  }
-
-  /**
-   * Appends an allocation to a stream. On the legacy default stream it is no work to others: the memory is there for those
-   * that come after the stream without being told, but what the allocation comes after is not handed on by it
-   * (`tests/gpu/implied_order_test.ts`).
-   *
-   * @param after the end of those that had the memory before
-   */
-  enqueueAllocation(stream: Stream, run: () => void, after: Task | null): void {
-    const { context, id, implicitTail } = stream;
-    if (stream !== context.legacy) return void this.enqueue(stream, run, [after]);
-    const there = this.queue(context, id, run, [after, implicitTail, context.barrier]);
-    this.enqueue(stream, () => {}, [there]);
-    stream.implicitTail = there;
-  }
-
-  /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */
-  queue(context: Context, streamId: number, run: () => void, after: readonly (Task | null)[]): Task {
-    const { observer } = this;
-    return this.scheduler.enqueue(streamId, after, () => {
-      this.clock += 0.001; // what happens at all takes a microsecond
-      this.runningObserver = observer;
-      if (context.fault === 0) run();
-    });
-  }
-
-  /** Waits, as the host, until a task has run; reports a kernel that has failed by then. */
-  wait(context: Context, ...tasks: readonly (Task | null)[]): void {
-    for (const task of tasks) this.scheduler.force(task);
-    for (const pool of this.pools.values()) pool.trim(pool.settings.releaseThreshold);
-    this.flush(context);
-    this.refuseFault(context);
-  }
-
-  /**
-   * Answers whether tasks have run, as the schedule likes: work that has not run by now may run because of the question,
-   * and has run at the latest after a few of them, so that asking again and again comes to an end.
-   */
-  query(context: Context, ...tasks: readonly (Task | null)[]): number {
-    const open = tasks.filter((task) => task !== null && !task.done);
-    for (const task of open) {
-      if (task === null) continue;
-      const asked = (this.#queryCounts.get(task) ?? 0) + 1;
-      this.#queryCounts.set(task, asked);
-      if (asked > this.#mostNotReady) this.scheduler.force(task);
-    }
-    this.refuseFault(context);
-    return open.every((task) => task?.done) ? CUresult.CUDA_SUCCESS : CUresult.CUDA_ERROR_NOT_READY;
-  }
-
-  /** Everything enqueued in a context. */
-  tails(context: Context): Task[] {
-    return [...context.streams].map(({ tail }) => tail).filter((tail) => tail !== null);
-  }
-
-  /** The ends of all that is queued in some contexts and has not run. */
-  unfinished(contexts: Iterable<Context> = this.contexts.values()): Task[] {
-    return [...contexts].flatMap((context) => this.tails(context)).filter(({ done }) => !done);
-  }
-
-  /** Lets all work of some contexts run, which may use memory that is about to go; unless frees do not wait. */
-  waitBeforeFree(contexts?: Iterable<Context>): void {
-    if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
-  }
-
-  /** Frees memory that was not allocated in stream order, though work may still use it. */
-  free(allocation: Allocation): void {
-    this.space.free(allocation, this.unfinished());
-  }
-
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault(context: Context): void {
     if (context.fault === 0) return;
@@ -356,55 +240,6 @@ export class SimulatorState {
   /** Hands the program what kernels of a context have said. */
   flush({ output }: Context): void {
     output.flush(this.options.print);
-  }
-
-  /** Ends a capture for good: what was asked for cannot be captured. */
-  invalidate(capture: Capture): void {
-    capture.invalidated = true;
-  }
-
-  /**
-   * Refuses a call that might wait for, or act behind the back of, work that is only being captured. What is refused so
-   * invalidates the captures, unless they are relaxed.
-   */
-  refuseInCapture(): void {
-    if (this.captureMode === CU_STREAM_CAPTURE_MODE.RELAXED) return;
-    const strict = [...this.captures].filter(({ mode }) => mode !== CU_STREAM_CAPTURE_MODE.RELAXED);
-    if (strict.length === 0) return;
-    for (const capture of strict) this.invalidate(capture);
-    throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  }
-
-  /** Refuses to wait for a stream whose work is only being captured. */
-  refuseCapturing(stream: Stream): void {
-    if (stream.capture === null) return;
-    this.invalidate(stream.capture.of);
-    throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  }
-
-  /** Begins to use a context. A primary one in which a kernel has failed stays so until the process ends. */
-  activate(context: Context): void {
-    this.refuseFault(context);
-    context.alive = true;
-    context.barrier = null;
-    this.contexts.set(context.handle, context);
-  }
-
-  /** Destroys a context with all that belongs to it. What is queued is done first. */
-  destroy(context: Context): void {
-    for (const task of this.tails(context)) this.scheduler.force(task);
-    this.flush(context);
-    context.alive = false;
-    this.contexts.delete(context.handle);
-    for (const stream of context.streams) this.streams.delete(stream.handle);
-    for (const stream of [...context.streams]) {
-      if (stream !== context.legacy && stream !== context.perThread) context.streams.delete(stream);
-      stream.tail = null;
-    }
-    for (const { handle, context: owner } of this.events.values()) if (owner === context) this.events.delete(handle);
-    for (const other of this.contexts.values()) other.peers.delete(context);
-    context.peers.clear();
-    this.space.freeAllOf(context, this.unfinished());
   }
 
   #makeDevice(ordinal: number): Device {
@@ -421,32 +256,5 @@ export class SimulatorState {
       currentPool: defaultPool,
       graphPool: new GraphPool(segments),
     };
-  }
-
-  /** Refuses work on the legacy stream that would wait for streams whose work is only being captured. */
-  refuseImplicit(stream: Stream): void {
-    const waiting = this.#capturesBehind(stream);
-    if (waiting.length === 0) return;
-    for (const capture of waiting) this.invalidate(capture);
-    throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-  }
-
-  /** Says so if a stream is the legacy one and has captures to wait for, and harms nobody. */
-  checkImplicit(stream: Stream): void {
-    if (this.#capturesBehind(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-  }
-
-  /** The captures of the streams that the legacy one would wait for; of another stream none. */
-  #capturesBehind(stream: Stream): Capture[] {
-    const { context } = stream;
-    if (stream !== context.legacy) return [];
-    const captures = [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ capture }) => capture?.of);
-    return captures.filter((capture) => capture !== undefined);
-  }
-
-  #forgetFinished(context: Context): void {
-    for (const stream of context.streams) {
-      if (stream.destroyed && stream.tail?.done !== false) context.streams.delete(stream);
-    }
   }
 }

@@ -60,7 +60,7 @@ test("docs/checker.md names the options, the kinds and the limits that there are
   const text = readFileSync(new URL("../../docs/checker.md", import.meta.url), "utf8");
   const source = (file: string) => readFileSync(new URL(`../../src/checker/${file}`, import.meta.url), "utf8");
   const kinds = /type CausalityKind = (.*?);/s.exec(source("report.ts"))?.[1]?.match(/[a-z-]+/g) ?? [];
-  const options = [...source("options.ts").matchAll(/readonly (\w+)\?:/g)].map((match) => match[1] ?? "");
+  const options = [...source("checker.ts").matchAll(/readonly (\w+)\?:/g)].map((match) => match[1] ?? "");
   assertEquals([...kinds, ...options].filter((name) => !text.includes(`\`${name}\``)), []);
   assertEquals([kinds.length, options.length], [6, 3]);
   for (const limit of ["1024", "65536", "8192", "2048"]) assertEquals(text.includes(limit), true, limit);

@@ -11,13 +11,6 @@ const folder = "src/checker";
 
 /** What can be broken there. */
 export const checkerMutations: readonly Mutation[] = [
-  ...inFile("src/sim/simulator_state.ts", ["tests/checker/schedule_test.ts"], [
-    [
-      "[after, implicitTail, context.barrier]",
-      "[after, context.barrier]",
-      "After an allocation a default stream hands on nothing.",
-    ],
-  ]),
   ...inFile("src/checker/vector_clocks.ts", ["tests/checker/schedule_test.ts"], [
     [
       "[...stream.implicitClock ?? stream.clock]",
@@ -66,14 +59,6 @@ export const checkerMutations: readonly Mutation[] = [
       "",
       "Memory whose free was refused cannot be freed any more.",
     ],
-  ]),
-  ...inFile("src/sim/simulator_state.ts", ["tests/gpu/implied_order_test.ts"], [
-    [
-      "    stream.implicitTail = there;\n",
-      "",
-      "A program that relies on an allocation for order is right here, and wrong on a GPU.",
-    ],
-    ["context.legacy.implicitTail", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."],
   ]),
   ...inFile("src/checker/vector_clocks.ts", ["tests/checker/checker_test.ts"], [
     [
@@ -345,4 +330,8 @@ export const checkerMutations: readonly Mutation[] = [
     '"read"',
     "A kernel that polls is reported.",
   ]]),
+
+  ...inFile("src/sim/simulator.ts", ["tests/checker/schedule_test.ts"], [["[after, implicitTail, context.barrier]", "[after, context.barrier]", "After an allocation a default stream hands on nothing."]]),
+  ...inFile("src/sim/simulator.ts", ["tests/gpu/implied_order_test.ts"], [["    stream.implicitTail = there;\n", "", "A program that relies on an allocation for order is right here, and wrong on a GPU."]]),
+  ...inFile("src/sim/simulator.ts", ["tests/gpu/implied_order_test.ts"], [["context.legacy.implicitTail", "context.legacy.tail", "Order is handed on by what hands on none on a GPU."]]),
 ];

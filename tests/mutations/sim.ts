@@ -20,9 +20,6 @@ export const simMutations: readonly Mutation[] = [
     ],
     ["Math.min(length, left)", "length", "A launch does more than it may, and ends as if it had not."],
   ]),
-  ...inFile("src/sim/simulator_state.ts", frees, [
-    ["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."],
-  ]),
   ...inFile("src/sim/address_space.ts", frees, [
     [
       "      if (unfinished.length > 0) this.fill(address, Uint8Array.of(poison), bytes);\n",
@@ -52,7 +49,7 @@ export const simMutations: readonly Mutation[] = [
     ["2 + random.below(7)", "2", "Only one of the ways in which a copy onto its own source can go wrong is ever seen."],
   ]),
   ...inFile("src/sim/calls/module.ts", frees, [
-    ["        module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
+    ["\n      module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
   ]),
   ...inFile("src/memory/staging.ts", ["tests/memory/staging_test.ts"], [
     [
@@ -84,18 +81,6 @@ export const simMutations: readonly Mutation[] = [
       "A change of access that is refused has changed some of it.",
     ],
     ["other.trim(0n)", "other", "Memory that other pools hold and nobody uses is not there."],
-  ]),
-  ...inFile("src/sim/simulator_state.ts", contexts, [
-    [
-      "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
-      "",
-      "A context that comes again is reached by those that reached the last one.",
-    ],
-    [
-      "if (owner === context) this.events.delete(handle);",
-      "if (owner === context) handle;",
-      "An event outlives its context.",
-    ],
   ]),
   ...inFile("src/sim/calls/context.ts", contexts, [
     [
@@ -208,4 +193,8 @@ export const simMutations: readonly Mutation[] = [
       "Memory of a peer is reached though nobody has allowed it.",
     ],
   ]),
+
+  ...inFile("src/sim/simulator.ts", frees, [["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."]]),
+  ...inFile("src/sim/simulator.ts", contexts, [["    for (const other of this.contexts.values()) other.peers.delete(context);\n", "", "A context that comes again is reached by those that reached the last one."]]),
+  ...inFile("src/sim/simulator.ts", contexts, [["if (owner === context) this.events.delete(handle);", "if (owner === context) handle;", "An event outlives its context."]]),
 ];

@@ -43,29 +43,14 @@ export const simOutputMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/simulator_state.ts", output, [
     [
-      "    this.flush(context);\n    this.refuseFault(context);\n",
-      "    this.refuseFault(context);\n",
-      "Waiting says nothing.",
-    ],
-    [
       "    this.flush(context); // what was said before it, and an assertion that is the reason\n",
       "",
       "The assertion that a query has found is never said.",
     ],
-    [
-      "    this.flush(context);\n    context.alive = false;\n",
-      "    context.alive = false;\n",
-      "The last words of a context are lost.",
-    ],
   ]),
   ...inFile("src/sim/calls/module.ts", output, [
     ["    simulator.flush(context);\n    const program", "    const program", "Loading a module says nothing."],
-    ["        simulator.flush(module.context);\n", "", "Unloading a module says nothing."],
-    [
-      "  simulator.flush(context);\n  const globals",
-      "  const globals",
-      "A launch does not say what was said before it.",
-    ],
+    ["\n      simulator.flush(module.context);\n", "", "Unloading a module says nothing."],
   ]),
   ...inFile("src/sim/calls/stream.ts", output, [
     ["        simulator.flush(stream.context);\n", "", "A host function runs before what was said."],
@@ -78,4 +63,8 @@ export const simOutputMutations: readonly Mutation[] = [
     ],
     ["    this.#parts = [];\n", "", "What was said is said again."],
   ]),
+
+  ...inFile("src/sim/simulator.ts", output, [["    this.flush(context);\n    this.refuseFault(context);\n", "    this.refuseFault(context);\n", "Waiting says nothing."]]),
+  ...inFile("src/sim/simulator.ts", output, [["    this.flush(context);\n    context.alive = false;\n", "    context.alive = false;\n", "The last words of a context are lost."]]),
+  ...inFile("src/sim/calls/launch.ts", output, [["  simulator.flush(context);\n  const globals", "  const globals", "A launch does not say what was said before it."]]),
 ];

@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { CUresult } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import { type Clock, join } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
-import { type CheckedCalls, missing } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls of the group. */
 export function contextCalls(checker: CheckerState, inner: DriverGroups["context"]): CheckedCalls<"context"> {
@@ -45,7 +46,7 @@ export function contextCalls(checker: CheckerState, inner: DriverGroups["context
       return code;
     },
     cuCtxRecordEvent(handle, event) {
-      const code = inner.cuCtxRecordEvent?.(handle, event) ?? missing;
+      const code = inner.cuCtxRecordEvent?.(handle, event) ?? CUresult.CUDA_ERROR_NOT_SUPPORTED;
       const context = code === 0 ? given(handle) : null;
       if (context === null) return code;
       const clock: Clock = [];
@@ -64,7 +65,7 @@ export function contextCalls(checker: CheckerState, inner: DriverGroups["context
       return code;
     },
     cuCtxWaitEvent(handle, event) {
-      const code = inner.cuCtxWaitEvent?.(handle, event) ?? missing;
+      const code = inner.cuCtxWaitEvent?.(handle, event) ?? CUresult.CUDA_ERROR_NOT_SUPPORTED;
       const context = code === 0 ? given(handle) : null;
       if (context === null) return code;
       const state = checker.event(event, "cuCtxWaitEvent");

@@ -5,7 +5,7 @@
  */
 import type { DriverGroups } from "../../driver/driver.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
 /** The calls of the group. */

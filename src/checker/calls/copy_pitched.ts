@@ -8,7 +8,7 @@ import type { DriverGroups } from "../../driver/driver.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall, Rows } from "../pending_call.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
 /** What of a copy both structs say. */

@@ -7,7 +7,7 @@ import { CU_EVENT_RECORD } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import type { EventState } from "../stream_state.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls of the group. */
 export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]): CheckedCalls<"event"> {

@@ -7,7 +7,7 @@ import type { DriverGroups } from "../../driver/driver.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls for runs of elements. */
 export function fillCalls(checker: CheckerState, inner: DriverGroups["fill"]): CheckedCalls<"fill"> {

@@ -7,7 +7,7 @@ import { CUresult } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import type { Capture, CheckedGraph } from "../capture.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls for captures. */
 export function captureCalls(checker: CheckerState, inner: DriverGroups["capture"]): CheckedCalls<"capture"> {

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { CU_LAUNCH_PARAM, CUlaunchConfig } from "../../../bindings/cuda_types.ts";
+import { CU_LAUNCH_PARAM, CUlaunchConfig, CUresult } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import { readCString, readField } from "../../ffi/c_string.ts";
 import { type KernelParam, paramsOf } from "../kernel_params.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
-import { type CheckedCalls, missing } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** How machine code begins: no text does. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
@@ -87,7 +87,7 @@ export function kernelCalls(checker: CheckerState, inner: DriverGroups["kernel"]
         f,
         params,
         extra,
-        () => inner.cuLaunchKernelEx?.(config, f, params, extra) ?? missing,
+        () => inner.cuLaunchKernelEx?.(config, f, params, extra) ?? CUresult.CUDA_ERROR_NOT_SUPPORTED,
       );
     },
   };

@@ -7,7 +7,7 @@ import { CU_POINTER_ATTRIBUTE } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
 import { currentSite } from "../call_site.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls for device memory. */
 export function memoryCalls(checker: CheckerState, inner: DriverGroups["memory"]): CheckedCalls<"memory"> {

@@ -6,7 +6,7 @@
 import type { DriverGroups } from "../../driver/driver.ts";
 import { currentSite } from "../call_site.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls of the group. */
 export function poolCalls(checker: CheckerState, inner: DriverGroups["pool"]): CheckedCalls<"pool"> {

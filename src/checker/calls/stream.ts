@@ -8,7 +8,7 @@ import type { DriverGroups } from "../../driver/driver.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { EventState } from "../stream_state.ts";
 import type { CheckerState } from "../checker_state.ts";
-import type { CheckedCalls } from "./calls.ts";
+import type { CheckedCalls } from "../checked_driver.ts";
 
 /** The calls of the group. */
 export function streamCalls(checker: CheckerState, inner: DriverGroups["stream"]): CheckedCalls<"stream"> {

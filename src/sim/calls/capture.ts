@@ -15,20 +15,19 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { nodeBuiltin } from "../../ffi/node_builtin.ts";
 import { readField } from "../../ffi/c_string.ts";
-import type { CallTable } from "../call_table.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import { commit, hasMemory, prepareLaunch, releaseUnused } from "../graph_memory.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 import type { Task } from "../scheduler.ts";
 
 /** An H200's driver takes one mode of threads more than the header names. */
 const mostOfMode = 3;
 
 /** The calls for captures. */
-export function captureCalls(simulator: SimulatorState): CallTable<"capture"> {
+export function captureCalls(simulator: Simulator): CallTable<"capture"> {
   const modes: readonly number[] = Object.values(CU_STREAM_CAPTURE_MODE);
   return {
     cuStreamBeginCapture_v2(handle, mode) {
@@ -103,7 +102,7 @@ function status({ capture }: Stream): number {
 }
 
 /** The calls for graphs. */
-export function graphCalls(simulator: SimulatorState): CallTable<"graph"> {
+export function graphCalls(simulator: Simulator): CallTable<"graph"> {
   const graph = (handle: bigint): Graph => {
     const found = simulator.graphs.get(handle);
     if (found === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -258,7 +257,7 @@ function dot(nodes: readonly GraphNode[]): string {
 }
 
 /** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
-function launch(simulator: SimulatorState, exec: GraphExec, stream: Stream): void {
+function launch(simulator: Simulator, exec: GraphExec, stream: Stream): void {
   simulator.refuseImplicit(stream);
   if (exec.nodes.length === 0) return; // it is no work, and orders nothing (`tests/gpu/implied_order_test.ts`)
   const { after, launched } = prepareLaunch(simulator, exec, stream);

@@ -4,17 +4,16 @@
  * @module
  */
 import { CU_CTX, CUresult } from "../../../bindings/cuda_types.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Context } from "../objects.ts";
-import { refuse } from "../call_error.ts";
 import { recordTask, taskOf } from "./event.ts";
 
 const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);
 
 /** The calls of the group. */
-export function contextCalls(simulator: SimulatorState): CallTable<"context"> {
+export function contextCalls(simulator: Simulator): CallTable<"context"> {
   const { stack } = simulator;
   const primary = (device: number): Context => {
     const context = simulator.primaries[simulator.device(device).ordinal];

@@ -13,12 +13,11 @@ import {
 } from "../../../bindings/cuda_types.ts";
 import { struct } from "../../ffi/struct.ts";
 import { isAccessible } from "../address_space.ts";
-import type { CallTable } from "../call_table.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { poison } from "../device_memory.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView } from "../out_parameters.ts";
 import type { Allocation, Context, Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 
 /** One run of bytes. */
 interface Run {
@@ -37,7 +36,7 @@ type Place = "device" | "pinned" | "pageable";
 type Expected = "any" | "device";
 
 /** The calls for runs of bytes. */
-export function copyCalls(simulator: SimulatorState): CallTable<"copy"> {
+export function copyCalls(simulator: Simulator): CallTable<"copy"> {
   const copy = (
     stream: Stream,
     run: Run,
@@ -76,7 +75,7 @@ export function copyCalls(simulator: SimulatorState): CallTable<"copy"> {
 }
 
 /** The calls for rectangles and boxes. */
-export function copyPitchedCalls(simulator: SimulatorState): CallTable<"copyPitched"> {
+export function copyPitchedCalls(simulator: Simulator): CallTable<"copyPitched"> {
   const now = (): Stream => simulator.current().legacy;
   const flat = (stream: Stream, address: bigint, mode: CopyMode) =>
     transfer(simulator, stream, rectangle(address), mode, true);
@@ -109,7 +108,7 @@ export function count(size: bigint): number {
 }
 
 /** Refuses memory that only the host knows where the call's name says that it is the device's. */
-function expect(simulator: SimulatorState, address: bigint, bytes: number, expected: Expected): void {
+function expect(simulator: Simulator, address: bigint, bytes: number, expected: Expected): void {
   if (expected === "any" || bytes === 0) return;
   if (simulator.space.allocations.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
 }
@@ -123,7 +122,7 @@ function expect(simulator: SimulatorState, address: bigint, bytes: number, expec
  * @param direct whether the device whose context is current must have access to memory of pools, whatever the stream
  */
 function transfer(
-  simulator: SimulatorState,
+  simulator: Simulator,
   stream: Stream,
   runs: readonly Run[],
   mode: CopyMode,
@@ -179,7 +178,7 @@ function transfer(
  * The runs of a copy, or where it may go onto its own source the pieces of them, each of which spoils the source of a later
  * one: CUDA leaves open what comes of that, and a program that hopes for the right bytes shall not happen to get them.
  */
-function torn({ random }: SimulatorState, runs: readonly Run[]): readonly Run[] {
+function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined) return runs;
   const end = (side: "to" | "from") => last[side] + BigInt(last.bytes);
@@ -214,13 +213,13 @@ function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
 }
 
 /** Whether a copy between pageable memory and a device deals with the host's side before it returns. */
-function isStaged({ options, random }: SimulatorState): boolean {
+function isStaged({ options, random }: Simulator): boolean {
   return options.schedule === "round-robin" || (options.schedule === "random" && random.chance(0.5));
 }
 
 /** Where one side of a copy lies. All runs of a copy lie in the same place. */
 function locate(
-  simulator: SimulatorState,
+  simulator: Simulator,
   reader: Context | null,
   runs: readonly Run[],
   side: "to" | "from",

@@ -5,11 +5,10 @@
  */
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
 import { readField } from "../../ffi/c_string.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";
 import type { Device } from "../objects.ts";
-import { refuse } from "../call_error.ts";
 
 /** Attributes that are not 0 and the same for every simulated device. */
 export const deviceAttributes: ReadonlyMap<number, number> = new Map(
@@ -59,7 +58,7 @@ export const deviceAttributes: ReadonlyMap<number, number> = new Map(
 const known: ReadonlySet<number> = new Set(Object.values(CU_DEVICE_ATTRIBUTE));
 
 /** The calls of the group. */
-export function deviceCalls(simulator: SimulatorState): CallTable<"device"> {
+export function deviceCalls(simulator: Simulator): CallTable<"device"> {
   const busId = ({ ordinal }: Device) => `0000:${(ordinal + 1).toString(16).padStart(2, "0")}:00.0`.toUpperCase();
   const reaches = (device: number, peer: number) =>
     simulator.device(device) !== simulator.device(peer) && simulator.options.canAccessPeer(device, peer);

@@ -4,17 +4,16 @@
  * @module
  */
 import { CU_EVENT, CU_EVENT_RECORD, CUresult } from "../../../bindings/cuda_types.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, writeFloat, writeWord } from "../out_parameters.ts";
 import type { Event, EventRecord } from "../objects.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 import type { Task } from "../scheduler.ts";
 
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
 
 /** Records an event as a task that `enqueue` queues. A wait that was made before keeps waiting for the record it saw. */
-export function recordTask(simulator: SimulatorState, event: Event, enqueue: (run: () => void) => Task): void {
+export function recordTask(simulator: Simulator, event: Event, enqueue: (run: () => void) => Task): void {
   let time = Number.NaN;
   let record: EventRecord | null = null;
   const task = enqueue(() => {
@@ -27,7 +26,7 @@ export function recordTask(simulator: SimulatorState, event: Event, enqueue: (ru
 }
 
 /** What work of a driver has to wait for to wait for an event: a task of its own, wherever the event was recorded. */
-export function taskOf(simulator: SimulatorState, { record }: Event): Task | null {
+export function taskOf(simulator: Simulator, { record }: Event): Task | null {
   if (record === null || record.task.done) return null;
   if (record.simulator === simulator) return record.task;
   // The work of another process: whatever waits for it makes it run.
@@ -36,7 +35,7 @@ export function taskOf(simulator: SimulatorState, { record }: Event): Task | nul
 
 /** Makes an event; one for several processes keeps its record where all of them see it. */
 export function newEvent(
-  simulator: SimulatorState,
+  simulator: Simulator,
   context: Event["context"],
   flags: number,
   shared: Event["shared"] = { record: null },
@@ -59,14 +58,14 @@ export function newEvent(
 }
 
 /** Refuses to wait for an event of a capture, which ends the capture. */
-function refuseCaptured(simulator: SimulatorState, { captured }: Event): void {
+function refuseCaptured(simulator: Simulator, { captured }: Event): void {
   if (captured === null) return;
   simulator.invalidate(captured.of);
   throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
 }
 
 /** The calls of the group. */
-export function eventCalls(simulator: SimulatorState): CallTable<"event"> {
+export function eventCalls(simulator: Simulator): CallTable<"event"> {
   const record = (handle: bigint, streamHandle: bigint): void => {
     const event = simulator.event(handle);
     const stream = simulator.stream(streamHandle);

@@ -6,14 +6,13 @@
 import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { littleEndian } from "../../ffi/endian.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import type { Stream } from "../objects.ts";
-import { refuse } from "../call_error.ts";
 import { count } from "./copy.ts";
 
 /** The calls for runs of elements. */
-export function fillCalls(simulator: SimulatorState): CallTable<"fill"> {
+export function fillCalls(simulator: Simulator): CallTable<"fill"> {
   const now = (): Stream => simulator.current().legacy;
   const sync = (pattern: Uint8Array, to: bigint, n: bigint) => fill(simulator, now(), pattern, { to, n }, true);
   const async = (pattern: Uint8Array, to: bigint, n: bigint, stream: bigint) =>
@@ -29,7 +28,7 @@ export function fillCalls(simulator: SimulatorState): CallTable<"fill"> {
 }
 
 /** The calls for rectangles. */
-export function fillPitchedCalls(simulator: SimulatorState): CallTable<"fillPitched"> {
+export function fillPitchedCalls(simulator: Simulator): CallTable<"fillPitched"> {
   const now = (): Stream => simulator.current().legacy;
   const sync = (pattern: Uint8Array, to: bigint, pitch: bigint, width: bigint, height: bigint) =>
     fill(simulator, now(), pattern, { to, n: width, pitch, height }, true);
@@ -63,7 +62,7 @@ function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
 
 /** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
 function fill(
-  simulator: SimulatorState,
+  simulator: Simulator,
   stream: Stream,
   pattern: Uint8Array,
   target: Target,

@@ -6,13 +6,12 @@
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { resultName } from "../../driver/driver.ts";
 import { NativeArena } from "../../ffi/arena.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { writeInt, writeWord } from "../out_parameters.ts";
-import { refuse } from "../call_error.ts";
 
 /** The calls of the group. */
-export function openingCalls(simulator: SimulatorState): CallTable<"opening"> {
+export function openingCalls(simulator: Simulator): CallTable<"opening"> {
   return {
     cuInit(flags) {
       if (flags !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

@@ -12,16 +12,15 @@ import {
   CUresult,
 } from "../../../bindings/cuda_types.ts";
 import { roundUp } from "../../ffi/struct.ts";
-import type { CallTable } from "../call_table.ts";
+import { type CallTable, refuse } from "../call.ts";
 import { freeGraphMemory } from "../graph_memory.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import type { Simulator } from "../simulator.ts";
 import { writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
-import { refuse } from "../call_error.ts";
 import { freeFromPool } from "./pool.ts";
 
 /** The calls for device memory. */
-export function memoryCalls(simulator: SimulatorState): CallTable<"memory"> {
+export function memoryCalls(simulator: Simulator): CallTable<"memory"> {
   const allocate = (size: bigint): Allocation => {
     const context = simulator.current();
     simulator.refuseInCapture();
@@ -64,7 +63,7 @@ export function memoryCalls(simulator: SimulatorState): CallTable<"memory"> {
 }
 
 /** The calls for page-locked host memory. */
-export function hostMemoryCalls(simulator: SimulatorState): CallTable<"hostMemory"> {
+export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
   const flagsOf = (names: Readonly<Record<string, number>>) =>
     Object.values(names).reduce((all, flag) => all | flag, 0);
   const allocate = (out: bigint, size: bigint, flags: number): void => {
@@ -135,7 +134,7 @@ export function hostMemoryCalls(simulator: SimulatorState): CallTable<"hostMemor
 }
 
 /** The calls for managed memory. It is memory of the host here: what migration would do is not seen, only who may use it. */
-export function managedMemoryCalls(simulator: SimulatorState): CallTable<"managedMemory"> {
+export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemory"> {
   const managed = (address: bigint, count: bigint): Allocation => {
     const allocation = count === 0n ? null : simulator.space.range(address, Number(count));
     if (allocation?.kind !== "managed") throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

@@ -4,15 +4,14 @@
  * @module
  */
 import { CU_DEVICE_INVALID, CU_MEMORYTYPE, CU_POINTER_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import type { CallTable } from "../call_table.ts";
+import { type CallTable, refuse } from "../call.ts";
 import { deviceOfAddress } from "../device_memory.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, readInt, readWord, writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
-import { refuse } from "../call_error.ts";
 
 /** The calls of the group. */
-export function pointerCalls(simulator: SimulatorState): CallTable<"pointer"> {
+export function pointerCalls(simulator: Simulator): CallTable<"pointer"> {
   /** What is at an address: memory of a graph only from a launch to its free. */
   const find = (address: bigint): Allocation | undefined => {
     const allocation = simulator.space.allocations.find(address);

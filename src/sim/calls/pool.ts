@@ -17,16 +17,15 @@ import {
 import { struct } from "../../ffi/struct.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
 import { blockBytes } from "../allocator.ts";
-import type { CallTable } from "../call_table.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { captureAllocation, captureFree, freeGraphMemory } from "../graph_memory.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 
 /** The calls of the group. */
-export function poolCalls(simulator: SimulatorState): CallTable<"pool"> {
+export function poolCalls(simulator: Simulator): CallTable<"pool"> {
   const refuseWithoutPools = (): void => {
     if (!simulator.options.poolsSupported) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   };
@@ -166,7 +165,7 @@ export function poolCalls(simulator: SimulatorState): CallTable<"pool"> {
   };
 }
 
-function allocate(simulator: SimulatorState, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
+function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   if (stream.capture !== null) return writeWord(out, captureAllocation(simulator, stream, pool, size));
@@ -188,7 +187,7 @@ function allocate(simulator: SimulatorState, out: bigint, size: bigint, pool: Po
 }
 
 /** Memory from the pool, in the last resort after waiting for all frees and emptying the other pools. */
-function takeBlock(simulator: SimulatorState, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
+function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
   const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);
   const block = pool.allocate(bytes, stream, preferReuse);
   if (block !== null) return block;
@@ -200,7 +199,7 @@ function takeBlock(simulator: SimulatorState, bytes: number, pool: Pool, stream:
 }
 
 /** Frees memory of a pool: on a stream, or at once. */
-export function freeFromPool(simulator: SimulatorState, allocation: Allocation, stream: Stream | null = null): void {
+export function freeFromPool(simulator: Simulator, allocation: Allocation, stream: Stream | null = null): void {
   const { address, bytes, device, pool } = allocation;
   if (pool === null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const offset = offsetOf(address);
@@ -218,7 +217,7 @@ export function freeFromPool(simulator: SimulatorState, allocation: Allocation, 
 }
 
 /** Refuses what cannot be granted: to a device that does not reach the memory, and less than everything to the owner. */
-function checkAccess(simulator: SimulatorState, pool: Pool, ordinal: number, flags: number): void {
+function checkAccess(simulator: Simulator, pool: Pool, ordinal: number, flags: number): void {
   const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
   if (flags === READ) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);
   if (flags !== NONE && flags !== READWRITE) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);

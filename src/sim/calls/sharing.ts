@@ -5,12 +5,11 @@
  */
 import { CU_EVENT, CU_IPC_MEM, CU_MEM_HANDLE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { nativeView, writeInt, writeWord } from "../out_parameters.ts";
 import type { Allocation } from "../objects.ts";
 import type { Pool } from "../pool.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 import { find, fromFile, fromHandle, handleBytes, share, toFile, toHandle } from "../ipc_objects.ts";
 import { newEvent } from "./event.ts";
 
@@ -20,7 +19,7 @@ function writeHandle(out: bigint, name: string): void {
 
 /** Shows memory of another driver in this one. What its owner does to it is seen here. */
 function importAllocation(
-  simulator: SimulatorState,
+  simulator: Simulator,
   theirs: Allocation,
   kind: "pool" | "opened",
   pool: Pool | null,
@@ -35,7 +34,7 @@ function importAllocation(
 }
 
 /** The calls for pools. */
-export function poolSharingCalls(simulator: SimulatorState): CallTable<"poolSharing"> {
+export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing"> {
   /** What is shown, by what it shows: importing it again gives the same address, and freeing it once ends both. */
   const imported = new WeakMap<Allocation, Allocation>();
   /** Pools that have been exported; libcuda describes memory of no others. */
@@ -91,7 +90,7 @@ export function poolSharingCalls(simulator: SimulatorState): CallTable<"poolShar
 }
 
 /** The calls for memory without pools, and for events. */
-export function ipcCalls(simulator: SimulatorState): CallTable<"ipc"> {
+export function ipcCalls(simulator: Simulator): CallTable<"ipc"> {
   /** What is open, and how often. */
   const opened = new Map<Allocation, { readonly ours: Allocation; count: number }>();
   return {

@@ -5,11 +5,10 @@
  */
 import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
 import { ffiPort } from "../../ffi/port.ts";
-import type { CallTable } from "../call_table.ts";
-import type { SimulatorState } from "../simulator_state.ts";
+import { type CallTable, refuse, unsimulated } from "../call.ts";
+import type { Simulator } from "../simulator.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
 import type { Event, Stream } from "../objects.ts";
-import { refuse, unsimulated } from "../call_error.ts";
 import { greatestPriority } from "./context.ts";
 import { taskOf } from "./event.ts";
 
@@ -17,7 +16,7 @@ import { taskOf } from "./event.ts";
 const CUhostFn = { args: ["ptr"], returns: "void" } as const;
 
 /** The calls of the group. */
-export function streamCalls(simulator: SimulatorState): CallTable<"stream"> {
+export function streamCalls(simulator: Simulator): CallTable<"stream"> {
   const create = (out: bigint, flags: number, priority: number): void => {
     const context = simulator.current();
     if ((flags & ~CU_STREAM.NON_BLOCKING) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -105,7 +104,7 @@ function awaited(stream: Stream): (Stream["tail"])[] {
 }
 
 /** A wait in a capture, or for an event of one: the stream joins the capture. */
-function join(simulator: SimulatorState, stream: Stream, event: Event): void {
+function join(simulator: Simulator, stream: Stream, event: Event): void {
   const { capture } = stream;
   if (event.captured === null) {
     if (event.record === null || capture === null) return;

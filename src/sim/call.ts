@@ -1,9 +1,19 @@
 /**
- * How the simulator says no: an error code on its way from wherever it arises to the return value of the call.
+ * How the simulator's calls are written: those of one group of the symbol table in a table, and the errors that they throw
+ * wherever one arises, which become the return value of the call.
  *
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
+import type { DriverGroups } from "../driver/driver.ts";
+
+/** What a call does. It returns CUDA_SUCCESS unless it returns another code or throws a `Refusal`. */
+type Call<F> = F extends (...args: infer A) => number ? (...args: A) => number | void : never;
+
+/** The simulated calls of a group. */
+export type CallTable<Group extends keyof DriverGroups> = {
+  readonly [Name in keyof DriverGroups[Group]]?: Call<NonNullable<DriverGroups[Group][Name]>>;
+};
 
 /** A `CUresult` that the simulator knows. */
 export type ResultCode = (typeof CUresult)[keyof typeof CUresult];
