@@ -55,12 +55,12 @@ export type { KernelArg } from "./src/device/kernel/kernel_arguments.ts";
 export { type CompileOptions, Program } from "./src/device/kernel/program.ts";
 export { CudaEvent } from "./src/device/event.ts";
 export type { PointerAttributes } from "./src/device/pointer_attributes.ts";
-export { type SharedHandle } from "./src/device/ipc_handle.ts";
+export { type IpcHandle } from "./src/device/ipc_handle.ts";
 export { CudaStream } from "./src/device/stream.ts";
 export { type CaptureOptions, StreamCapture } from "./src/device/graph/capture.ts";
 export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./src/device/graph/graph.ts";
 export { CudaGraphExec } from "./src/device/graph/graph_exec.ts";
-export type { GraphUse, LastLaunch, Used } from "./src/device/graph/graph_resources.ts";
+export type { GraphResource, GraphResources, LastLaunch } from "./src/device/graph/graph_resources.ts";
 export type { KernelMemory } from "./src/device/kernel/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU, and one that checks the order of calls
@@ -109,13 +109,13 @@ export {
   SynchronousMemoryResource,
 } from "./src/memory/driver_memory_resource.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./src/memory/host_memory_resource.ts";
+export type { MemoryKind } from "./src/order/ordered_memory.ts";
 export {
   type Allocation,
   type CopyOptions,
   type FillOptions,
   type FromPointerOptions,
   MemoryBuffer,
-  type MemoryKind,
 } from "./src/memory/memory_buffer.ts";
 export type { BufferDescriptor, ImportBufferOptions } from "./src/memory/import_buffer.ts";
 export type { Shareable, SharedResource } from "./src/memory/sharing/channel_message.ts";

@@ -82,7 +82,7 @@ const ordered = { stream: other };
 const { event: events, stream: streams, context: contexts } = cuda.driver;
 const { context } = device;
 const mark = device.createEvent();
-const [first, second, event] = [home.argument, other.argument, mark.argumentTo("record")];
+const [first, second, event] = [home.argument, other.argument, mark.argumentFor("record")];
 const markHandle = mark.handle;
 
 /** What a release must do: the home stream waits for all work of the context. */

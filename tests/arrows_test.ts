@@ -68,13 +68,6 @@ const upward: readonly string[] = [
   "src/dlpack/import.ts -> src/view/strided_memory_view.ts",
   "src/dlpack/tensor.ts -> type src/view/strided_memory_view.ts",
   "src/memory/sharing/memory_channel.ts -> type src/cuda/cuda.ts",
-  "src/order/can_reach.ts -> type src/memory/memory_buffer.ts",
-  "src/order/lease.ts -> type src/memory/memory_buffer.ts",
-  "src/order/lease.ts -> type src/view/strided_memory_view.ts",
-  "src/order/order.ts -> src/copy/host_copy.ts",
-  "src/order/order.ts -> type src/memory/memory_buffer.ts",
-  "src/order/order.ts -> type src/view/strided_memory_view.ts",
-  "src/order/pageable_in_use.ts -> type src/memory/memory_buffer.ts",
 ];
 
 /** The only room that may import a runtime's own modules: they are slow to load. Others ask `src/ffi/node_builtin.ts`. */

@@ -8,15 +8,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
-import {
-  ArrowArray,
-  arrowField,
-  ExchangeError,
-  liveExports,
-  type PyObject,
-  Python,
-  PythonError,
-} from "../src/exchange/mod.ts";
+import { liveExports } from "../src/order/reclaim.ts";
+import { ArrowArray, arrowField, ExchangeError, type PyObject, Python, PythonError } from "../src/exchange/mod.ts";
 import { Cuda } from "../src/cuda/cuda.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";
@@ -73,9 +66,9 @@ const resources: Record<string, () => Cycle | Promise<Cycle>> = {
   "host buffer": () => () => {
     const buffer = memory.allocate(1000);
     buffer.bytes()[0] = 1;
-    const unpin = buffer.pin();
+    const pin = buffer.pinned();
     buffer.close();
-    unpin();
+    pin[Symbol.dispose]();
   },
   "view of a typed array": () => () => StridedMemoryView.fromTypedArray(new Float32Array(250)).buffer.bytes(),
   "DLPack tensor": () => () => {

@@ -15,7 +15,7 @@ import {
 } from "../../mod.ts";
 import { kernelFor } from "../../src/copy/copy_kernel_cache.ts";
 import { planCopy } from "../../src/copy/copy_plan.ts";
-import { copyProblem } from "../../src/copy/coalesced_copy.ts";
+import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { hostRate, ratio, row, table, type Torch } from "./section.ts";
 
 /** A source and a destination: dense, a dense one turned, or every other column of a larger one. */
@@ -125,7 +125,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
 
 /** The kernel of a copy, on a device of choice. */
 function kernelOf(from: StridedMemoryView, to: StridedMemoryView, device: CudaDevice, stream: CudaStream): () => void {
-  const plan = planCopy(copyProblem(from.layout, to.layout, { from: from.ptr, to: to.ptr }), true);
+  const plan = planCopy(coalesce(from.layout, to.layout, { from: from.ptr, to: to.ptr }), true);
   if (plan?.kind !== "strided" && plan?.kind !== "tiled") throw new TypeError("Expected a copy that needs a kernel");
   const { kernel, grid, block } = kernelFor(device, plan);
   return () => kernel.launch(stream, grid, block, [to.ptr, from.ptr]);

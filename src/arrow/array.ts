@@ -10,7 +10,7 @@ import { exportArrow } from "../cdata/export.ts";
 import { importArrow } from "../cdata/import.ts";
 import { checkParts } from "../cdata/validate.ts";
 import { type ArrowValue, bitOf, hostBytes, makeReader, type Reader } from "./element_reader.ts";
-import { orderHost } from "../order/order.ts";
+import { hostWaits } from "../order/order.ts";
 import { type ArrowField, type ArrowType, childrenOf } from "../cdata/type.ts";
 import { hasValidity } from "../cdata/buffers.ts";
 import { validityView, valuesView } from "../cdata/numbers.ts";
@@ -282,7 +282,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     for (const view of this.buffers) {
       if (view === null) continue;
       void view.buffer.ptr; // says so if it is closed
-      if (view.buffer.kind !== "host") orderHost(view.buffer);
+      if (view.buffer.kind !== "host") hostWaits(view.buffer);
     }
   }
 

@@ -10,7 +10,7 @@ import type { ArrowArray } from "./array.ts";
 import { type ArrowType, childrenOf } from "../cdata/type.ts";
 import { formatOf } from "../cdata/format.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { orderHostView } from "../order/order.ts";
+import { hostWaitsToRead } from "../order/order.ts";
 
 /** A value of an element. See {@linkcode ArrowArray.get}. */
 export type ArrowValue =
@@ -34,7 +34,7 @@ export type Reader = (at: number) => ArrowValue;
 export function hostBytes(view: StridedMemoryView): DataView<ArrayBuffer> {
   if (view.nbytes === 0) return empty;
   const bytes = view.buffer.bytes();
-  orderHostView(view, "array.get()");
+  hostWaitsToRead(view, "array.get()");
   return new DataView(bytes.buffer, bytes.byteOffset + view.offset + view.layout.sliceOffset, view.nbytes);
 }
 

@@ -23,11 +23,11 @@ import type { ArrowArray } from "./array.ts";
 import { type ArrowDeviceArray, releaseArray, releaseSchema } from "../cdata/device_array.ts";
 import { exportArrow } from "../cdata/export.ts";
 import { exportSchema } from "../cdata/schema_export.ts";
-import { Block } from "../cdata/exported_tree.ts";
+import { StructBlock } from "../cdata/exported_tree.ts";
 import { type ArrowField, differenceOf, equalTypes } from "../cdata/type.ts";
 import { callRelease } from "../native/call_pointer.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { addExport, type Listed, lookAt } from "../order/exports.ts";
+import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
 
 /** Options of {@linkcode exportArrowStream}. */
 export interface ExportStreamOptions {
@@ -101,16 +101,16 @@ export class ArrowStreamExport {
 const untaken = new FinalizationRegistry<LiveStream>((stream) => stream.release());
 
 /** A stream that is out: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
-class LiveStream implements Listed {
-  place = -1;
+class LiveStream implements ExportEntry {
+  index = -1;
   readonly address: bigint;
   readonly isDevice: boolean;
-  readonly #block: Block;
+  readonly #block: StructBlock;
   readonly #state: number;
   readonly #callback: bigint;
   readonly #itemBytes: number;
 
-  constructor(block: Block, stream: number, state: number, isDevice: boolean) {
+  constructor(block: StructBlock, stream: number, state: number, isDevice: boolean) {
     this.address = block.address(stream);
     this.isDevice = isDevice;
     this.#block = block;
@@ -126,10 +126,10 @@ class LiveStream implements Listed {
   }
 
   isReleased(): boolean {
-    return lookAt(this);
+    return pollExport(this);
   }
 
-  isLetGo(): boolean {
+  isReleasedByConsumer(): boolean {
     return Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) !== 0;
   }
 
@@ -208,7 +208,7 @@ function writeStream(
 ): LiveStream {
   const kind = isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream";
   const { size } = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct);
-  const block = new Block();
+  const block = new StructBlock();
   const stream = block.struct(isDevice ? ArrowDeviceArrayStream : ArrowArrayStream);
   const state = block.struct(StreamState);
   const items = block.reserve(size * chunks.length);

@@ -92,7 +92,7 @@ export function isArrowSource(source: unknown): source is ArrowSource {
 }
 
 /** A struct of an export. */
-export interface ArrowHolder extends LiveExport {
+export interface ExportState extends LiveExport {
   /** Where it is. */
   readonly address: bigint;
   /** Releases it as a consumer would, unless it is released or moved. */
@@ -100,13 +100,13 @@ export interface ArrowHolder extends LiveExport {
 }
 
 /** The two structs of an export. */
-export interface ArrowHolders {
+export interface ExportStates {
   /** What the array is. */
   readonly field: ArrowField;
   /** The ArrowDeviceArray, and all that is in it. */
-  readonly array: ArrowHolder;
+  readonly array: ExportState;
   /** The ArrowSchema, and all that is in it. */
-  readonly schema: ArrowHolder;
+  readonly schema: ExportState;
 }
 
 /**
@@ -115,11 +115,11 @@ export interface ArrowHolders {
  * release each once, or move its content out of it.
  */
 export class ArrowDeviceArray {
-  readonly #holders: ArrowHolders;
+  readonly #holders: ExportStates;
   readonly #held: Untaken;
 
   /** Wraps structs that a producer has made. */
-  constructor(holders: ArrowHolders) {
+  constructor(holders: ExportStates) {
     this.#holders = holders;
     this.#held = { holders, closed: false };
     untaken.register(this, this.#held);
@@ -203,7 +203,7 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
 
 /** An array on its way; it is closed when a consumer has taken it over. */
 interface Untaken extends FinalizerState {
-  holders: ArrowHolders | null;
+  holders: ExportStates | null;
   closed: boolean;
 }
 
@@ -212,7 +212,7 @@ const untaken = new DeferredFinalizer<Untaken>(({ holders }) => {
   if (holders !== null) releaseBoth(holders);
 });
 
-function releaseBoth({ schema, array }: ArrowHolders): void {
+function releaseBoth({ schema, array }: ExportStates): void {
   schema.release();
   array.release();
 }

@@ -17,13 +17,13 @@ import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ArrowArray } from "../arrow/array.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
-import { namedAs } from "./requested_schema.ts";
+import { applyRequestedSchema } from "./requested_schema.ts";
 import { exportSchema } from "./schema_export.ts";
-import { Block, ExportedTree, type TreeNode } from "./exported_tree.ts";
+import { ExportedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { lookIfMany } from "../order/exports.ts";
-import { orderHost, recordReady, type ReleaseOrder } from "../order/order.ts";
+import { pollIfMany } from "../order/exports.ts";
+import { hostWaits, recordReady, type ReleaseOrder } from "../order/order.ts";
 
 /**
  * Exports an array.
@@ -37,15 +37,15 @@ export function exportArrow(
   options: ToArrowOptions,
   where: "host" | "device" = "device",
 ): ArrowDeviceArray {
-  const field = namedAs(array.field, checkOptions(options).requestedSchema ?? null);
-  lookIfMany();
+  const field = applyRequestedSchema(array.field, checkOptions(options).requestedSchema ?? null);
+  pollIfMany();
   const buffers = buffersOf(array);
   const ending = [...buffers.keys()].filter(({ buffer }) => buffer.endsWithWorker);
   if (ending.length > 0) {
     return withLastingCopies(ending, (lasting) => exportArrow(over(array, lasting), options, where));
   }
   const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
-  const block = new Block();
+  const block = new StructBlock();
   const head = block.struct(ArrowDeviceStruct); // its first member is the base struct
   const eventSlot = block.reserve(8);
   const root = planRoot(array, block, head, where);
@@ -53,8 +53,8 @@ export function exportArrow(
   const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
   const undo: (() => void)[] = [() => releaseSchema(schema.address)];
   try {
-    const unpins = [...held].map((buffer) => buffer.pin());
-    undo.push(...unpins);
+    const pins = [...held].map((buffer) => buffer.pinned());
+    undo.push(...pins.map((pin) => () => pin[Symbol.dispose]()));
     const event = where === "host" ? null : recordReady(held);
     if (event !== null) undo.push(() => event.close());
     if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer decides when it goes
@@ -69,7 +69,7 @@ export function exportArrow(
     block.pointers(eventSlot, [event?.handle ?? 0n]);
     const finish = () => {
       event?.close();
-      for (const unpin of unpins) unpin();
+      for (const pin of pins) pin[Symbol.dispose]();
       releaseDevice?.();
     };
     const order = (order: ReleaseOrder) => [...held].every((buffer) => order.add(buffer));
@@ -134,7 +134,7 @@ function partOf(array: ArrowArray, start: number, length: number): Part {
  * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
  * offset: its children have. Nothing of the elements is looked at for that, unless it is on the host and has been waited for.
  */
-function planRoot(array: ArrowArray, block: Block, head: number, where: "host" | "device"): Planned {
+function planRoot(array: ArrowArray, block: StructBlock, head: number, where: "host" | "device"): Planned {
   const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
   const isAtStart = offset === 0 || length === 0; // what has no elements may have no buffers, and skips none
@@ -153,7 +153,7 @@ function planRoot(array: ArrowArray, block: Block, head: number, where: "host" |
  */
 function plan(
   array: ArrowArray,
-  block: Block,
+  block: StructBlock,
   part: Part,
   reserved?: number,
   partOfChild: (child: ArrowArray) => Part = wholeOf,
@@ -249,6 +249,6 @@ export function onHost(buffers: Iterable<StridedMemoryView>): Place {
       );
     }
   }
-  for (const buffer of held.values()) orderHost(buffer);
+  for (const buffer of held.values()) hostWaits(buffer);
   return cpu;
 }

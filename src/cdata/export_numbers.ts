@@ -17,12 +17,12 @@ import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowDeviceArray, type ArrowHolders } from "./device_array.ts";
+import { ArrowDeviceArray, type ExportStates } from "./device_array.ts";
 import { onHost, type Place, placeOfBuffer } from "./export.ts";
-import { Block, ExportedTree, nobody, type TreeMemory, type TreeNode, type TreeOwner } from "./exported_tree.ts";
+import { ExportedTree, noOwner, StructBlock, type TreeMemory, type TreeNode, type TreeOwner } from "./exported_tree.ts";
 import { type ArrowField, arrowField } from "./type.ts";
 import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
-import { lookIfMany } from "../order/exports.ts";
+import { pollIfMany } from "../order/exports.ts";
 import type { ReleaseOrder } from "../order/order.ts";
 
 /** A tree of structs with places for what is not the same in all of its kind; all offsets are from the block's beginning. */
@@ -36,7 +36,7 @@ interface TreePlan {
 
 /** The trees of an array and of its schema in one block. */
 interface Plan {
-  readonly block: Block;
+  readonly block: StructBlock;
   readonly array: TreePlan;
   readonly schema: TreePlan;
   /** Where the address of the elements is. */
@@ -82,13 +82,13 @@ const deviceAt = layoutOf(ArrowDeviceStruct).offsets;
 
 /** The structs of a view with so many axes and elements of a format. */
 function planView(format: string, axes: number): Plan {
-  const block = new Block();
+  const block = new StructBlock();
   const array = planArray(block, axes);
   return { block, array, data: array.data, event: block.reserve(8), schema: planSchema(block, format, axes) };
 }
 
 /** The arrays: a fixed-size list for each axis but the last, and the numbers. */
-function planArray(block: Block, axes: number): TreePlan & Pick<Plan, "data"> {
+function planArray(block: StructBlock, axes: number): TreePlan & Pick<Plan, "data"> {
   const levels = Array.from({ length: axes }, (_, axis) => ({
     struct: block.struct(axis === 0 ? ArrowDeviceStruct : ArrowArrayStruct), // the device's begins with the base struct
     counter: block.reserve(8),
@@ -121,7 +121,7 @@ function planArray(block: Block, axes: number): TreePlan & Pick<Plan, "data"> {
 const digits = 10;
 
 /** The schema. */
-function planSchema(block: Block, format: string, axes: number): TreePlan {
+function planSchema(block: StructBlock, format: string, axes: number): TreePlan {
   const levels = Array.from({ length: axes }, (_, axis) => ({
     struct: block.struct(ArrowSchema),
     counter: block.reserve(8),
@@ -185,7 +185,7 @@ export function exportView(view: StridedMemoryView, where: "host" | "device"): A
   const axes = shape.length;
   if (format === null || axes === 0 || axes > mostAxes || layout.volume === 0) return null;
   if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
-  lookIfMany();
+  pollIfMany();
   const data = view.ptr;
   if (buffer.endsWithWorker) return withLastingCopies([view], (lasting) => exportView(lasting(view), where));
   const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
@@ -205,7 +205,7 @@ function poolOf(format: string, axes: number): SlabPool<TreePiece> {
  * A view that is out: its memory, and an event after what its home stream holds, if consumers have to wait for that, until
  * they let go of the array; the structs until they let go of the schema, too.
  */
-class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
+class ViewExport implements ExportStates, TreeMemory, TreeOwner {
   readonly array: ExportedTree;
   readonly schema: ExportedTree;
   readonly #pool: SlabPool<TreePiece>;
@@ -233,7 +233,7 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
       pool.free(this.#slot);
       throw error;
     }
-    buffer.retain();
+    buffer.pin();
     this.#format = format;
     this.#shape = shape;
     this.#buffer = buffer;
@@ -243,7 +243,7 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
     writeSizes(piece, shape);
     const { array, schema } = piece.plan;
     this.array = new ExportedTree(this.#slot.address, this, array.root, this);
-    this.schema = new ExportedTree(piece.schemaAddress, this, schema.root, nobody);
+    this.schema = new ExportedTree(piece.schemaAddress, this, schema.root, noOwner);
   }
 
   get field(): ArrowField {
@@ -265,10 +265,10 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
   finish(): void {
     const ready = this.#ready;
     if (ready !== null) {
-      ready.device.giveEvent(ready);
+      ready.device.releaseEvent(ready);
       ready.device.release();
     }
-    this.#buffer.release();
+    this.#buffer.unpin();
   }
 }
 
@@ -276,12 +276,12 @@ class ViewExport implements ArrowHolders, TreeMemory, TreeOwner {
 function recordReady({ stream }: MemoryBuffer): CudaEvent | null {
   if (stream === null) return null;
   const { device } = stream;
-  const event = device.takeEvent();
+  const event = device.acquireEvent();
   try {
     stream.record(event);
     device.retain(); // the event is of its context
   } catch (error) {
-    device.giveEvent(event);
+    device.releaseEvent(event);
     throw error;
   }
   return event;

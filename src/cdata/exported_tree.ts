@@ -17,11 +17,11 @@ import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf, roundUp, struct, type StructView } from "../ffi/struct.ts";
 import { releaseThunks } from "../native/release_thunk.ts";
 import { callRelease } from "../native/call_pointer.ts";
-import { addExport, type Listed, lookAt } from "../order/exports.ts";
+import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
 import type { ReleaseOrder } from "../order/order.ts";
 
 /** One block of C memory: reserved piece by piece, then allocated, then written. */
-export class Block {
+export class StructBlock {
   #size = 0;
   #address = 0n;
   #memory: ArrayBuffer | undefined;
@@ -128,11 +128,11 @@ export interface TreeOwner {
 }
 
 /** Whom a tree is of that nobody needs to be told about. */
-export const nobody: TreeOwner = { order: () => true, finish: () => {} };
+export const noOwner: TreeOwner = { order: () => true, finish: () => {} };
 
 /** A tree that is out. */
-export class ExportedTree implements Listed {
-  place = -1;
+export class ExportedTree implements ExportEntry {
+  index = -1;
   /** Address of the base struct. */
   readonly address: bigint;
   readonly #memory: TreeMemory;
@@ -150,15 +150,15 @@ export class ExportedTree implements Listed {
 
   /** Calls the base struct's release callback, unless the struct is released or moved. */
   release(): void {
-    if (this.place < 0 || !hasRelease(this.#memory.words, this.#root)) return;
+    if (this.index < 0 || !hasRelease(this.#memory.words, this.#root)) return;
     callRelease(releaseThunks().address[this.#root.kind], this.address);
   }
 
   isReleased(): boolean {
-    return lookAt(this);
+    return pollExport(this);
   }
 
-  isLetGo(): boolean {
+  isReleasedByConsumer(): boolean {
     return !isAlive(this.#memory.words, this.#root, true);
   }
 

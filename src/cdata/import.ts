@@ -34,7 +34,7 @@ import type { ArrowStreamPointer } from "../arrow/stream.ts";
 import type { ArrowField } from "./type.ts";
 import { Walk } from "./walk.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { orderGiveBack } from "../order/order.ts";
+import { hostWaitsBeforeReturn } from "../order/order.ts";
 
 /** Structs that a foreign object has handed over. */
 export interface OpenedArrow<Pointers> {
@@ -235,7 +235,7 @@ class Import {
     const { kind, device, stream } = isHost ? host : location;
     const owner = this.#shared;
     const at = size === 0 ? 0n : ptr;
-    const buffer = MemoryBuffer.fromLoan(at, size, device, kind, stream, owner, owner, release);
+    const buffer = MemoryBuffer.fromForeign(at, size, device, kind, stream, owner, owner, release);
     this.#shared.users++;
     this.#buffers.push(buffer);
     return buffer;
@@ -266,7 +266,7 @@ function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
   // Kept, because the next buffer may be closed long after the stream's last user has gone.
   if (stream !== null && !streams.has(stream)) streams.set(stream, stream.keep());
   if (--shared.users > 0) return;
-  const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => orderGiveBack(one.held));
+  const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => hostWaitsBeforeReturn(one.orSuccessor));
   const give = () => {
     if (moved === 0n) return;
     releaseArray(moved);

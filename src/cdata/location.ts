@@ -11,7 +11,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import type { StructView } from "../ffi/struct.ts";
-import type { MemoryKind } from "../memory/memory_buffer.ts";
+import type { MemoryKind } from "../order/ordered_memory.ts";
 import type { ReadInteger } from "./array_import.ts";
 import type { FromArrowOptions } from "./device_array.ts";
 import type { Walk } from "./walk.ts";

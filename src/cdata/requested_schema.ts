@@ -13,7 +13,7 @@ import { ExchangeError } from "../order/exchange_error.ts";
  * @param wanted what the consumer has asked for, or null
  * @throws {ExchangeError} if the array's type could not be converted to the wanted one
  */
-export function namedAs(field: ArrowField, wanted: ArrowField | null): ArrowField {
+export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | null): ArrowField {
   if (wanted === null) return field;
   if (equalTypes(field.type, wanted.type, false)) return renamed(field, wanted);
   const [ours, theirs] = clash(field.type, wanted.type) ?? [];

@@ -8,16 +8,16 @@ import { releaseThunks } from "../native/release_thunk.ts";
 import { cString } from "../ffi/c_string.ts";
 import { formatOf } from "./format.ts";
 import { encodeMetadata } from "./metadata.ts";
-import { Block, ExportedTree, nobody, type TreeNode } from "./exported_tree.ts";
+import { ExportedTree, noOwner, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { type ArrowField, childrenOf } from "./type.ts";
 
 /** Exports a field. @returns the struct's address, and who knows whether it is released */
 export function exportSchema(field: ArrowField): ExportedTree {
-  const block = new Block();
+  const block = new StructBlock();
   const root = plan(field, block);
   block.allocate();
   root.write();
-  return new ExportedTree(block.address(root.node.struct), block.tree, root.node, nobody);
+  return new ExportedTree(block.address(root.node.struct), block.tree, root.node, noOwner);
 }
 
 interface Planned {
@@ -26,7 +26,7 @@ interface Planned {
 }
 
 /** Reserves the memory of a field's struct, its texts and its children's; what to write there once there is a block. */
-function plan(field: ArrowField, block: Block): Planned {
+function plan(field: ArrowField, block: StructBlock): Planned {
   const { type } = field;
   const children = childrenOf(type).map((child) => plan(child, block));
   const dictionary = type.kind === "dictionary" ? plan(type.values, block) : null;

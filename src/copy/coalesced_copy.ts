@@ -20,7 +20,7 @@ export interface CopyAxis {
 export type WordSize = 1 | 2 | 4 | 8 | 16;
 
 /** A copy in its simplest terms. */
-export interface CopyProblem {
+export interface CoalescedCopy {
   /** Bytes of a word as it is written: 1, 2, 4, 8 or 16. */
   readonly word: WordSize;
   /** Bytes of a word as it is read: another number only if elements are converted, of which a word has equally many. */
@@ -43,7 +43,7 @@ export interface CopyProblem {
 export interface PackedProblem {
   /** Bits of an element: 1 to 7. */
   readonly bits: number;
-  /** As in {@linkcode CopyProblem}, in elements. */
+  /** As in {@linkcode CoalescedCopy}, in elements. */
   readonly axes: readonly CopyAxis[];
   /** Bits from the source's offset 0 to the first element that is read. */
   readonly from: number;
@@ -77,12 +77,12 @@ const words = [16, 8, 4, 2] as const;
  * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element, or
  * packed elements do not fill whole bytes
  */
-export function copyProblem(
+export function coalesce(
   source: StridedLayout,
   destination: StridedLayout,
   alignment: CopyAlignment = {},
   conversion: Conversion | null = null,
-): CopyProblem {
+): CoalescedCopy {
   check(source, destination, conversion);
   const draft = draftOf(source, destination, alignment, conversion);
   join(draft);
@@ -109,8 +109,8 @@ export function copyProblem(
 /**
  * The same for packed elements, where they do not fill whole bytes that are moved as such.
  *
- * @returns null where {@linkcode copyProblem} has an answer
- * @throws {RangeError} as {@linkcode copyProblem} does
+ * @returns null where {@linkcode coalesce} has an answer
+ * @throws {RangeError} as {@linkcode coalesce} does
  */
 export function packedProblem(source: StridedLayout, destination: StridedLayout): PackedProblem | null {
   check(source, destination, null);

@@ -13,7 +13,7 @@ import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
 /** One side of a copy. */
-export interface CopySide {
+export interface CopyOperand {
   readonly buffer: MemoryBuffer;
   /** Bytes from the start of the buffer to offset 0 of the layout. */
   readonly offset: number;
@@ -21,7 +21,7 @@ export interface CopySide {
 }
 
 /** A side for the time of one copy. */
-export interface TemporarySide extends CopySide {
+export interface TemporaryOperand extends CopyOperand {
   [Symbol.dispose](): void;
 }
 
@@ -31,47 +31,47 @@ export function sizeOf(layout: StridedLayout): number {
 }
 
 /** Memory of a stream's device for a dense layout; freed in the order of the stream. */
-export function temporary(layout: StridedLayout, stream: CudaStream): TemporarySide {
+export function temporary(layout: StridedLayout, stream: CudaStream): TemporaryOperand {
   const buffer = new DeviceMemoryResource(stream.device).allocate(sizeOf(layout), { stream });
   return { buffer, offset: 0, layout, [Symbol.dispose]: () => buffer.close() };
 }
 
 /** Whether a side is host memory, pinned or not. */
-export function isHost({ buffer }: CopySide): boolean {
+export function isHost({ buffer }: CopyOperand): boolean {
   return buffer.kind === "host" || buffer.kind === "pinned";
 }
 
 /** The device whose own memory a side is; null for memory of the host, and memory that moves. */
-export function homeOf({ buffer }: CopySide): CudaDevice | null {
+export function homeOf({ buffer }: CopyOperand): CudaDevice | null {
   return buffer.kind === "device" ? buffer.device : null;
 }
 
 /** The two devices that a copy is between, or null. */
 export function devicesBetween(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
 ): { readonly from: CudaDevice; readonly to: CudaDevice } | null {
   const [from, to] = [homeOf(source), homeOf(destination)];
   return from === null || to === null || isSameDevice(from, to) ? null : { from, to };
 }
 
 /** What access a copy between two devices can do with, what is best first; none for any other. */
-export function accessWays(source: CopySide, destination: CopySide): Access[] {
+export function accessOptions(source: CopyOperand, destination: CopyOperand): Access[] {
   const between = devicesBetween(source, destination);
   if (between === null) return [];
   const ways = waysBetween(source.buffer, between.from, destination.buffer, between.to);
   return hasGapsAtEnd(source, destination) ? ways.reverse() : ways;
 }
 
-function hasGapsAtEnd(source: CopySide, destination: CopySide): boolean {
+function hasGapsAtEnd(source: CopyOperand, destination: CopyOperand): boolean {
   return source.layout.isDense && !destination.layout.isDense;
 }
 
 /** Whether a device can use a side. */
-export type Reach = (device: CudaDevice, side: CopySide) => boolean;
+export type Reach = (device: CudaDevice, side: CopyOperand) => boolean;
 
 /** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
-export function canReach(device: CudaDevice, side: CopySide): boolean {
+export function canReach(device: CudaDevice, side: CopyOperand): boolean {
   const { buffer } = side;
   const home = homeOf(side);
   if (home === null) return buffer.isDeviceAccessible;
@@ -82,18 +82,18 @@ export function canReach(device: CudaDevice, side: CopySide): boolean {
  * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory of a
  * device that it is about; or null. Between two devices the driver finds the way by itself.
  */
-export function outOfReach(source: CopySide, destination: CopySide, { device }: CudaStream): CudaDevice | null {
+export function outOfReach(source: CopyOperand, destination: CopyOperand, { device }: CudaStream): CudaDevice | null {
   if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;
   return devicesBetween(source, destination) === null ? homeOf(source) ?? homeOf(destination) : null;
 }
 
 /** Whether work on a device can use a side as far as that is a device's memory: the driver's copies reach all other. */
-function canReachDevices(device: CudaDevice, side: CopySide): boolean {
+function canReachDevices(device: CudaDevice, side: CopyOperand): boolean {
   return homeOf(side) === null || canReach(device, side);
 }
 
 /** Whether work on a device can use both sides. */
-export function canReachBoth(device: CudaDevice, source: CopySide, destination: CopySide): boolean {
+export function canReachBoth(device: CudaDevice, source: CopyOperand, destination: CopyOperand): boolean {
   return canReach(device, source) && canReach(device, destination);
 }
 
@@ -102,8 +102,8 @@ export function canReachBoth(device: CudaDevice, source: CopySide, destination: 
  * there are gaps: what crosses lies close together then, which is twice as fast.
  */
 export function kernelDevice(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   reaches: Reach,
 ): CudaDevice | null {
@@ -117,16 +117,16 @@ export function kernelDevice(
 const helpers = new WeakMap<CudaDevice, CudaStream>();
 
 /** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
-export function on(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
+export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
   if (isSameDevice(stream.device, device)) return work(stream);
-  const helper = helperOf(device);
+  const helper = helperStream(device);
   helper.wait(stream);
   work(helper);
   stream.wait(helper);
 }
 
 /** A stream of a device on which nothing is left when its user has waited for what he has enqueued. */
-export function helperOf(device: CudaDevice): CudaStream {
+export function helperStream(device: CudaDevice): CudaStream {
   const known = helpers.get(device);
   if (known !== undefined) return known;
   const helper = device.createStream();

@@ -4,7 +4,7 @@
  * @module
  */
 import { bytesOf } from "./conversion.ts";
-import type { CopyAxis, CopyProblem, PackedProblem } from "./coalesced_copy.ts";
+import type { CoalescedCopy, CopyAxis, PackedProblem } from "./coalesced_copy.ts";
 import type { PackedPart } from "./packed_plan.ts";
 
 /** Rows of bytes: what the driver copies with pitches. */
@@ -40,8 +40,8 @@ export type CopyPlan =
   | { readonly kind: "nothing" }
   | { readonly kind: "contiguous"; readonly bytes: number }
   | { readonly kind: "pitched"; readonly box: Pitched }
-  | { readonly kind: "strided"; readonly problem: CopyProblem }
-  | { readonly kind: "tiled"; readonly problem: CopyProblem; readonly tile: Tiled }
+  | { readonly kind: "strided"; readonly problem: CoalescedCopy }
+  | { readonly kind: "tiled"; readonly problem: CoalescedCopy; readonly tile: Tiled }
   | { readonly kind: "packed"; readonly problem: PackedProblem; readonly parts: readonly PackedPart[] };
 
 /** Rows narrower than this are copied by a kernel where one can: the driver moves them one by one. */
@@ -58,7 +58,7 @@ const sector = 32;
  *
  * @param canLaunch whether a kernel can reach both sides; if not, null is the answer for what only a kernel could copy
  */
-export function planCopy(problem: CopyProblem, canLaunch: boolean): CopyPlan | null {
+export function planCopy(problem: CoalescedCopy, canLaunch: boolean): CopyPlan | null {
   const { axes, word, words, conversion } = problem;
   if (words === 0) return { kind: "nothing" };
   if (conversion === null && isContiguous(axes)) return { kind: "contiguous", bytes: words * word };
@@ -75,7 +75,7 @@ function isContiguous(axes: readonly CopyAxis[]): boolean {
 }
 
 /** Two or three axes with dense rows, as far as the driver's pitches go. */
-function pitched({ axes, word }: CopyProblem): Pitched | null {
+function pitched({ axes, word }: CoalescedCopy): Pitched | null {
   const run = axes.at(-1);
   if (run === undefined) return null;
   const isRow = run.to === 1 && run.from === 1;
@@ -96,7 +96,7 @@ function pitched({ axes, word }: CopyProblem): Pitched | null {
  * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
  * threads side by side then read or write far apart whichever they follow, but not through a tile.
  */
-function tiled({ axes, word, fromWord, alignment, conversion }: CopyProblem): Tiled | null {
+function tiled({ axes, word, fromWord, alignment, conversion }: CoalescedCopy): Tiled | null {
   const last = axes.length - 1;
   const inner = axes[last];
   if (inner === undefined || Math.abs(inner.from) * fromWord <= sector) return null;
@@ -166,7 +166,7 @@ export function explainPlan(plan: CopyPlan): string {
   }
 }
 
-function inWords({ words, word, axes, conversion }: CopyProblem): string {
+function inWords({ words, word, axes, conversion }: CoalescedCopy): string {
   const extents = axes.map(({ extent }) => extent);
   if (conversion === null) return `${words} words of ${word} bytes as ${extents.join(" x ")}`;
   const lanes = word / bytesOf(conversion.to);

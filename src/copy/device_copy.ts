@@ -15,29 +15,30 @@ import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./copy_plan.ts";
 import {
-  accessWays,
+  accessOptions,
   canReach,
-  type CopySide,
+  type CopyOperand,
   devicesBetween,
+  enqueueOn,
   isHost,
-  on,
   outOfReach,
   type Reach,
   sizeOf,
   temporary,
 } from "./copy_operand.ts";
-import { copyHost, tellHostElements } from "./host_copy.ts";
+import { noteElementAccess } from "../order/host_access.ts";
+import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
-import { isKernelReady, peersOf, planFor, type Planned, runOf } from "./plan_cache.ts";
+import { asRun, isKernelReady, peersOf, planFor, type Planned } from "./plan_cache.ts";
 
 /** What it is planned to do, in words. */
 export function explainDeviceCopy(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null,
 ): string {
-  const access = planAccess(accessWays(source, destination));
+  const access = planAccess(accessOptions(source, destination));
   const reaches: Reach = (device, side) =>
     canReach(device, side) ||
     (access !== null && access.buffer.pool !== null && access.buffer === side.buffer && access.peer === device);
@@ -50,14 +51,14 @@ export function explainDeviceCopy(
     : "arranged by the host in pinned memory, copied to the device in one piece, and spread there";
 }
 
-function explainPlanned(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): string {
+function explainPlanned(planned: Planned, source: CopyOperand, destination: CopyOperand, stream: CudaStream): string {
   const { plan, device } = planned;
   const words = explainPlan(plan);
   if (needsKernel(plan)) {
     return devicesBetween(source, destination) === null ? words : `${words}, on device ${device.ordinal}`;
   }
   if (plan.kind !== "contiguous") return words;
-  const staging = stagingOf(runOf(planned, plan.bytes, source, destination, stream), stream);
+  const staging = stagingOf(asRun(planned, plan.bytes, source, destination, stream), stream);
   if (staging === null) return words;
   return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
@@ -70,8 +71,8 @@ function explainPlanned(planned: Planned, source: CopySide, destination: CopySid
  * @param conversion what becomes of each element; kernels do it, wherever the sides are
  */
 export function copyOnDevice(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null = null,
 ): void {
@@ -83,14 +84,14 @@ export function copyOnDevice(
   copy(source, destination, stream, conversion);
   home?.wait(stream);
   other?.wait(stream);
-  source.buffer.keepUntilPassed(stream);
-  destination.buffer.keepUntilPassed(stream);
+  source.buffer.pinUntilPassed(stream);
+  destination.buffer.pinUntilPassed(stream);
 }
 
 /** As {@linkcode copyOnDevice}, for sides that share memory: by way of a dense copy. */
 export function copyThroughDense(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null = null,
 ): void {
@@ -99,10 +100,15 @@ export function copyThroughDense(
   copyOnDevice(dense, destination, stream, conversion);
 }
 
-function copy(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion | null = null): void {
+function copy(
+  source: CopyOperand,
+  destination: CopyOperand,
+  stream: CudaStream,
+  conversion: Conversion | null = null,
+): void {
   const home = outOfReach(source, destination, stream);
-  if (home !== null) return on(home, stream, (own) => copy(source, destination, own, conversion));
-  const ways = accessWays(source, destination);
+  if (home !== null) return enqueueOn(home, stream, (own) => copy(source, destination, own, conversion));
+  const ways = accessOptions(source, destination);
   if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));
   const planned = planFor(source, destination, stream, conversion);
   if (planned !== null) return execute(planned, source, destination, stream);
@@ -113,7 +119,7 @@ function copy(source: CopySide, destination: CopySide, stream: CudaStream, conve
 }
 
 /** Where the host has to arrange its elements, one by one: now, so that no graph can do it at each of its launches. */
-function arranged(source: CopySide, destination: CopySide, stream: CudaStream): void {
+function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   if (captureOf(stream) !== null) {
     throw new TypeError(
       "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the device, or " +
@@ -124,25 +130,25 @@ function arranged(source: CopySide, destination: CopySide, stream: CudaStream): 
   else toDevice(source, destination, stream);
 }
 
-function execute(planned: Planned, source: CopySide, destination: CopySide, stream: CudaStream): void {
+function execute(planned: Planned, source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const { plan, from, to, device } = planned;
   switch (plan.kind) {
     case "nothing":
       return;
     case "contiguous":
-      return copyRun(runOf(planned, plan.bytes, source, destination, stream), stream);
+      return copyRun(asRun(planned, plan.bytes, source, destination, stream), stream);
     case "pitched": {
       const [here, there] = [{ isHost: isHost(source), at: from }, { isHost: isHost(destination), at: to }];
       return copyPitched(plan.box, here, there, stream, peersOf(source, destination, stream));
     }
     case "packed":
-      return on(device, stream, (own) => {
+      return enqueueOn(device, stream, (own) => {
         for (const part of plan.parts) {
           launch(part, own, to + BigInt(part.toOffset), from + BigInt(part.fromOffset));
         }
       });
     default:
-      return on(device, stream, (own) => launch(plan, own, to, from));
+      return enqueueOn(device, stream, (own) => launch(plan, own, to, from));
   }
 }
 
@@ -157,20 +163,20 @@ function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint):
  * them smaller before they are sent.
  */
 function copyBetween(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null,
   { from, to }: { readonly from: CudaDevice; readonly to: CudaDevice },
 ): void {
-  on(from, stream, (sending) => {
+  enqueueOn(from, stream, (sending) => {
     if (!isGathered(source, conversion)) {
       const layout = gatheredLayout(source, destination, conversion);
       using gathered = temporary(layout, sending);
       copy(source, gathered, sending, shrinks(conversion) ? conversion : null);
       return copy(gathered, destination, sending, shrinks(conversion) ? null : conversion);
     }
-    on(to, sending, (receiving) => {
+    enqueueOn(to, sending, (receiving) => {
       using landed = temporary(source.layout.toDense("K"), receiving);
       sending.wait(receiving); // the memory is there
       copyAlike(source, landed, sending);
@@ -184,11 +190,11 @@ function copyBetween(
  * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte, which
  * the copy may have, but no other destination.
  */
-function copyAlike(source: CopySide, destination: CopySide, stream: CudaStream): void {
+function copyAlike(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   copy(inWholeBytes(source), inWholeBytes(destination), stream);
 }
 
-function inWholeBytes(side: CopySide): CopySide {
+function inWholeBytes(side: CopyOperand): CopyOperand {
   if (side.layout.itemsize >= 1) return side;
   return { buffer: side.buffer, offset: side.offset, layout: StridedLayout.dense([sizeOf(side.layout)], 1) };
 }
@@ -197,18 +203,18 @@ function shrinks(conversion: Conversion | null): boolean {
   return conversion !== null && bytesOf(conversion.to) <= bytesOf(conversion.from);
 }
 
-function isGathered({ layout }: CopySide, conversion: Conversion | null): boolean {
+function isGathered({ layout }: CopyOperand, conversion: Conversion | null): boolean {
   return layout.isDense && !shrinks(conversion);
 }
 
 /** In the order of the destination. */
-function gatheredLayout(source: CopySide, destination: CopySide, conversion: Conversion | null): StridedLayout {
+function gatheredLayout(source: CopyOperand, destination: CopyOperand, conversion: Conversion | null): StridedLayout {
   const dense = destination.layout.toDense("K");
   const { itemsize } = (shrinks(conversion) ? destination : source).layout;
   return new StridedLayout(dense.shape, dense.strides, itemsize);
 }
 
-function explainBetween(source: CopySide, destination: CopySide, conversion: Conversion | null): string {
+function explainBetween(source: CopyOperand, destination: CopyOperand, conversion: Conversion | null): string {
   const before = isGathered(source, conversion) ? "" : "gathered by a kernel, ";
   const { isDense, volume, itemsize } = destination.layout;
   const fillsBytes = Number.isInteger(volume * itemsize);
@@ -218,7 +224,12 @@ function explainBetween(source: CopySide, destination: CopySide, conversion: Con
 }
 
 /** Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot. */
-function convertInParts(source: CopySide, destination: CopySide, stream: CudaStream, conversion: Conversion): void {
+function convertInParts(
+  source: CopyOperand,
+  destination: CopyOperand,
+  stream: CudaStream,
+  conversion: Conversion,
+): void {
   if (!isKernelReady(source, bytesOf(conversion.from))) {
     using dense = temporary(source.layout.toDense("K"), stream);
     copy(source, dense, stream);
@@ -229,7 +240,7 @@ function convertInParts(source: CopySide, destination: CopySide, stream: CudaStr
   copy(dense, destination, stream);
 }
 
-function explainParts(source: CopySide, destination: CopySide, { from, to }: Conversion): string {
+function explainParts(source: CopyOperand, destination: CopyOperand, { from, to }: Conversion): string {
   const before = isKernelReady(source, bytesOf(from)) ? "" : "brought to dense memory of the device, ";
   const after = isKernelReady(destination, bytesOf(to)) ? "" : ", and copied from there";
   return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
@@ -239,11 +250,11 @@ function explainParts(source: CopySide, destination: CopySide, { from, to }: Con
  * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel could
  * reach over to the host's memory, but one copy in one piece is faster.
  */
-function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): void {
+function toDevice(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = destination.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);
   const staging = { buffer, offset: 0, layout };
-  tellHostElements(source, false, "view.copyFrom()");
+  noteElementAccess(source, false, "view.copyFrom()");
   copyHost(hostSide(source), hostSide(staging));
   if (destination.layout.isDense) return copy(staging, destination, stream);
   using dense = temporary(layout, stream);
@@ -252,7 +263,7 @@ function toDevice(source: CopySide, destination: CopySide, stream: CudaStream): 
 }
 
 /** To a host array that the driver cannot fill as it lies. */
-function toHost(source: CopySide, destination: CopySide, stream: CudaStream): void {
+function toHost(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = source.layout.toDense("K");
   using buffer = pinned(stream.device, layout, stream);
   const staging = { buffer, offset: 0, layout };
@@ -263,7 +274,7 @@ function toHost(source: CopySide, destination: CopySide, stream: CudaStream): vo
     copyAlike(dense, staging, stream);
   }
   stream.synchronize();
-  tellHostElements(destination, true, "view.copyFrom()");
+  noteElementAccess(destination, true, "view.copyFrom()");
   copyHost(hostSide(staging), hostSide(destination));
 }
 
@@ -272,7 +283,7 @@ function pinned(device: CudaDevice, layout: StridedLayout, stream: CudaStream): 
 }
 
 function hostSide(
-  { buffer, offset, layout }: CopySide,
+  { buffer, offset, layout }: CopyOperand,
 ): { bytes: Uint8Array<ArrayBuffer>; offset: number; layout: StridedLayout } {
   return { bytes: buffer.bytes(), offset, layout };
 }

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { noteHostAccess } from "../driver/observer.ts";
 import { StridedLayout } from "../layout/mod.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 
 /** An array in host memory. */
 export interface HostArray {
@@ -13,27 +11,6 @@ export interface HostArray {
   /** Where in `bytes` offset 0 of the layout lies. */
   readonly offset: number;
   readonly layout: StridedLayout;
-}
-
-/**
- * Tells the checkers that the host is about to read or write elements of host memory. Of those that do not lie next to each
- * other nothing is said: what is between them may be in use.
- *
- * @param call what does it, as a report names it
- */
-export function tellHostElements(
-  { buffer, offset, layout }: {
-    readonly buffer: MemoryBuffer;
-    readonly offset: number;
-    readonly layout: StridedLayout;
-  },
-  writes: boolean,
-  call: string,
-): void {
-  if (layout.volume === 0 || !layout.isContiguousAny) return;
-  const { minOffset: min, maxOffset: max, itemsize } = layout;
-  const start = Math.floor(offset + min * itemsize);
-  noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
 }
 
 /**

@@ -13,8 +13,8 @@ import {
   pointers,
   quotient,
   store,
-  takeApart,
   threadIndex,
+  unravelIndex,
 } from "./ptx_fragments.ts";
 import type { PackedRows } from "./packed_plan.ts";
 import { PtxWriter, type Register } from "./ptx_writer.ts";
@@ -32,7 +32,7 @@ export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: Packed
   const type = kind === "r" ? "u32" : "u64";
   const index = threadIndex(ptx, kind, threads);
   const inside = ptx.make("p", `setp.lt.${type} $, ${index}, ${bytes}`);
-  const parts = takeApart(ptx, index, [...rows.map(({ extent }) => extent), width], end);
+  const parts = unravelIndex(ptx, index, [...rows.map(({ extent }) => extent), width], end);
   const byte = parts.pop() ?? index; // one part for each extent
   let target = advance(ptx, to, byte, 1);
   let rowBit = ptx.make("d", `mov.b64 $, ${fromBit}`);

@@ -45,14 +45,14 @@ export function copyPitched(
   struct.WidthInBytes = box.width;
   struct.Height = box.height;
   struct.Depth = box.depth;
-  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);
+  if (source.isHost && !destination.isHost) stream.makeOrderExplicit(box.width * box.height * box.depth);
   const { copyPitched: calls } = driver;
   if (peers === null) {
     const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);
-    return checkReached(stream, "cuMemcpy3DAsync_v2", device.within(enqueue), [source.at, destination.at]);
+    return checkReached(stream, "cuMemcpy3DAsync_v2", device.withContext(enqueue), [source.at, destination.at]);
   }
   struct.srcContext = peers.from.context;
   struct.dstContext = peers.to.context;
   const enqueue = () => calls.cuMemcpy3DPeerAsync(struct.$address, stream.handle);
-  checkCuda(driver, "cuMemcpy3DPeerAsync", device.within(enqueue));
+  checkCuda(driver, "cuMemcpy3DPeerAsync", device.withContext(enqueue));
 }

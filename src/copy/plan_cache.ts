@@ -9,11 +9,11 @@ import type { StridedLayout } from "../layout/mod.ts";
 import type { Run } from "../memory/staging.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
-import { type CopyAlignment, copyProblem, packedProblem } from "./coalesced_copy.ts";
+import { coalesce, type CopyAlignment, packedProblem } from "./coalesced_copy.ts";
 import {
   canReach,
   canReachBoth,
-  type CopySide,
+  type CopyOperand,
   devicesBetween,
   isHost,
   kernelDevice,
@@ -52,8 +52,8 @@ const decided = new WeakMap<StridedLayout, Decided>();
  * @param reaches which devices can use which side: as it is, or as it will be when access has been taken
  */
 export function planFor(
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
   conversion: Conversion | null,
   reaches: Reach = canReach,
@@ -61,7 +61,7 @@ export function planFor(
   const isReady = conversion === null ||
     (isKernelReady(source, bytesOf(conversion.from)) && isKernelReady(destination, bytesOf(conversion.to)));
   if (!isReady) return null;
-  const start = ({ buffer, offset }: CopySide) => buffer.ptr + BigInt(offset);
+  const start = ({ buffer, offset }: CopyOperand) => buffer.ptr + BigInt(offset);
   const [from, to] = [start(source), start(destination)];
   const alignment = (from & 15n) << 4n | (to & 15n);
   const canLaunch = source.buffer.isDeviceAccessible && destination.buffer.isDeviceAccessible;
@@ -92,29 +92,29 @@ function decide(
     const plan: CopyPlan | null = canLaunch ? { kind: "packed", problem: packed, parts: planPacked(packed) } : null;
     return { plan, fromOffset: 0n, toOffset: 0n }; // each part has its own
   }
-  const problem = copyProblem(source, destination, alignment, conversion);
+  const problem = coalesce(source, destination, alignment, conversion);
   const [fromOffset, toOffset] = [BigInt(problem.fromOffset), BigInt(problem.toOffset)];
   return { plan: planCopy(problem, canLaunch), fromOffset, toOffset };
 }
 
 /** Whether a kernel can move each element of a side in one piece, if it reaches them. */
-export function isKernelReady({ buffer, offset, layout }: CopySide, itemsize: number): boolean {
+export function isKernelReady({ buffer, offset, layout }: CopyOperand, itemsize: number): boolean {
   return buffer.isDeviceAccessible &&
     (buffer.ptr + BigInt(offset + layout.sliceOffsetInBytes)) % BigInt(itemsize) === 0n;
 }
 
 /** The devices that the driver has to be told of: none, if the stream's device can use the memory of both sides. */
-export function peersOf(source: CopySide, destination: CopySide, stream: CudaStream): Run["peers"] {
+export function peersOf(source: CopyOperand, destination: CopyOperand, stream: CudaStream): Run["peers"] {
   const peers = devicesBetween(source, destination);
   return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;
 }
 
 /** The one run of bytes that a contiguous copy is. */
-export function runOf(
+export function asRun(
   { from, to }: Planned,
   bytes: number,
-  source: CopySide,
-  destination: CopySide,
+  source: CopyOperand,
+  destination: CopyOperand,
   stream: CudaStream,
 ): Run {
   const direction = isHost(source) ? isHost(destination) ? "HtoH" : "HtoD" : isHost(destination) ? "DtoH" : "DtoD";

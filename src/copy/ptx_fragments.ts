@@ -103,7 +103,7 @@ export function indexKind(end: number): "r" | "d" {
  * @param index in a register of the kind for numbers below `end`
  * @returns registers of that kind
  */
-export function takeApart(ptx: PtxWriter, index: Register, extents: readonly number[], end: number): Register[] {
+export function unravelIndex(ptx: PtxWriter, index: Register, extents: readonly number[], end: number): Register[] {
   const kind = indexKind(end);
   const type = kind === "r" ? "u32" : "u64";
   const parts: Register[] = [];

@@ -10,7 +10,7 @@ import { ffiPort } from "../ffi/port.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { withPinned } from "./pinned_cache.ts";
 import { copyStaged, type Run, type StagingPlan } from "../memory/staging.ts";
-import { type CopySide, helperOf, temporary, type TemporarySide } from "./copy_operand.ts";
+import { type CopyOperand, helperStream, temporary, type TemporaryOperand } from "./copy_operand.ts";
 import { copyOnDevice } from "./device_copy.ts";
 
 /**
@@ -23,7 +23,7 @@ import { copyOnDevice } from "./device_copy.ts";
  * @param staging how so much memory is staged, if it is
  */
 export async function readBack(
-  source: CopySide,
+  source: CopyOperand,
   bytes: Uint8Array<ArrayBuffer>,
   layout: StridedLayout,
   stream: CudaStream,
@@ -34,7 +34,7 @@ export async function readBack(
   using copy = snapshot;
   await stream.completed();
   // On a stream that nothing is enqueued on: the caller's may have got more to do meanwhile.
-  copyStaged(runTo(bytes, copy.buffer.ptr), helperOf(stream.device), staging);
+  copyStaged(runTo(bytes, copy.buffer.ptr), helperStream(stream.device), staging);
 }
 
 /** The run of bytes that reading so much memory in one piece is. */
@@ -43,8 +43,8 @@ export function runTo({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer
   return { to, from, bytes: byteLength, direction: "DtoH", isPageable: true, peers: null };
 }
 
-function snapshotOf(source: CopySide, layout: StridedLayout, stream: CudaStream): TemporarySide | null {
-  let copy: TemporarySide | undefined;
+function snapshotOf(source: CopyOperand, layout: StridedLayout, stream: CudaStream): TemporaryOperand | null {
+  let copy: TemporaryOperand | undefined;
   try {
     copy = temporary(layout, stream);
     copyOnDevice(source, copy, stream);
@@ -57,7 +57,7 @@ function snapshotOf(source: CopySide, layout: StridedLayout, stream: CudaStream)
 }
 
 async function readPinned(
-  source: CopySide,
+  source: CopyOperand,
   bytes: Uint8Array<ArrayBuffer>,
   layout: StridedLayout,
   stream: CudaStream,

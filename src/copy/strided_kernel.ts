@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CopyAxis, CopyProblem, WordSize } from "./coalesced_copy.ts";
+import type { CoalescedCopy, CopyAxis, WordSize } from "./coalesced_copy.ts";
 import {
   advance,
   type CopyKernel,
@@ -12,8 +12,8 @@ import {
   moves,
   pointers,
   store,
-  takeApart,
   threadIndex,
+  unravelIndex,
 } from "./ptx_fragments.ts";
 import { accessOf, converted } from "./ptx_conversion.ts";
 import { PtxWriter } from "./ptx_writer.ts";
@@ -27,7 +27,7 @@ const usual = 4;
 const withGaps: { readonly [word in WordSize]: number } = { 1: 8, 2: 8, 4: 4, 8: 2, 16: 1 };
 
 /** One word at a time. */
-export function stridedKernel({ axes, word, fromWord, words, conversion }: CopyProblem): CopyKernel {
+export function stridedKernel({ axes, word, fromWord, words, conversion }: CoalescedCopy): CopyKernel {
   const hasGaps = Math.abs(axes.at(-1)?.from ?? 1) > 1;
   const unrolled = hasGaps && conversion === null ? withGaps[word] : usual;
   const ptx = new PtxWriter();
@@ -43,7 +43,7 @@ export function stridedKernel({ axes, word, fromWord, words, conversion }: CopyP
     const index = i === 0 ? first : ptx.make(kind, `add.${type} $, ${first}, ${i * threads}`);
     const inside = ptx.make("p", `setp.lt.${type} $, ${index}, ${words}`);
     let [source, target] = [from, to];
-    takeApart(ptx, index, extents, end).forEach((part, axis) => {
+    unravelIndex(ptx, index, extents, end).forEach((part, axis) => {
       const { to, from } = axes[axis] as CopyAxis; // one part for each axis
       source = advance(ptx, source, part, from * fromWord);
       target = advance(ptx, target, part, to * word);

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Tiled } from "./copy_plan.ts";
-import type { CopyAxis, CopyProblem, WordSize } from "./coalesced_copy.ts";
+import type { CoalescedCopy, CopyAxis, WordSize } from "./coalesced_copy.ts";
 import {
   advance,
   type CopyKernel,
@@ -14,7 +14,7 @@ import {
   plus,
   pointers,
   store,
-  takeApart,
+  unravelIndex,
   widened,
 } from "./ptx_fragments.ts";
 import { accessOf, converted } from "./ptx_conversion.ts";
@@ -53,7 +53,7 @@ interface Cell {
  * threads put there side by side lie one word further apart than needed: so no two of the threads meet in a bank. Elements
  * that are converted have one lane, and are converted when they leave the tile.
  */
-export function tiledKernel(problem: CopyProblem, { along, lanes, cells, threads }: Tiled): CopyKernel {
+export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threads }: Tiled): CopyKernel {
   const { axes, conversion, word: size, fromWord: fromSize } = problem;
   const inner = axes.length - 1;
   const [across, down] = [axes[along] as CopyAxis, axes[inner] as CopyAxis]; // the plan names axes that there are
@@ -71,7 +71,7 @@ export function tiledKernel(problem: CopyProblem, { along, lanes, cells, threads
 
   const ptx = new PtxWriter();
   const { to, from } = pointers(ptx);
-  const parts = takeApart(ptx, ptx.make("r", "mov.u32 $, %ctaid.x"), counts, grid);
+  const parts = unravelIndex(ptx, ptx.make("r", "mov.u32 $, %ctaid.x"), counts, grid);
   let [source, target] = [from, to];
   outer.forEach((axis, i) => {
     source = advance(ptx, source, parts[i] as Register, axis.from * fromSize); // one part for each axis

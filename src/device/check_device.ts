@@ -9,7 +9,7 @@ import { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Something that belongs to a device. */
-export interface Belonging {
+export interface OfDevice {
   /** The device. */
   readonly device: CudaDevice;
 }
@@ -24,13 +24,13 @@ export function isSameDevice(one: CudaDevice, other: CudaDevice): boolean {
  *
  * @param doing what was to be done with which thing: `Cannot wait for an event`
  */
-export function checkSameCuda(thing: Belonging, device: CudaDevice, doing: string): void {
+export function checkSameCuda(thing: OfDevice, device: CudaDevice, doing: string): void {
   if (thing.device.driver === device.driver) return;
   throw new TypeError(`${doing} of another Cuda: expected one of the Cuda that device ${device.ordinal} belongs to`);
 }
 
 /** Throws if something belongs to another device, or another Cuda. See {@linkcode checkSameCuda}. */
-export function checkSameDevice(thing: Belonging, device: CudaDevice, doing: string): void {
+export function checkSameDevice(thing: OfDevice, device: CudaDevice, doing: string): void {
   checkSameCuda(thing, device, doing);
   if (isSameDevice(thing.device, device)) return;
   throw new TypeError(`${doing} of device ${thing.device.ordinal}: expected one of device ${device.ordinal}`);

@@ -19,10 +19,10 @@ import { runAll } from "../ffi/run_all.ts";
 import { observerOf } from "../driver/observer.ts";
 import { checkCuda, type CudaDriver, decodeVersion } from "../driver/driver.ts";
 import { closeDropped, CudaEvent } from "./event.ts";
-import { Holders } from "./reference_count.ts";
+import { ReferenceCount } from "./reference_count.ts";
 import { type CompileOptions, Program } from "./kernel/program.ts";
 import { checkReached } from "./explain_unreachable.ts";
-import { readHandle, type SharedHandle } from "./ipc_handle.ts";
+import { type IpcHandle, readHandle } from "./ipc_handle.ts";
 import { CudaStream } from "./stream.ts";
 
 /** Options of {@linkcode CudaDevice.createStream}. */
@@ -97,7 +97,7 @@ export class CudaDevice {
   #foreignStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
   readonly #spareEvents: CudaEvent[] = [];
-  readonly #holders = new Holders(() => this.#release());
+  readonly #holders = new ReferenceCount(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
   readonly #freedOn = new Set<CudaDevice>();
 
@@ -198,7 +198,7 @@ export class CudaDevice {
   }
 
   /** Calls a function while the primary context is current, and then restores the context that was. */
-  within<T>(work: () => T): T {
+  withContext<T>(work: () => T): T {
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
     this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));
     try {
@@ -252,7 +252,7 @@ export class CudaDevice {
     const [last, first] = [arena.out("i32"), arena.out("i32")];
     const { cuCtxGetStreamPriorityRange } = this.driver.context;
     const ask = () => cuCtxGetStreamPriorityRange(last.$address, first.$address);
-    this.#check("cuCtxGetStreamPriorityRange", this.within(ask));
+    this.#check("cuCtxGetStreamPriorityRange", this.withContext(ask));
     return [first.value, last.value];
   }
 
@@ -275,7 +275,7 @@ export class CudaDevice {
       }
       return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, release);
     };
-    return this.holding((release) => this.within(() => make(release)));
+    return this.holding((release) => this.withContext(() => make(release)));
   }
 
   /**
@@ -297,7 +297,7 @@ export class CudaDevice {
       throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
     }
     const flags = (timing ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING) | (interprocess ? CU_EVENT.INTERPROCESS : 0);
-    return this.within(() => {
+    return this.withContext(() => {
       this.#check("cuEventCreate", this.driver.event.cuEventCreate(this.#out.$address, flags));
       return new CudaEvent(this, this.#out.value, interprocess);
     });
@@ -310,9 +310,9 @@ export class CudaDevice {
    * @throws {RangeError} if it is an event of another device
    * @throws {CudaError} if the other process is gone, or is this one
    */
-  importEvent(handle: SharedHandle): CudaEvent {
+  importEvent(handle: IpcHandle): CudaEvent {
     const bytes = readHandle(handle, ["event"], this);
-    return this.within(() => {
+    return this.withContext(() => {
       this.#check("cuIpcOpenEventHandle", this.driver.ipc.cuIpcOpenEventHandle(this.#out.$address, bytes));
       const event = new CudaEvent(this, this.#out.value, true);
       closeDropped(event);
@@ -324,7 +324,7 @@ export class CudaDevice {
    * An event to order streams by, until `giveEvent` is called: one that was used before, if there is one. What has been told
    * to wait for it waits for what was recorded then, whatever is recorded later.
    */
-  takeEvent(): CudaEvent {
+  acquireEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
     if (spare !== undefined) return spare;
     const event = this.makeEvent();
@@ -332,8 +332,8 @@ export class CudaDevice {
     return event;
   }
 
-  /** Gives an event of {@linkcode CudaDevice.takeEvent} back. */
-  giveEvent(event: CudaEvent): void {
+  /** Gives an event of {@linkcode CudaDevice.acquireEvent} back. */
+  releaseEvent(event: CudaEvent): void {
     if (this.#holders.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
     else this.#spareEvents.push(event);
   }
@@ -354,7 +354,7 @@ export class CudaDevice {
   /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
   synchronize(): void {
     if (!this.#holders.isDestroyed && !this.isActive) return;
-    this.within(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
+    this.withContext(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
   }
 
   /**
@@ -397,10 +397,10 @@ export class CudaDevice {
 
   /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */
   copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
-    if (direction === "HtoD") stream.tellOrder(bytes);
+    if (direction === "HtoD") stream.makeOrderExplicit(bytes);
     const { copy } = this.driver;
     const call = copyCalls[direction];
-    const code = this.within(() => copy[call](destination, source, BigInt(bytes), stream.handle));
+    const code = this.withContext(() => copy[call](destination, source, BigInt(bytes), stream.handle));
     if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination, source]);
   }
 
@@ -418,7 +418,7 @@ export class CudaDevice {
     stream: CudaStream,
   ): void {
     const { cuMemcpyPeerAsync } = this.driver.copy;
-    this.within(() => {
+    this.withContext(() => {
       const code = cuMemcpyPeerAsync(destination, to.context, source, from.context, BigInt(bytes), stream.handle);
       this.#check("cuMemcpyPeerAsync", code);
     });
@@ -437,7 +437,7 @@ export class CudaDevice {
     using arena = new NativeArena();
     const [free, total] = [arena.out("size"), arena.out("size")];
     const { memory } = this.driver;
-    this.within(() => this.#check("cuMemGetInfo_v2", memory.cuMemGetInfo_v2(free.$address, total.$address)));
+    this.withContext(() => this.#check("cuMemGetInfo_v2", memory.cuMemGetInfo_v2(free.$address, total.$address)));
     return { free: free.value, total: total.value };
   }
 
@@ -482,7 +482,7 @@ export class CudaDevice {
   }
 
   /** A place for what the driver answers to one call, to be read before the next one. */
-  get answer(): { readonly $address: bigint; readonly value: bigint } {
+  get outParameter(): { readonly $address: bigint; readonly value: bigint } {
     this.#checkThere();
     return this.#answer;
   }
@@ -526,7 +526,7 @@ export class CudaDevice {
    * Remembers that memory of this device was freed on a stream of another one. Such a free is done when that stream comes to
    * it, and needs this device's context: so the context is not released before.
    */
-  freedOn(other: CudaDevice): void {
+  noteFreeOn(other: CudaDevice): void {
     if (other !== this) this.#freedOn.add(other);
   }
 
@@ -543,7 +543,7 @@ export class CudaDevice {
   /** Waits for the context's work, if there is a context. What has failed there is over as well. */
   #finish(): void {
     if (this.#context === 0n || this.#holders.isDestroyed) return; // a context that is released has finished
-    this.within(() => this.driver.context.cuCtxSynchronize());
+    this.withContext(() => this.driver.context.cuCtxSynchronize());
   }
 
   #check(call: string, code: number): void {

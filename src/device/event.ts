@@ -10,11 +10,11 @@ import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
-import { closeIfDropped, type Left } from "./finalizer.ts";
-import { handleBytes, type SharedHandle, writeHandle } from "./ipc_handle.ts";
+import { closeIfDropped, type DroppedState } from "./finalizer.ts";
+import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
 
 /** What is left of an event that its user has dropped. */
-class LeftEvent implements Left {
+class LeftEvent implements DroppedState {
   readonly kind = "CudaEvent";
   closed = false;
   readonly #device: CudaDevice;
@@ -84,7 +84,7 @@ export class CudaEvent {
    * @param doing what the call is about to do with the event, for the error: `record`
    * @throws {TypeError} if the event is closed
    */
-  argumentTo(doing: string): bigint | number {
+  argumentFor(doing: string): bigint | number {
     if (this.#closed) this.#open(doing);
     return this.#argument;
   }
@@ -151,7 +151,7 @@ export class CudaEvent {
    *
    * @throws {TypeError} if it was not created with `interprocess: true`
    */
-  exportHandle(): SharedHandle {
+  exportHandle(): IpcHandle {
     if (!this.isInterprocess) {
       throw new TypeError("Cannot export an event of this process alone: create it with { interprocess: true }");
     }
@@ -159,7 +159,7 @@ export class CudaEvent {
     const { address, bytes } = arena.bytes(handleBytes);
     const { driver } = this.device;
     const handle = this.#open("export");
-    const code = this.device.within(() => driver.ipc.cuIpcGetEventHandle(address, handle));
+    const code = this.device.withContext(() => driver.ipc.cuIpcGetEventHandle(address, handle));
     checkCuda(driver, "cuIpcGetEventHandle", code);
     return writeHandle("event", this.device, bytes);
   }

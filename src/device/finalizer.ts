@@ -10,7 +10,7 @@ import { afterCaptures } from "./graph/active_captures.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 
 /** What is left of an object that was dropped. It must not lead back to the object. */
-export interface Left extends FinalizerState {
+export interface DroppedState extends FinalizerState {
   /** What it was: `CudaStream`. */
   readonly kind: string;
   /** The driver that has made it. */
@@ -19,7 +19,7 @@ export interface Left extends FinalizerState {
   close(): void;
 }
 
-const forgotten = new DeferredFinalizer<Left>((left) => {
+const forgotten = new DeferredFinalizer<DroppedState>((left) => {
   const { kind, driver } = left;
   if (wantsLeakReports()) {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
@@ -34,6 +34,6 @@ const forgotten = new DeferredFinalizer<Left>((left) => {
 });
 
 /** Closes an object if it is dropped before it is closed. */
-export function closeIfDropped(object: WeakKey, left: Left): void {
+export function closeIfDropped(object: WeakKey, left: DroppedState): void {
   forgotten.register(object, left);
 }

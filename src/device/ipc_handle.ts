@@ -7,7 +7,7 @@
 import type { CudaDevice } from "./device.ts";
 
 /** The driver's word for something of another process. A plain object: send it as you like. */
-export interface SharedHandle {
+export interface IpcHandle {
   /** What it is about: an event, memory of a pool, or memory that was allocated without one. */
   readonly kind: "event" | "pool memory" | "memory";
   /** UUID of the device. Ordinals differ between processes, as `CUDA_VISIBLE_DEVICES` has it; UUIDs do not. */
@@ -20,7 +20,7 @@ export interface SharedHandle {
 export const handleBytes = 64;
 
 /** Writes a handle of the driver down. */
-export function writeHandle(kind: SharedHandle["kind"], device: CudaDevice, bytes: Uint8Array): SharedHandle {
+export function writeHandle(kind: IpcHandle["kind"], device: CudaDevice, bytes: Uint8Array): IpcHandle {
   return { kind, device: device.uuid, data: bytes.toHex() };
 }
 
@@ -33,8 +33,8 @@ export function writeHandle(kind: SharedHandle["kind"], device: CudaDevice, byte
  * @throws {RangeError} if it is about another device
  */
 export function readHandle(
-  handle: SharedHandle,
-  kinds: readonly SharedHandle["kind"][],
+  handle: IpcHandle,
+  kinds: readonly IpcHandle["kind"][],
   device: CudaDevice,
 ): Uint8Array<ArrayBuffer> {
   const { kind, data } = handle;

@@ -5,7 +5,7 @@
  */
 
 /** Counts who needs an object, and destroys it when it has been closed and the last of them is gone. */
-export class Holders {
+export class ReferenceCount {
   readonly #destroy: () => void;
   #count = 0;
   #closed = false;

@@ -86,7 +86,7 @@ export function isHeldUp(device: CudaDevice): boolean {
   if (device.isGone) return false;
   const { capture } = device.driver;
   const ask = () => capture.cuStreamIsCapturing(CU_STREAM_LEGACY, (slot ?? makeSlot()).address);
-  return device.within(ask) === CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  return device.withContext(ask) === CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
 /** Whether a call was refused because somebody captures: it may be tried again after that. */

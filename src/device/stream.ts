@@ -22,16 +22,16 @@ import { observerOf } from "../driver/observer.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, cudaError } from "../driver/driver.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
-import { closeIfDropped, type Left } from "./finalizer.ts";
+import { closeIfDropped, type DroppedState } from "./finalizer.ts";
 import { closeDropped, type CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph/graph.ts";
-import { Holders } from "./reference_count.ts";
+import { ReferenceCount } from "./reference_count.ts";
 
 /** How often to look whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
 
 /** What a call that names a stream answers if the stream does not say which context is meant. */
-export const contextWanted: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
+export const NEEDS_CONTEXT: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
 
 /**
  * From the host to the device, driver 580 reads up to 24 KiB of page-locked memory during the call, if the stream holds
@@ -42,36 +42,36 @@ const readAtOnce = 64 * 1024;
 /** What recording does if the first attempt has failed: apart, because small functions become part of their callers. */
 function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
-  const event = marked.argumentTo("record");
+  const event = marked.argumentFor("record");
   const again = () => driver.event.cuEventRecord(event, stream);
-  checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);
+  checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);
 }
 
 function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
   const { driver } = device;
-  const event = awaited.argumentTo("wait for");
+  const event = awaited.argumentFor("wait for");
   const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
-  checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);
+  checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);
 }
 
 /** Who has something to do at the end of a stream's work, and has not marked it by an event. */
 export interface StreamWatcher {
   /** Everything that was enqueued is done: somebody has waited for the stream, or has asked. */
-  passed(): void;
+  onPassed(): void;
   /** The stream is about to be closed: its end can be marked now, and not later. */
-  leaving(): void;
+  onClosing(): void;
 }
 
 /** What the objects of one stream share, and what outlives the one that its user has. */
 interface Life {
-  readonly holders: Holders;
+  readonly holders: ReferenceCount;
   /** What those who hold the stream go on with when it is closed. */
   heir: CudaStream | null;
   watcher: StreamWatcher | null;
 }
 
 /** What is left of a stream that its user has dropped. */
-function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
+function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): DroppedState {
   const { holders } = life;
   return {
     kind: "CudaStream",
@@ -80,7 +80,7 @@ function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): Left {
       return holders.isClosed;
     },
     close() {
-      life.watcher?.leaving();
+      life.watcher?.onClosing();
       holders.close();
       if (!holders.isDestroyed) observerOf(driver)?.closedByUser(handle);
     },
@@ -123,7 +123,7 @@ export class CudaStream {
   readonly #isOwned: boolean;
   /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
   readonly isKnownNonBlocking: boolean;
-  readonly #holders: Holders;
+  readonly #holders: ReferenceCount;
   readonly #life: Life;
   /** Whether it is closed or gone, to be asked in one step. */
   #isShut = false;
@@ -155,12 +155,12 @@ export class CudaStream {
       return;
     }
     // What is done in the end does not lead to this object, which may have been dropped.
-    const holders = new Holders(() => {
+    const holders = new ReferenceCount(() => {
       if (life.heir !== null) life.heir.#isShut = true;
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
-        const code = device.within(() => driver.stream.cuStreamDestroy_v2(handle));
+        const code = device.withContext(() => driver.stream.cuStreamDestroy_v2(handle));
         checkRelease(driver, "cuStreamDestroy_v2", code);
       } finally {
         releaseDevice();
@@ -229,7 +229,7 @@ export class CudaStream {
    *
    * @throws {TypeError} if the stream is closed
    */
-  handleTo(doing: string): bigint {
+  handleFor(doing: string): bigint {
     return this.#open(doing);
   }
 
@@ -242,7 +242,7 @@ export class CudaStream {
    * The stream as those see it who hold it: open until the last of them lets it go, whoever has closed it. Buffers go on
    * with it, whose home it is. What nobody holds is as closed as it seems.
    */
-  get held(): CudaStream {
+  get orSuccessor(): CudaStream {
     return this.#isShut ? this.#inherited() : this;
   }
 
@@ -277,9 +277,9 @@ export class CudaStream {
   enqueue(call: () => number): number {
     if (!this.#isDefault) {
       const code = call();
-      if (code !== contextWanted) return code;
+      if (code !== NEEDS_CONTEXT) return code;
     }
-    return this.device.within(call);
+    return this.device.withContext(call);
   }
 
   /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
@@ -287,7 +287,7 @@ export class CudaStream {
     if (this.#isShut) this.#open("record an event in");
     if (given !== undefined) {
       if (given.device !== this.device) {
-        given.argumentTo("record"); // what is closed is said to be: where it is from does not matter then
+        given.argumentFor("record"); // what is closed is said to be: where it is from does not matter then
         checkSameDevice(given, this.device, "Cannot record an event");
       }
       this.#mark(given);
@@ -317,17 +317,17 @@ export class CudaStream {
     if (other instanceof CudaStream) {
       if (other.#open("wait for") === this.#handle && other.device === this.device) return;
       checkSameCuda(other, this.device, "Cannot wait for a stream");
-      const event = other.device.takeEvent();
+      const event = other.device.acquireEvent();
       try {
         other.#mark(event);
         this.#waitFor(event);
       } finally {
-        other.device.giveEvent(event);
+        other.device.releaseEvent(event);
       }
       return;
     }
     if (other.device !== this.device) {
-      other.argumentTo("wait for");
+      other.argumentFor("wait for");
       checkSameCuda(other, this.device, "Cannot wait for an event");
     }
     this.#waitFor(other);
@@ -336,7 +336,7 @@ export class CudaStream {
   /** Records an event of the stream's device, without asking whether it is one. */
   #mark(event: CudaEvent): void {
     const { event: events } = this.device.driver;
-    const code = this.#isDefault ? contextWanted : events.cuEventRecord(event.argumentTo("record"), this.#argument);
+    const code = this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);
     if (code !== CUresult.CUDA_SUCCESS) recordWithin(this, event, code);
     noteRecord(event, this);
   }
@@ -345,8 +345,8 @@ export class CudaStream {
   #waitFor(event: CudaEvent): void {
     const { stream: streams } = this.device.driver;
     const code = this.#isDefault
-      ? contextWanted
-      : streams.cuStreamWaitEvent(this.#argument, event.argumentTo("wait for"), 0);
+      ? NEEDS_CONTEXT
+      : streams.cuStreamWaitEvent(this.#argument, event.argumentFor("wait for"), 0);
     if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);
     noteWait(this, event);
   }
@@ -356,15 +356,15 @@ export class CudaStream {
    * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
    * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
    */
-  tellOrder(bytes: number): void {
+  makeOrderExplicit(bytes: number): void {
     this.#open("copy on");
     if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
-    const event = this.device.takeEvent();
+    const event = this.device.acquireEvent();
     try {
       this.#mark(event);
       this.#waitFor(event);
     } finally {
-      this.device.giveEvent(event);
+      this.device.releaseEvent(event);
     }
   }
 
@@ -420,7 +420,7 @@ export class CudaStream {
     const handle = this.#open("synchronize");
     const synchronize = () => this.enqueue(() => driver.stream.cuStreamSynchronize(handle));
     checkCuda(driver, "cuStreamSynchronize", besideCaptures(driver, synchronize));
-    this.#watcher?.passed();
+    this.#watcher?.onPassed();
   }
 
   /**
@@ -430,7 +430,7 @@ export class CudaStream {
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
     this.#atNext((event) => event.synchronize());
-    this.#watcher?.passed();
+    this.#watcher?.onPassed();
   }
 
   /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
@@ -447,12 +447,12 @@ export class CudaStream {
   /** Asks an event that stands where the stream's next work would. */
   #atNext<T>(ask: (event: CudaEvent) => T): T {
     this.#open("wait for");
-    const event = this.device.takeEvent();
+    const event = this.device.acquireEvent();
     try {
       this.#mark(event);
       return ask(event);
     } finally {
-      this.device.giveEvent(event);
+      this.device.releaseEvent(event);
     }
   }
 
@@ -499,7 +499,7 @@ export class CudaStream {
     passed?.();
     if (isCapturing(driver)) return;
     const state = this.#query();
-    if (state === CUresult.CUDA_SUCCESS) this.#watcher?.passed();
+    if (state === CUresult.CUDA_SUCCESS) this.#watcher?.onPassed();
     else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
   }
 
@@ -545,7 +545,7 @@ export class CudaStream {
     const code = this.#query();
     if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
     checkCuda(this.device.driver, "cuStreamQuery", code);
-    this.#watcher?.passed();
+    this.#watcher?.onPassed();
     return true;
   }
 
@@ -596,7 +596,7 @@ export class CudaStream {
     const act = this.#beforeClose;
     this.#beforeClose = null;
     act?.();
-    this.#watcher?.leaving();
+    this.#watcher?.onClosing();
     this.#isShut = true;
     this.#holders.close();
     if (!this.#holders.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);

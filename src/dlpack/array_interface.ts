@@ -14,9 +14,9 @@ import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "./tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { extentOf } from "./foreign_range.ts";
-import { findLayout, rememberLayout } from "./layout_cache.ts";
-import { consumerStream, orderBack, orderHostView, orderStreams } from "../order/order.ts";
+import { foreignRange } from "./foreign_range.ts";
+import { cachedLayout, cacheLayout } from "./layout_cache.ts";
+import { consumerStream, hostWaitsToRead, producerWaits } from "../order/order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {
@@ -49,7 +49,7 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
 /** Describes a view of host memory, when what its home stream holds is done: the description has no stream to wait for. */
 export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
   const described = describe(view);
-  orderHostView(view, "__array_interface__");
+  hostWaitsToRead(view, "__array_interface__");
   return described;
 }
 
@@ -95,12 +95,12 @@ function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
  */
 export function fromArrayInterface(source: unknown, _?: ImportOptions, release?: () => void): StridedMemoryView {
   const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
-  const { ptr, size, offset } = extentOf(layout, data, "an array");
+  const { ptr, size, offset } = foreignRange(layout, data, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
     return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
   }
-  const buffer = MemoryBuffer.fromLoan(ptr, size, null, "host", null, source, release, letGo);
+  const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, letGo);
   return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
 }
 
@@ -120,21 +120,21 @@ export function fromCudaArrayInterface(
     );
   }
   const producer = producerStream(stream, device, options);
-  const { ptr, size, offset } = extentOf(layout, data, "a CUDA array");
+  const { ptr, size, offset } = foreignRange(layout, data, "a CUDA array");
   // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
-  if (home !== null && producer !== null) orderStreams(producer, home);
+  if (home !== null && producer !== null) home.wait(producer);
   const buffer = home === null && release === undefined
     ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing is to be done at its end
     : release === undefined
-    ? MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, producer, giveBack)
-    : MemoryBuffer.fromLoan(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);
+    ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, giveBack)
+    : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);
   return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
 }
 
 /** What ends an import: the producer's next work comes after what was enqueued here. */
 function giveBack(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
-  if (producer !== null && stream !== null) orderBack(stream, producer);
+  if (producer !== null && stream !== null) producerWaits(stream, producer);
 }
 
 function letGo(_ptr: bigint, _stream: CudaStream | null, release: () => void): void {
@@ -204,14 +204,14 @@ function readInterface(source: unknown, name: InterfaceName): Described {
 function readLayout(shape: unknown, strides: unknown, itemsize: number): StridedLayout {
   const isDense = strides === undefined || strides === null;
   if (Array.isArray(shape) && (isDense || (Array.isArray(strides) && strides.length === shape.length))) {
-    const known = findLayout(shape, isDense ? null : strides, shape.length, itemsize, itemsize);
+    const known = cachedLayout(shape, isDense ? null : strides, shape.length, itemsize, itemsize);
     if (known !== null) return known;
   }
   const extents = readNumbers("shape", shape, 0);
   const steps = isDense ? null : readNumbers("strides", strides, -Infinity);
   try {
     const layout = new StridedLayout(extents, steps, itemsize, isDense ? undefined : inBytes);
-    rememberLayout(layout, !isDense);
+    cacheLayout(layout, !isDense);
     return layout;
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);

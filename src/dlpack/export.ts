@@ -9,23 +9,23 @@ import { CudaStream } from "../device/stream.ts";
 import { checkOptions, none } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { dlpackDevice, DlpackTensor, type TensorHolder, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
+import { dlpackDevice, DlpackTensor, type ReleaseState, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
 import { copyForConsumer, isElsewhere } from "./copy_for_consumer.ts";
-import { LentTensor, type TensorContent } from "./struct.ts";
+import { ExportedStruct, type TensorContent } from "./struct.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { addExport, type Listed, lookAt, lookIfMany } from "../order/exports.ts";
-import { consumerStream, orderConsumer, orderHostView, type ReleaseOrder } from "../order/order.ts";
+import { addExport, type ExportEntry, pollExport, pollIfMany } from "../order/exports.ts";
+import { consumerStream, consumerWaits, hostWaitsToRead, type ReleaseOrder } from "../order/order.ts";
 
 /** A tensor that is out. */
-class Export implements TensorHolder, Listed {
-  place = -1;
+class Export implements ReleaseState, ExportEntry {
+  index = -1;
   readonly #buffer: MemoryBuffer;
-  readonly #tensor: LentTensor;
+  readonly #tensor: ExportedStruct;
 
   constructor(buffer: MemoryBuffer, content: TensorContent) {
     this.#buffer = buffer;
-    this.#tensor = new LentTensor(content);
-    buffer.retain();
+    this.#tensor = new ExportedStruct(content);
+    buffer.pin();
     addExport(this);
   }
 
@@ -35,10 +35,10 @@ class Export implements TensorHolder, Listed {
   }
 
   isReleased(): boolean {
-    return lookAt(this);
+    return pollExport(this);
   }
 
-  isLetGo(): boolean {
+  isReleasedByConsumer(): boolean {
     return this.#tensor.isReleased;
   }
 
@@ -48,7 +48,7 @@ class Export implements TensorHolder, Listed {
 
   finish(): void {
     this.#tensor.free();
-    this.#buffer.release();
+    this.#buffer.unpin();
   }
 }
 
@@ -78,8 +78,8 @@ export function toDlpack(view: StridedMemoryView, options: ToDlpackOptions = non
       `Cannot export from device ${here} to device ${there} without a copy: let the consumer allow it`,
     );
   }
-  lookIfMany();
-  if (view.device === null && options.stream === undefined) orderHostView(view, "toDlpack()");
+  pollIfMany();
+  if (view.device === null && options.stream === undefined) hostWaitsToRead(view, "toDlpack()");
   const mustOutlive = view.buffer.endsWithWorker;
   if (mustOutlive && copy === false) {
     throw new ExchangeError(
@@ -140,7 +140,7 @@ function exportCopy(view: StridedMemoryView, versioned: boolean, options: ToDlpa
 function orderForConsumer(view: StridedMemoryView, stream: ToDlpackOptions["stream"]): void {
   const { device } = view;
   if (device === null || stream === null || stream === -1n) return;
-  orderConsumer(view.buffer, consumerStream(device, stream ?? CU_STREAM_LEGACY));
+  consumerWaits(view.buffer, consumerStream(device, stream ?? CU_STREAM_LEGACY));
 }
 
 /** Host memory that stays on the host has no stream; with a device any goes but 0. */

@@ -8,7 +8,7 @@ import type { StridedLayout } from "../layout/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
 /** A range of memory, and where offset 0 of a layout lies in it. */
-export interface Extent {
+export interface ForeignRange {
   /** Address of the first byte; 0n if there are none. */
   readonly ptr: bigint;
   /** Bytes. */
@@ -17,7 +17,7 @@ export interface Extent {
   readonly offset: number;
 }
 
-const nothing: Extent = { ptr: 0n, size: 0, offset: 0 };
+const nothing: ForeignRange = { ptr: 0n, size: 0, offset: 0 };
 
 /** From here down no layout reaches the end of memory: it spans at most 2^52 bytes. Adding bigints takes time. */
 const farEnough = addressEnd - (1n << 53n);
@@ -29,7 +29,7 @@ const farEnough = addressEnd - (1n << 53n);
  * @param what the array, for messages: `a DLPack tensor`
  * @throws {ExchangeError} if elements lie at NULL or outside of memory
  */
-export function extentOf(layout: StridedLayout, data: bigint, what: string): Extent {
+export function foreignRange(layout: StridedLayout, data: bigint, what: string): ForeignRange {
   if (layout.volume === 0) return nothing;
   if (data === 0n) {
     throw new ExchangeError(`Cannot import ${what} of ${layout.volume} elements: its data pointer is NULL`);

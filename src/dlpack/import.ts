@@ -28,9 +28,9 @@ import {
 import { callRelease } from "../native/call_pointer.ts";
 import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { extentOf } from "./foreign_range.ts";
-import { findLayout, rememberLayout } from "./layout_cache.ts";
-import { orderGiveBack } from "../order/order.ts";
+import { foreignRange } from "./foreign_range.ts";
+import { cachedLayout, cacheLayout } from "./layout_cache.ts";
+import { hostWaitsBeforeReturn } from "../order/order.ts";
 
 /**
  * Takes a tensor over.
@@ -130,11 +130,11 @@ function take(
   const device = readDevice(fields, stream?.device ?? used);
   const layout = readLayout(fields, dtype);
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
-  const { ptr, size, offset } = extentOf(layout, data, "a DLPack tensor");
+  const { ptr, size, offset } = foreignRange(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // which producers take it for, too
   const loan = { tensor: address, deleter: fields.deleter };
-  const buffer = MemoryBuffer.fromLoan(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
+  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
   tensor?.take(); // not before: of a device that is closed there is no buffer
   return StridedMemoryView.fromImport(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
@@ -155,7 +155,7 @@ interface Loan {
 
 /** What ends an import. */
 function giveBack(_: bigint, stream: CudaStream | null, { tensor, deleter }: Loan): void {
-  if (stream !== null) orderGiveBack(stream);
+  if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
 }
 
@@ -180,7 +180,7 @@ function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
   const { ndim } = fields;
   readNumbers(fields, extents, steps);
   const strides = fields.hasStrides ? steps : null;
-  const known = findLayout(extents, strides, ndim, itemsize, 1);
+  const known = cachedLayout(extents, strides, ndim, itemsize, 1);
   if (known !== null) return known;
   try {
     // Which takes no number that was rounded.
@@ -189,7 +189,7 @@ function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
       strides === null ? null : strides.slice(0, ndim),
       itemsize,
     );
-    rememberLayout(layout, strides !== null);
+    cacheLayout(layout, strides !== null);
     return layout;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

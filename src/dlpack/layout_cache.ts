@@ -25,7 +25,7 @@ const known: (Known | undefined)[] = Array.from({ length: places });
  * @param shape extents, of which the first `ndim` count
  * @param strides steps along each axis, in elements times `unit`; null for C order without gaps
  */
-export function findLayout(
+export function cachedLayout(
   shape: readonly unknown[],
   strides: readonly unknown[] | null,
   ndim: number,
@@ -44,7 +44,7 @@ export function findLayout(
 }
 
 /** Remembers a layout by its description: whether it had strides of its own. */
-export function rememberLayout(layout: StridedLayout, hasStrides: boolean): void {
+export function cacheLayout(layout: StridedLayout, hasStrides: boolean): void {
   known[placeOf(layout.shape, layout.shape.length)] = { layout, hasStrides };
 }
 

@@ -271,7 +271,7 @@ const pools = {
 };
 
 /** A struct that is out, from the time that it is written until it is given back. */
-export class LentTensor {
+export class ExportedStruct {
   readonly #pool: SlabPool<TensorPiece>;
   readonly #slot: Slot<TensorPiece>;
 

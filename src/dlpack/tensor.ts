@@ -78,7 +78,7 @@ export function isDlpackSource(source: unknown): source is DlpackSource {
 }
 
 /** Who is responsible for a tensor, and what its producer wants to know. */
-export interface TensorHolder {
+export interface ReleaseState {
   /** Whether the consumer has called the deleter. */
   isReleased(): boolean;
 }
@@ -90,11 +90,11 @@ export interface TensorHolder {
 export class DlpackTensor {
   /** Version of the struct, `null` for the old struct that has none. */
   readonly version: [major: number, minor: number] | null;
-  readonly #holder: TensorHolder;
+  readonly #holder: ReleaseState;
   readonly #held: Untaken;
 
   /** Wraps a tensor that a producer has made. `holder` knows when it has been released. */
-  constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: TensorHolder) {
+  constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: ReleaseState) {
     this.version = version;
     this.#holder = holder;
     this.#held = { ptr, versioned: version !== null, closed: false };

@@ -16,7 +16,7 @@ import { viewFromArrow, viewToArrow } from "../cdata/numbers.ts";
 import { dlpackDevice, isDlpackSource } from "../dlpack/tensor.ts";
 import { toDlpack } from "../dlpack/export.ts";
 import { fromDlpack } from "../dlpack/import.ts";
-import { Lease } from "../order/lease.ts";
+import { Lease } from "../view/lease.ts";
 
 provideProtocols({
   borrow: (view, stream) => new Lease(view, stream),
@@ -51,10 +51,10 @@ export { ArrowArray, type ArrowArrayParts } from "../arrow/array.ts";
 export {
   ArrowDeviceArray,
   type ArrowDeviceSource,
-  type ArrowHolder,
-  type ArrowHolders,
   type ArrowPointers,
   type ArrowSource,
+  type ExportState,
+  type ExportStates,
   type FromArrowOptions,
   type ToArrowOptions,
 } from "../cdata/device_array.ts";
@@ -81,6 +81,7 @@ export {
   type ToDlpackOptions,
 } from "../dlpack/tensor.ts";
 export { ExchangeError } from "../order/exchange_error.ts";
-export { type LiveExport, liveExports } from "../order/exports.ts";
+export { liveExports } from "../order/reclaim.ts";
+export type { LiveExport } from "../order/exports.ts";
 export * from "../python/mod.ts";
 export { Lease };

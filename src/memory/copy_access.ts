@@ -96,7 +96,7 @@ function take(access: Access): void {
   const { buffer: { pool }, owner, peer } = access;
   if (pool === null) {
     const enable = () => peer.driver.context.cuCtxEnablePeerAccess(owner.context, 0);
-    const code = besideCaptures(peer.driver, () => peer.within(enable));
+    const code = besideCaptures(peer.driver, () => peer.withContext(enable));
     const isEnabled = code === CUresult.CUDA_SUCCESS || code === CUresult.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     return note(isEnabled ? enabled : refused, access);
   }

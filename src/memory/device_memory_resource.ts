@@ -9,7 +9,7 @@ import { captureOf } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
 import { relax, restore } from "../device/relaxed_capture.ts";
-import { contextWanted, type CudaStream } from "../device/stream.ts";
+import { type CudaStream, NEEDS_CONTEXT } from "../device/stream.ts";
 import type { FileDescriptor } from "../unix/file_descriptor.ts";
 import { checkOptions, none } from "../layout/options.ts";
 import { onceLetThrough } from "../order/deferred_free.ts";
@@ -150,7 +150,7 @@ export class DeviceMemoryResource extends MemoryResource {
     let ptr = 0n;
     try {
       if (bytes > 0) ptr = this.#allocate(bytes, handle, stream);
-      return MemoryBuffer.fromLoan(
+      return MemoryBuffer.fromForeign(
         ptr,
         bytes,
         device,
@@ -179,21 +179,21 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
-    const { driver, answer } = this.device;
+    const { driver, outParameter } = this.device;
     const { handle } = stream;
     if (bytes !== this.#bytes) [this.#bytes, this.#size] = [bytes, BigInt(bytes)];
     const size = this.#size;
-    let code = contextWanted;
+    let code = NEEDS_CONTEXT;
     const mode = relax(driver);
     try {
-      if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(answer.$address, size, pool, handle);
-      if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);
+      if (!stream.needsContext) code = driver.pool.cuMemAllocFromPoolAsync(outParameter.$address, size, pool, handle);
+      if (code === NEEDS_CONTEXT) code = allocateWithin(stream, outParameter.$address, size, pool);
     } finally {
       restore(driver, mode);
     }
     if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);
     checkCuda(driver, "cuMemAllocFromPoolAsync", code);
-    return answer.value;
+    return outParameter.value;
   }
 
   #outOfMemory(bytes: number): CudaError {
@@ -234,11 +234,11 @@ function giveBackOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
-  let code = contextWanted;
+  let code = NEEDS_CONTEXT;
   const mode = relax(driver);
   try {
     if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);
-    if (code === contextWanted) code = freeWithin(stream, ptr);
+    if (code === NEEDS_CONTEXT) code = freeWithin(stream, ptr);
   } finally {
     restore(driver, mode);
   }
@@ -246,9 +246,9 @@ function freeInOrder(ptr: bigint, stream: CudaStream): void {
 }
 
 function allocateWithin({ device, handle }: CudaStream, out: bigint, size: bigint, pool: bigint): number {
-  return device.within(() => device.driver.pool.cuMemAllocFromPoolAsync(out, size, pool, handle));
+  return device.withContext(() => device.driver.pool.cuMemAllocFromPoolAsync(out, size, pool, handle));
 }
 
 function freeWithin({ device, handle }: CudaStream, ptr: bigint): number {
-  return device.within(() => device.driver.pool.cuMemFreeAsync(ptr, handle));
+  return device.withContext(() => device.driver.pool.cuMemFreeAsync(ptr, handle));
 }

@@ -14,7 +14,8 @@ import { checkOptions, none } from "../layout/options.ts";
 import { canReach } from "../order/can_reach.ts";
 import { freeAfter, freeAfterAll } from "../order/deferred_free.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
-import { MemoryBuffer, type MemoryKind } from "./memory_buffer.ts";
+import type { MemoryKind } from "../order/ordered_memory.ts";
+import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { reclaim } from "../order/reclaim.ts";
 import {
@@ -116,7 +117,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
       const free = (at: bigint, home: CudaStream | null) => {
         const giveBack = () => {
           try {
-            if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));
+            if (at !== 0n) besideCaptures(device.driver, () => device.withContext(() => release(device, at)));
           } finally {
             releaseDevice();
           }
@@ -136,7 +137,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { device } = this;
     try {
       const acquire = () => this.#calls.acquire(device, out.$address, BigInt(bytes));
-      besideCaptures(device.driver, () => device.within(acquire));
+      besideCaptures(device.driver, () => device.withContext(acquire));
     } catch (error) {
       throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;
     }
@@ -211,7 +212,7 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     }
     const target = location?.ordinal ?? CU_DEVICE_CPU;
     const advise = () => driver.managedMemory.cuMemAdvise(ptr, BigInt(size), CU_MEM_ADVISE[advice], target);
-    if (size > 0) checkCuda(driver, "cuMemAdvise", this.device.within(advise));
+    if (size > 0) checkCuda(driver, "cuMemAdvise", this.device.withContext(advise));
   }
 }
 

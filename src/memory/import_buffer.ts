@@ -10,7 +10,7 @@ import { runAll } from "../ffi/run_all.ts";
 import { checkCuda, checkRelease, isSticky } from "../driver/driver.ts";
 import { besideCaptures } from "../device/relaxed_capture.ts";
 import type { CudaEvent } from "../device/event.ts";
-import { handleBytes, readHandle, type SharedHandle, writeHandle } from "../device/ipc_handle.ts";
+import { handleBytes, type IpcHandle, readHandle, writeHandle } from "../device/ipc_handle.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { reportUncaught } from "../ffi/report_uncaught.ts";
@@ -25,7 +25,7 @@ import { reclaim } from "../order/reclaim.ts";
  * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
  * says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
  */
-export interface BufferDescriptor extends SharedHandle {
+export interface BufferDescriptor extends IpcHandle {
   /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */
   readonly kind: "pool memory" | "memory";
   /** Bytes. */
@@ -55,7 +55,7 @@ function describePoolMemory(device: CudaDevice, ptr: bigint, size: number): Buff
   const { address, bytes } = arena.bytes(handleBytes);
   const { driver } = device;
   if (size > 0) {
-    const code = device.within(() => driver.poolSharing.cuMemPoolExportPointer(address, ptr));
+    const code = device.withContext(() => driver.poolSharing.cuMemPoolExportPointer(address, ptr));
     checkCuda(driver, "cuMemPoolExportPointer", code);
   }
   return descriptor("pool memory", device, bytes, size, 0);
@@ -69,7 +69,7 @@ export function describeMemory(device: CudaDevice, ptr: bigint, size: number): B
   base.value = ptr;
   const { driver } = device;
   if (size > 0) {
-    device.within(() => {
+    device.withContext(() => {
       const range = driver.pointer.cuMemGetAddressRange_v2(base.$address, 0n, ptr);
       checkCuda(driver, "cuMemGetAddressRange_v2", range);
       checkCuda(driver, "cuIpcGetMemHandle", driver.ipc.cuIpcGetMemHandle(address, base.value));
@@ -147,7 +147,7 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
   const out = arena.out("ptr");
   const { driver } = device;
   const open = () => driver.poolSharing.cuMemPoolImportPointer(out.$address, pool, address);
-  const code = besideCaptures(driver, () => device.within(open));
+  const code = besideCaptures(driver, () => device.withContext(open));
   checkCuda(driver, "cuMemPoolImportPointer", code);
   return out.value;
 }
@@ -212,7 +212,7 @@ export function importMemory(
     const { LAZY_ENABLE_PEER_ACCESS } = CU_IPC_MEM;
     // The driver counts how often it is open, and unmaps it at the last close.
     const open = () => driver.ipc.cuIpcOpenMemHandle_v2(out.$address, bytes, LAZY_ENABLE_PEER_ACCESS);
-    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.within(open)));
+    checkCuda(driver, "cuIpcOpenMemHandle_v2", besideCaptures(driver, () => device.withContext(open)));
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
@@ -240,7 +240,7 @@ function lookAfter(stream: CudaStream): void {
 function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
   const { driver } = device;
   try {
-    const close = () => device.within(() => driver.ipc.cuIpcCloseMemHandle(base));
+    const close = () => device.withContext(() => driver.ipc.cuIpcCloseMemHandle(base));
     checkRelease(driver, "cuIpcCloseMemHandle", besideCaptures(driver, close));
   } finally {
     release();

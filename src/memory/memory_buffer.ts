@@ -12,13 +12,14 @@ import type { CopyDirection, CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { libc } from "../ffi/libc.ts";
+import type { MemoryKind } from "../order/ordered_memory.ts";
 import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
 import { noSize, show } from "../layout/shape.ts";
-import { lookIfFew } from "../order/deferred_free.ts";
-import { keepWhileUsed, wantKept } from "../order/pageable_in_use.ts";
+import { pollIfFew } from "../order/deferred_free.ts";
+import { freeSoon, pinWhileInFlight } from "../order/pageable_in_use.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./import_buffer.ts";
 import { copyRun } from "./staging.ts";
@@ -48,12 +49,6 @@ export interface CopyOptions {
 }
 
 const copyOptionNames: OptionNames<CopyOptions> = { stream: true };
-
-/**
- * Where memory is and who can use it: ordinary host memory; the memory of a device; host memory that devices can use as
- * well; memory that moves between them.
- */
-export type MemoryKind = "host" | "device" | "pinned" | "managed";
 
 /** Options of {@linkcode MemoryBuffer.fill}. */
 export interface FillOptions {
@@ -99,7 +94,7 @@ export interface Allocation {
 type Free = (ptr: bigint, stream: CudaStream | null, loan: unknown) => void;
 
 /** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
-interface Holding extends FinalizerState {
+interface BufferState extends FinalizerState {
   readonly ptr: bigint;
   readonly size: number;
   readonly free: Free;
@@ -123,15 +118,15 @@ interface Holding extends FinalizerState {
  * Buffers that were collected without being closed are freed all the same, on their home stream. Their `free` must not
  * lead back to them, or they would never be collected.
  */
-const forgotten = new DeferredFinalizer<Holding>((holding) => {
+const finalizer = new DeferredFinalizer<BufferState>((state) => {
   if (wantsLeakReports()) {
-    console.error(`Causeway: a MemoryBuffer of ${holding.size} bytes was never closed; freed by garbage collection`);
+    console.error(`Causeway: a MemoryBuffer of ${state.size} bytes was never closed; freed by garbage collection`);
   }
-  holding.closed = true;
+  state.closed = true;
   try {
-    freeIfUnused(holding);
+    freeIfUnused(state);
   } catch (error) {
-    reportUncaught(`freeing a MemoryBuffer of ${holding.size} bytes that was collected`, error);
+    reportUncaught(`freeing a MemoryBuffer of ${state.size} bytes that was collected`, error);
   }
 });
 
@@ -148,25 +143,25 @@ const farEnough = addressEnd - (1n << 53n);
 function forget(): void {}
 
 /** Frees closed memory without pins. Each of its callers makes that true at most once. */
-function freeIfUnused(holding: Holding): void {
-  if (!holding.closed || holding.pins > 0) return;
-  const { driver } = holding;
+function freeIfUnused(state: BufferState): void {
+  if (!state.closed || state.pins > 0) return;
+  const { driver } = state;
   // A free must not become part of a graph, nor spoil its capture.
-  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(holding));
-  else giveBack(holding);
+  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(state));
+  else giveBack(state);
 }
 
-function giveBack(holding: Holding): void {
-  holding.owner = undefined;
+function giveBack(state: BufferState): void {
+  state.owner = undefined;
   try {
-    holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan);
-    if (holding.stream !== null) holding.retained?.freedOn(holding.stream.device);
+    state.free(state.ptr, state.stream?.orSuccessor ?? null, state.loan);
+    if (state.stream !== null) state.retained?.noteFreeOn(state.stream.device);
   } finally {
     // The memory's device first: its context must not go before the free is over, which the home's can still tell.
     try {
-      holding.retained?.release();
+      state.retained?.release();
     } finally {
-      holding.stream?.release();
+      state.stream?.release();
     }
   }
 }
@@ -189,7 +184,7 @@ export class MemoryBuffer {
   readonly kind: MemoryKind;
   /** The device whose driver copies and fills it; null for ordinary host memory. */
   readonly #driven: CudaDevice | null;
-  readonly #holding: Holding;
+  readonly #state: BufferState;
   /** The pool that it was allocated from, in this process or another one; null if there is none. */
   readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
@@ -219,7 +214,7 @@ export class MemoryBuffer {
     stream?.retain();
     const driver = device?.driver ?? null;
     const retained = null;
-    this.#holding = { ptr, size, free, loan, driver, retained, stream, owner, pins: 0, closed: false };
+    this.#state = { ptr, size, free, loan, driver, retained, stream, owner, pins: 0, closed: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
@@ -237,7 +232,7 @@ export class MemoryBuffer {
    * @param describe as in an allocation
    * @param pool as in an allocation
    */
-  static fromLoan<Loan>(
+  static fromForeign<Loan>(
     ptr: bigint,
     size: number,
     device: CudaDevice | null,
@@ -255,15 +250,15 @@ export class MemoryBuffer {
 
   /** What there is something to do about at its end. */
   #owned(): this {
-    const holding = this.#holding;
+    const state = this.#state;
     try {
       this.#driven?.retain(); // whatever a resource does about it: the memory cannot be freed once its context is gone
-      holding.retained = this.#driven;
+      state.retained = this.#driven;
     } catch (error) {
-      holding.stream?.release();
+      state.stream?.release();
       throw error;
     }
-    forgotten.register(this, holding);
+    finalizer.register(this, state);
     return this;
   }
 
@@ -327,7 +322,7 @@ export class MemoryBuffer {
 
   /** The address, for what a call is about to do with the memory: `copy from`. */
   #open(doing: string): bigint {
-    const { closed, owner, ptr } = this.#holding;
+    const { closed, owner, ptr } = this.#state;
     if (closed) throw this.#closed(doing);
     if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {
       throw new TypeError(
@@ -347,12 +342,12 @@ export class MemoryBuffer {
    * was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
    */
   get stream(): CudaStream | null {
-    return (this.#holding.stream ?? this.#borrowedHome)?.held ?? null;
+    return (this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null;
   }
 
   /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
   get owner(): unknown {
-    return this.#holding.owner;
+    return this.#state.owner;
   }
 
   /**
@@ -361,8 +356,8 @@ export class MemoryBuffer {
    * of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with the program.
    */
   get endsWithWorker(): boolean {
-    if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;
-    const { owner } = this.#holding;
+    if (!ffiPort().isWorker || this.#state.ptr === 0n) return false;
+    const { owner } = this.#state;
     const memory = ArrayBuffer.isView(owner) ? owner.buffer : owner;
     return memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);
   }
@@ -383,8 +378,8 @@ export class MemoryBuffer {
    * @throws {TypeError} if the buffer or the stream is closed
    */
   setHomeStream(stream: CudaStream): void {
-    if (this.#holding.closed) throw this.#closed("give a home stream to");
-    const { stream: kept } = this.#holding;
+    if (this.#state.closed) throw this.#closed("give a home stream to");
+    const { stream: kept } = this.#state;
     const before = this.stream;
     if (before === stream) return;
     const device = this.#driven ?? before?.device;
@@ -396,13 +391,13 @@ export class MemoryBuffer {
       stream.release();
       throw error;
     }
-    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
+    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
     kept?.release();
   }
 
   /** Whether `close` has been called. */
   get isClosed(): boolean {
-    return this.#holding.closed;
+    return this.#state.closed;
   }
 
   /**
@@ -467,8 +462,8 @@ export class MemoryBuffer {
     if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);
     const isPageable = this.kind === "host" || source.kind === "host";
     copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
-    this.keepUntilPassed(stream);
-    source.keepUntilPassed(stream);
+    this.pinUntilPassed(stream);
+    source.pinUntilPassed(stream);
   }
 
   /**
@@ -498,7 +493,7 @@ export class MemoryBuffer {
     if (stream !== undefined && this.#driven !== null) {
       checkStream(stream, this.#driven, "Cannot fill on a stream");
       stream.device.fill(ptr, value, width, this.size, stream);
-      return this.keepUntilPassed(stream);
+      return this.pinUntilPassed(stream);
     }
     if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
     stream?.waitUntilReady();
@@ -535,44 +530,51 @@ export class MemoryBuffer {
   }
 
   /**
-   * Keeps the memory allocated until the returned function is called, even if the buffer is closed meanwhile. What an
-   * export does for its consumer.
-   *
-   * @returns the end of it; calling it again does nothing
+   * Pins the memory, as {@linkcode MemoryBuffer.pin} does, until the result is disposed of; disposing of it again does
+   * nothing.
    */
-  pin(): () => void {
-    this.retain();
-    const holding = this.#holding; // and not the buffer, which may be collected
-    let pinned = true;
-    return () => {
-      if (!pinned) return;
-      pinned = false;
-      holding.pins--;
-      freeIfUnused(holding);
+  pinned(): Disposable {
+    this.pin();
+    const state = this.#state; // and not the buffer, which may be collected
+    let isPinned = true;
+    return {
+      [Symbol.dispose]() {
+        if (!isPinned) return;
+        isPinned = false;
+        state.pins--;
+        freeIfUnused(state);
+      },
     };
   }
 
   /**
-   * For whoever has enqueued work on the memory, right after it: keeps the memory allocated until the work is done, even if
-   * the buffer is closed meanwhile, or collected. While the stream is captured that is as long as the graph is there. Device
-   * and page-locked memory needs nothing else: it is freed in the order of its home stream.
+   * For whoever has enqueued work on the memory, right after it: pins the memory until the work is done, even if the buffer
+   * is closed meanwhile, or collected. While the stream is captured that is as long as the graph is there. Device and
+   * page-locked memory needs nothing else: it is freed in the order of its home stream.
    */
-  keepUntilPassed(stream: CudaStream): void {
+  pinUntilPassed(stream: CudaStream): void {
     const capture = captureOf(stream);
-    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });
-    else if (this.kind === "host") keepWhileUsed(this, stream);
+    if (capture !== null) {
+      const pin = this.pinned();
+      capture.retain({ home: () => this.stream, release: () => pin[Symbol.dispose]() });
+    } else if (this.kind === "host") pinWhileInFlight(this, stream);
   }
 
-  /** Keeps the memory allocated as {@linkcode MemoryBuffer.pin} does, until `release` is called, which must be once. */
-  retain(): void {
-    if (this.#holding.closed) throw this.#closed("hold");
-    this.#holding.pins++;
+  /**
+   * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once. What an
+   * export does for its consumer.
+   *
+   * @throws {TypeError} if the buffer is closed
+   */
+  pin(): void {
+    if (this.#state.closed) throw this.#closed("pin");
+    this.#state.pins++;
   }
 
-  /** Ends one {@linkcode MemoryBuffer.retain}. */
-  release(): void {
-    this.#holding.pins--;
-    freeIfUnused(this.#holding);
+  /** Ends one {@linkcode MemoryBuffer.pin}. */
+  unpin(): void {
+    this.#state.pins--;
+    freeIfUnused(this.#state);
   }
 
   /**
@@ -581,21 +583,21 @@ export class MemoryBuffer {
    * releases it. Closing twice is harmless.
    */
   close(stream?: CudaStream): void {
-    if (this.#holding.closed) return;
+    if (this.#state.closed) return;
     if (stream !== undefined) {
       this.#moveLast(stream);
-      if (this.kind === "host") keepWhileUsed(this, stream); // the host frees it, when the stream has come to this
+      if (this.kind === "host") pinWhileInFlight(this, stream); // the host frees it, when the stream has come to this
     }
-    if (this.kind === "host" && this.#holding.pins > 0) {
-      lookIfFew(); // perhaps work has kept it that is over now
-      wantKept();
+    if (this.kind === "host" && this.#state.pins > 0) {
+      pollIfFew(); // perhaps work has kept it that is over now
+      freeSoon();
     }
-    this.#holding.closed = true;
+    this.#state.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
-    const { driver, ptr } = this.#holding;
+    const { driver, ptr } = this.#state;
     if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export may keep it, or work that is under way
-    freeIfUnused(this.#holding);
+    freeIfUnused(this.#state);
   }
 
   /** Gives the memory back. */

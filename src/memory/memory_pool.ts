@@ -18,8 +18,8 @@ import { observerOf } from "../driver/observer.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { besideAllCaptures, besideCaptures } from "../device/relaxed_capture.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
-import { closeIfDropped, type Left } from "../device/finalizer.ts";
-import { Holders } from "../device/reference_count.ts";
+import { closeIfDropped, type DroppedState } from "../device/finalizer.ts";
+import { ReferenceCount } from "../device/reference_count.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";
@@ -111,7 +111,7 @@ function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly numb
 }
 
 /** What is left of a pool that was dropped with its buffers. */
-function leftOf(driver: CudaDriver, holders: Holders): Left {
+function leftOf(driver: CudaDriver, holders: ReferenceCount): DroppedState {
   return {
     kind: "MemoryPool",
     driver,
@@ -133,7 +133,7 @@ export class MemoryPool {
   /** Whether it is another process' pool, from which nothing can be allocated here. */
   readonly isImported: boolean;
   readonly #handle: bigint;
-  readonly #holders: Holders;
+  readonly #holders: ReferenceCount;
   /** Devices on whose streams memory of a pool of our own was freed, and what ends their being kept for that. */
   readonly #freedOn = new Map<CudaDevice, () => void>();
   #wasExported = false;
@@ -155,7 +155,7 @@ export class MemoryPool {
     if (isOwned) forgetAccess(driver, handle); // what was said was said of another pool
     const users = this.#freedOn;
     const imports = how === "imported" ? countImport(driver, handle) : null;
-    const holders = new Holders(() => { // from here nothing leads to this object, which may be dropped
+    const holders = new ReferenceCount(() => { // from here nothing leads to this object, which may be dropped
       if (releaseDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
@@ -208,7 +208,7 @@ export class MemoryPool {
     const make = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
     const create = () => besideCaptures(driver, make);
     const pool = device.holding((release) => {
-      checkCuda(driver, "cuMemPoolCreate", device.within(create));
+      checkCuda(driver, "cuMemPoolCreate", device.withContext(create));
       return new MemoryPool(device, out.value, shareable ? "shareable" : "own", release);
     });
     try {
@@ -236,7 +236,7 @@ export class MemoryPool {
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
     return device.holding((release) => {
       const open = () => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n);
-      const code = besideCaptures(driver, () => device.within(open));
+      const code = besideCaptures(driver, () => device.withContext(open));
       checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
       return new MemoryPool(device, out.value, "imported", release);
     });
@@ -257,7 +257,7 @@ export class MemoryPool {
     const { driver } = this.device;
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolExportToShareableHandle } = driver.poolSharing;
-    const code = this.device.within(() => cuMemPoolExportToShareableHandle(out.$address, handle, type, 0n));
+    const code = this.device.withContext(() => cuMemPoolExportToShareableHandle(out.$address, handle, type, 0n));
     checkCuda(driver, "cuMemPoolExportToShareableHandle", code);
     this.#wasExported = true;
     return FileDescriptor.adopt(out.value);

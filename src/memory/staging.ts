@@ -133,7 +133,7 @@ export function stagingOf(run: Run, { device }: CudaStream, cpus?: number): Stag
 function isUnknown(device: CudaDevice, address: bigint): boolean {
   const query = new PointerQuery(device.driver, []);
   try {
-    return device.within(() => query.ask(address).kind) === "host";
+    return device.withContext(() => query.ask(address).kind) === "host";
   } finally {
     query.close();
   }
@@ -239,7 +239,7 @@ class Ring {
     const { driver } = device;
     const { cuMemHostAlloc } = driver.hostMemory;
     const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
-    checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.within(allocate)));
+    checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.withContext(allocate)));
     this.#memory = out.value;
     observerOf(device.driver)?.closedByUser(this.#memory); // it goes with the device
   }
@@ -296,7 +296,7 @@ class Ring {
     this.#team?.close();
     this.#device.synchronize(); // the bus may still be at work
     for (const event of this.#events) event?.close();
-    const free = () => this.#device.within(() => driver.hostMemory.cuMemFreeHost(this.#memory));
+    const free = () => this.#device.withContext(() => driver.hostMemory.cuMemFreeHost(this.#memory));
     checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));
   }
 }

@@ -4,12 +4,12 @@
  * @module
  */
 import type { CudaDevice } from "../device/device.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import type { OrderedMemory } from "./ordered_memory.ts";
 
 /** Whether a device can read and write the memory of another one directly. */
 export function canReach(
   peer: CudaDevice,
-  { pool, kind }: Pick<MemoryBuffer, "pool" | "kind">,
+  { pool, kind }: Pick<OrderedMemory, "pool" | "kind">,
   owner: CudaDevice,
 ): boolean {
   if (kind !== "device") return true;

@@ -14,7 +14,6 @@ import type { CudaStream } from "../device/stream.ts";
 import { observerOf } from "../driver/observer.ts";
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { reportUncaught } from "../ffi/report_uncaught.ts";
-import { onReclaim } from "./reclaim.ts";
 
 interface Pending {
   readonly passed: CudaEvent;
@@ -27,8 +26,6 @@ interface Pending {
 
 let pending: Pending[] = [];
 
-onReclaim(() => settle(isOver));
-
 /** What a capture of another library keeps from being done at all, for want of any way to mark what it comes after. */
 interface HeldUp {
   readonly device: CudaDevice;
@@ -39,7 +36,11 @@ interface HeldUp {
 
 let heldUp: HeldUp[] = [];
 
-onReclaim(() => tryAgain(isHeldUp));
+/** Frees what waits for nothing any more, and does what captures have held up. */
+export function pollDeferred(): void {
+  settle(isOver);
+  tryAgain(isHeldUp);
+}
 
 /** Does what has been held up, unless it still is. All of it, even if some fails: the first error comes last. */
 function tryAgain(isStillHeldUp: (device: CudaDevice) => boolean): void {
@@ -120,10 +121,10 @@ function defer(device: CudaDevice, one: Pending): void {
 
 /** Sees to it that somebody looks when nobody allocates on a device any more. */
 function keepLookingAfter(device: CudaDevice): void {
-  if (device.isClosed) return keepLooking();
+  if (device.isClosed) return pollPending();
   if (watched.has(device)) return;
   watched.add(device);
-  device.onClose(keepLooking);
+  device.onClose(pollPending);
 }
 
 /** So many are looked at for the sake of one. */
@@ -137,7 +138,7 @@ let bytes = 0;
 const enoughBytes = 16 * 2 ** 20;
 
 /** Frees what waits for nothing any more, if looking is little work: otherwise somebody else will. */
-export function lookIfFew(): void {
+export function pollIfFew(): void {
   if (pending.length <= few) freeWhatIsOver();
 }
 
@@ -169,7 +170,7 @@ function waiting(): number {
  * Looks now and then, until nothing is waiting: once a `Cuda` is closed, perhaps nobody allocates any more. The program may
  * end meanwhile.
  */
-export function keepLooking(): void {
+export function pollPending(): void {
   if (isLooking || waiting() === 0) return;
   isLooking = true;
   const { clearInterval, setInterval } = nodeBuiltin("node:timers");

@@ -7,87 +7,88 @@ import { checkOpenStream } from "../device/check_device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
 import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { orderBack, orderConsumer } from "./order.ts";
+import { consumerWaits, producerWaits } from "./order.ts";
+import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** What is lent to whom: all that the end of a loan needs, and nothing that leads back to the lease. */
-interface Loan extends FinalizerState {
-  readonly buffer: MemoryBuffer;
+/** All that the end of a lease needs, and nothing that leads back to the lease. */
+interface LeaseState extends FinalizerState {
+  readonly buffer: OrderedMemory;
   readonly stream: CudaStream;
-  readonly unpin: () => void;
   closed: boolean;
 }
 
-function end(loan: Loan): void {
-  const { buffer, stream, unpin } = loan;
-  loan.closed = true;
+function end(state: LeaseState): void {
+  const { buffer, stream } = state;
+  state.closed = true;
   const home = buffer.stream;
   try {
-    if (home !== null) orderBack(stream.held, home);
+    if (home !== null) producerWaits(stream.orSuccessor, home);
   } finally {
-    unpin();
+    buffer.unpin();
     stream.release();
   }
 }
 
-/** Leases that were dropped: their loans end all the same, or the memory would be lent for ever. */
-const forgotten = new DeferredFinalizer<Loan>((loan) => {
+/** Leases that were dropped end all the same, or the memory would be lent for ever. */
+const finalizer = new DeferredFinalizer<LeaseState>((state) => {
+  const { size } = state.buffer;
   if (wantsLeakReports()) {
-    console.error(`Causeway: a Lease of ${loan.buffer.size} bytes was never closed; ended by garbage collection`);
+    console.error(`Causeway: a Lease of ${size} bytes was never closed; ended by garbage collection`);
   }
   try {
-    end(loan);
+    end(state);
   } catch (error) {
-    reportUncaught(`ending a Lease of ${loan.buffer.size} bytes that was collected`, error);
+    reportUncaught(`ending a Lease of ${size} bytes that was collected`, error);
   }
 });
 
 /**
- * A loan: until it ends, work on its stream may use the array. What the array's home stream held when the loan began comes
- * before that work, and what the home stream gets after the loan comes after it: mutations by the owner, and the free.
- * The buffer may be closed meanwhile; its memory stays until the loan ends.
- *
- * Both ends cost an event pair on the device; the host waits for neither.
+ * A loan of an array to a stream. What the array's home stream held when it began comes before the stream's work, and what
+ * the home stream gets afterwards comes after that work. The memory is pinned meanwhile.
  */
-export class Lease {
+export class OrderedLease<T extends { readonly buffer: OrderedMemory }> {
   /** The array. */
-  readonly view: StridedMemoryView;
+  readonly view: T;
   /** The stream that may use it. */
   readonly stream: CudaStream;
-  readonly #loan: Loan;
+  readonly #state: LeaseState;
 
-  /** Use {@linkcode StridedMemoryView.borrow}. */
-  constructor(view: StridedMemoryView, stream: CudaStream) {
+  /**
+   * Begins the loan.
+   *
+   * @throws {TypeError} if the buffer or the stream is closed
+   */
+  constructor(view: T, stream: CudaStream) {
     const { buffer } = view;
     checkOpenStream(stream, "Cannot lend to a stream");
     stream.retain(); // a closed stream is an error before anything is enqueued
-    let unpin: (() => void) | undefined;
+    let isPinned = false;
     try {
-      unpin = buffer.pin();
-      orderConsumer(buffer, stream);
+      buffer.pin();
+      isPinned = true;
+      consumerWaits(buffer, stream);
     } catch (error) {
-      unpin?.();
+      if (isPinned) buffer.unpin();
       stream.release();
       throw error;
     }
     this.view = view;
     this.stream = stream;
-    this.#loan = { buffer, stream, unpin, closed: false };
-    forgotten.register(this, this.#loan);
+    this.#state = { buffer, stream, closed: false };
+    finalizer.register(this, this.#state);
   }
 
-  /** Whether the loan has ended. */
+  /** Whether the lease has ended. */
   get isClosed(): boolean {
-    return this.#loan.closed;
+    return this.#state.closed;
   }
 
-  /** Ends the loan: what was enqueued on its stream so far comes before whatever the home stream gets from now on. */
+  /** Ends the lease: what was enqueued on its stream so far comes before whatever the home stream gets from now on. */
   close(): void {
-    if (!this.#loan.closed) end(this.#loan);
+    if (!this.#state.closed) end(this.#state);
   }
 
-  /** Ends the loan. */
+  /** Ends the lease. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -11,9 +11,8 @@ import { isSticky } from "../driver/driver.ts";
 import type { CudaEvent } from "../device/event.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { canReach } from "./can_reach.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { tellHostElements } from "../copy/host_copy.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { noteElementAccess } from "./host_access.ts";
+import type { OrderedElements, OrderedMemory } from "./ordered_memory.ts";
 
 /**
  * Before a consumer begins: makes the consumer's stream wait for everything enqueued on the buffer's home stream. Host
@@ -21,7 +20,7 @@ import type { StridedMemoryView } from "../view/strided_memory_view.ts";
  *
  * @param stream the consumer's stream; null if it asked for no order
  */
-export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): void {
+export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null): void {
   if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
 }
 
@@ -29,37 +28,32 @@ export function orderConsumer(buffer: MemoryBuffer, stream: CudaStream | null): 
  * Before a consumer on the host begins, which has no stream that could wait: the host waits for everything that comes
  * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
  */
-export function orderHost({ stream }: MemoryBuffer): void {
+export function hostWaits({ stream }: OrderedMemory): void {
   stream?.waitUntilReady();
 }
 
 /**
- * As {@linkcode orderHost}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
+ * As {@linkcode hostWaits}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
  * home stream's next work is found by the checker.
  *
  * @param call what hands them over, as a report names it
  */
-export function orderHostView(view: StridedMemoryView, call: string): void {
-  orderHost(view.buffer);
-  tellHostElements(view, false, call);
+export function hostWaitsToRead(elements: OrderedElements, call: string): void {
+  hostWaits(elements.buffer);
+  noteElementAccess(elements, false, call);
 }
 
 /**
- * As {@linkcode orderHost}, for consumers that need not block: settles when they may begin.
+ * As {@linkcode hostWaits}, for consumers that need not block: settles when they may begin.
  *
  * @returns null if they may at once
  */
-export function hostReady({ stream }: MemoryBuffer): Promise<void> | null {
+export function hostReady({ stream }: OrderedMemory): Promise<void> | null {
   return stream === null || stream.isReady ? null : stream.ready();
 }
 
-/** Before a consumer begins that knows its producer's stream: its own comes after everything enqueued there. */
-export function orderStreams(before: CudaStream, after: CudaStream): void {
-  after.wait(before);
-}
-
-/** When such a consumer is done: whatever the producer's stream does next comes after everything enqueued on its own. */
-export function orderBack(consumer: CudaStream, producer: CudaStream): void {
+/** When a consumer is done that knows its producer's stream: whatever the producer's stream does next comes after everything enqueued on its own. */
+export function producerWaits(consumer: CudaStream, producer: CudaStream): void {
   orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
 }
 
@@ -82,7 +76,7 @@ export class ReleaseOrder {
    * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture.
    *   A capture of another library is only known of if the legacy default stream would wait for it
    */
-  add(buffer: MemoryBuffer): boolean {
+  add(buffer: OrderedMemory): boolean {
     const { stream } = buffer;
     if (stream === null) return true;
     if (isCapturing(stream.device.driver)) return false;
@@ -120,14 +114,14 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
   if (device.isGone) return true;
   if (isHeldUp(device) || (stream.isLegacy && stream.device !== device && isHeldUp(stream.device))) return false;
   try {
-    const event = device.takeEvent();
+    const event = device.acquireEvent();
     try {
       if (device.recordContext(event)) {
         stream.wait(event);
         return true;
       }
     } finally {
-      device.giveEvent(event);
+      device.releaseEvent(event);
     }
   } catch (error) {
     if (isRefusedByCapture(error)) return false;
@@ -170,7 +164,7 @@ function waitForAll(stream: CudaStream): void {
  * way of the memory's context, such as copying managed memory to the host, no event of the peer's context waits for
  * (`tests/gpu/context_order_test.ts`).
  */
-function mayHaveUsed(peer: CudaDevice, buffer: MemoryBuffer, owner: CudaDevice): boolean {
+function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice): boolean {
   if (peer === owner || !peer.isActive) return false;
   // What came as a device's own may be managed, which every device reaches.
   return buffer.owner !== undefined || canReach(peer, buffer, owner);
@@ -181,7 +175,7 @@ function mayHaveUsed(peer: CudaDevice, buffer: MemoryBuffer, owner: CudaDevice):
  * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
  * stream, too.
  */
-export function orderGiveBack(stream: CudaStream): void {
+export function hostWaitsBeforeReturn(stream: CudaStream): void {
   orderOrElse(() => stream.waitUntilReady(), () => waitForAll(stream));
 }
 
@@ -198,7 +192,7 @@ export function consumerStream(device: CudaDevice, stream: CudaStream | bigint):
  *
  * @returns the event, which the caller closes; null if no buffer has a home stream
  */
-export function recordReady(buffers: Iterable<MemoryBuffer>): CudaEvent | null {
+export function recordReady(buffers: Iterable<OrderedMemory>): CudaEvent | null {
   const [first, ...others] = new Set([...buffers].map(({ stream }) => stream).filter((stream) => stream !== null));
   if (first === undefined) return null;
   if (others.length === 0) return first.recordNew();

@@ -9,32 +9,32 @@ import { afterCaptures, captureOf } from "../device/graph/active_captures.ts";
 import type { CudaDevice } from "../device/device.ts";
 import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf, withoutUser } from "../device/stream.ts";
 import { reportUncaught } from "../ffi/report_uncaught.ts";
-import { freeAfter, freeAfterAll, keepLooking } from "./deferred_free.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { onReclaim } from "./reclaim.ts";
+import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
+import type { OrderedMemory } from "./ordered_memory.ts";
 
 /** So many bytes are much, or so many buffers: each counts as its share at least. */
 const much = 16 * 2 ** 20;
 const share = much / 64;
 
 /** What nobody has marked the end of yet. The only thing that surely keeps it: a stream may be dropped. */
-const open = new Set<Kept>();
+const open = new Set<InFlight>();
 
 /** Whether memory was closed that is in one of them: whoever looks next finds out whether it can go. */
 let isWanted = false;
 
-onReclaim(() => {
+/** Marks the ends of the streams that use closed memory. */
+export function markWhatIsWanted(): void {
   if (!isWanted) return;
   isWanted = false;
-  for (const one of open) one.leaving();
-});
+  for (const one of open) one.onClosing();
+}
 
 /** Devices at whose end somebody looks. */
 const watched = new WeakSet<CudaDevice>();
 
-class Kept implements StreamWatcher {
+class InFlight implements StreamWatcher {
   readonly #stream: CudaStream;
-  readonly #buffers: MemoryBuffer[] = [];
+  readonly #buffers: OrderedMemory[] = [];
   #weight = 0;
 
   constructor(stream: CudaStream) {
@@ -45,25 +45,25 @@ class Kept implements StreamWatcher {
     if (device.isClosed || watched.has(device)) return;
     watched.add(device);
     device.onClose(() => {
-      for (const one of open) if (one.#stream.device === device) one.leaving();
-      keepLooking();
+      for (const one of open) if (one.#stream.device === device) one.onClosing();
+      pollPending();
     });
   }
 
-  add(buffer: MemoryBuffer): void {
+  add(buffer: OrderedMemory): void {
     this.#buffers.push(buffer);
     this.#weight += Math.max(buffer.size, share);
     // Another's stream may be gone when its end is wanted, and so may one of ours that is closed, or a closed device's.
     const stream = this.#stream;
-    if (this.#weight >= much || !isLasting(stream) || stream.device.isClosed) this.leaving();
+    if (this.#weight >= much || !isLasting(stream) || stream.device.isClosed) this.onClosing();
   }
 
-  passed(): void {
+  onPassed(): void {
     this.#end();
     this.#free();
   }
 
-  leaving(): void {
+  onClosing(): void {
     this.#end();
     const { device } = this.#stream;
     const free = () => this.#free();
@@ -80,7 +80,7 @@ class Kept implements StreamWatcher {
   }
 
   #free(): void {
-    for (const buffer of this.#buffers) quietly(() => buffer.release());
+    for (const buffer of this.#buffers) quietly(() => buffer.unpin());
   }
 }
 
@@ -94,14 +94,14 @@ function quietly(work: () => void): void {
 }
 
 /** Keeps the memory of a buffer until everything is done that the stream holds now. */
-export function keepWhileUsed(buffer: MemoryBuffer, stream: CudaStream): void {
-  buffer.retain();
+export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): void {
+  buffer.pin();
   const watcher = watcherOf(stream);
-  const kept = watcher instanceof Kept ? watcher : new Kept(stream);
+  const kept = watcher instanceof InFlight ? watcher : new InFlight(stream);
   kept.add(buffer);
 }
 
 /** Says that memory which perhaps is kept was closed. */
-export function wantKept(): void {
+export function freeSoon(): void {
   isWanted = open.size > 0;
 }

@@ -1,18 +1,26 @@
 /**
- * Looking after memory that is out: consumers on other threads can only leave a mark when they release, so somebody has
- * to look. Every allocation does, before it asks for more.
+ * What has been released meanwhile: consumers on other threads can only leave a mark when they release, so somebody has to
+ * poll. Every allocation does, before it asks for more.
  *
  * @module
  */
+import { pollDeferred } from "./deferred_free.ts";
+import { exportCount, pollAll, pollOthers } from "./exports.ts";
+import { markWhatIsWanted } from "./pageable_in_use.ts";
 
-const reclaimers: (() => void)[] = [];
-
-/** Registers a function that gives back what has been released. */
-export function onReclaim(reclaim: () => void): void {
-  reclaimers.push(reclaim);
+/** Frees and returns what has been released meanwhile. */
+export function reclaim(): void {
+  pollDeferred();
+  markWhatIsWanted();
+  pollAll();
 }
 
-/** Gives back what has been released meanwhile. */
-export function reclaim(): void {
-  for (const one of reclaimers) one();
+/**
+ * How many exports have not been released by their consumers. Returns the memory of those that have. If arrays were
+ * exported to Python it waits for the interpreter's lock.
+ */
+export function liveExports(): number {
+  pollOthers();
+  reclaim(); // which polls here, too
+  return exportCount();
 }

@@ -13,7 +13,7 @@ import { beforeClose, type CudaStream, isLasting } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
-import { consumerStream, orderBack } from "../order/order.ts";
+import { consumerStream, producerWaits } from "../order/order.ts";
 
 /** How many devices have a word of their own. On all others work is expected on the legacy default stream. */
 export const mostDevices = 64;
@@ -70,7 +70,7 @@ export function change(stream: CudaStream, locked: (work: () => void) => void): 
   const following = isOurs ? stream : device.defaultStream;
   const next = isOurs ? handle : CU_STREAM_LEGACY;
   if (before === undefined || before === next || isCapturing(device.driver)) return;
-  orderBack(consumerStream(device, before), following);
+  producerWaits(consumerStream(device, before), following);
   Atomics.store(handles, ordinal, next);
   named.delete(ordinal);
   if (!isOurs) return;
@@ -80,7 +80,7 @@ export function change(stream: CudaStream, locked: (work: () => void) => void): 
       if (handles[ordinal] !== handle) return; // another one was named since
       Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
       named.delete(ordinal);
-      if (!isCapturing(device.driver)) orderBack(stream, device.defaultStream);
+      if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);
     }));
 }
 

@@ -23,7 +23,7 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { callReturnsZero } from "../native/call_pointer.ts";
 import { callDeleter, type ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { consumerStream, orderStreams } from "../order/order.ts";
+import { consumerStream } from "../order/order.ts";
 import { aarch64Call, currentStreamCode, x8664Call } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { exchangeApiSource } from "./guest_source.ts";
@@ -208,5 +208,5 @@ function order(
 ): void {
   if (device === null || stream === null) return;
   python.checkInt(table.currentStream(DLDeviceType.kDLCUDA, device.ordinal, out.$address));
-  orderStreams(consumerStream(device, out.value || 1n), stream ?? device.defaultStream);
+  (stream ?? device.defaultStream).wait(consumerStream(device, out.value || 1n));
 }

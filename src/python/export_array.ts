@@ -15,7 +15,7 @@ import type { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { orderHostView } from "../order/order.ts";
+import { hostWaitsToRead } from "../order/order.ts";
 import { offerTable } from "./dlpack_exchange_api.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
@@ -38,7 +38,7 @@ export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () =>
   const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.share(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
-  if (device === null) orderHostView(view, "giving to Python"); // whoever reads it there has no stream
+  if (device === null) hostWaitsToRead(view, "giving to Python"); // whoever reads it there has no stream
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
   python.hasLent = true;
   try {

@@ -5,14 +5,11 @@
  */
 import { provideArraySource } from "../view/from.ts";
 import { provideForeignArrow } from "../cdata/import.ts";
-import { provideLook } from "../order/exports.ts";
 import { pythonArrow } from "./arrow_capsules.ts";
 import { pythonArrays } from "./object.ts";
-import { lookInPython } from "./start_interpreter.ts";
 
 provideArraySource(pythonArrays);
 provideForeignArrow(pythonArrow);
-provideLook(lookInPython);
 
 export { PythonError } from "./error.ts";
 export { Keywords, kwargs, type PyObject } from "./object.ts";

@@ -8,6 +8,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
 import { type NativeLibrary, openLibrary } from "../ffi/library.ts";
+import { alsoPoll } from "../order/exports.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString, readCString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
@@ -66,14 +67,15 @@ export function openInterpreter(options: PythonOptions): Interpreter {
     if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);
     start(opened, installation);
     running = new Interpreter(opened);
+    alsoPoll(pollPython);
   } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {
     throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run one only`);
   }
   return running;
 }
 
-/** Lets go of the arrays that Python's consumers have released since somebody looked. */
-export function lookInPython(): void {
+/** Releases the arrays that Python's consumers have released since the last poll. */
+function pollPython(): void {
   const python = running;
   if (python?.hasLent) python.locked(() => python.release());
 }

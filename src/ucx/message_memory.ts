@@ -69,7 +69,8 @@ function memoryOf(what: Sendable, doing: string, hasCuda: boolean): MessageMemor
   }
   const { ptr: address } = what;
   const [buffer, length] = what instanceof MemoryBuffer ? [what, what.size] : [what.buffer, what.nbytes];
-  return { address, length, cuda, ready: hostReady(buffer), release: buffer.pin() };
+  const pin = buffer.pinned();
+  return { address, length, cuda, ready: hostReady(buffer), release: () => pin[Symbol.dispose]() };
 }
 
 /** Keeps an ArrayBuffer from being collected until it is released. */

@@ -7,7 +7,7 @@
 import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
 import type { CudaStream } from "../device/stream.ts";
-import type { Lease } from "../order/lease.ts";
+import type { Lease } from "./lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 

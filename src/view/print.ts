@@ -80,7 +80,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
     }
     stream.synchronize();
   } catch (error) {
-    staging.keepUntilPassed(stream); // what was enqueued before the failure still writes there
+    staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there
     throw error;
   }
   const bytes = new DataView(staging.bytes().buffer);

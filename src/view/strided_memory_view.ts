@@ -8,7 +8,7 @@ import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
-import type { Lease } from "../order/lease.ts";
+import type { Lease } from "./lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
 import { newArrayBuffer } from "../native/huge_pages.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
@@ -19,7 +19,8 @@ import { stagingOf } from "../memory/staging.ts";
 import { type Conversion, conversionOf } from "../copy/conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "../copy/device_copy.ts";
 import { convertHost } from "../copy/host_conversion.ts";
-import { copyHost, denseCopy, explainHostCopy, type HostArray, tellHostElements } from "../copy/host_copy.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray } from "../copy/host_copy.ts";
+import { noteElementAccess } from "../order/host_access.ts";
 import { print } from "./print.ts";
 import { readBack, runTo } from "../copy/read_back.ts";
 import { arraySourceOf, protocols, spokenProtocols } from "./from.ts";
@@ -99,7 +100,7 @@ export class StridedMemoryView {
   /** What `close` closes. */
   readonly #imported: Closeable | null;
 
-  /** One by one: see {@linkcode MemoryBuffer.fromLoan}. The layout lies inside the buffer: who calls this has looked. */
+  /** One by one: see {@linkcode MemoryBuffer.fromForeign}. The layout lies inside the buffer: who calls this has looked. */
   private constructor(
     buffer: MemoryBuffer,
     offset: number,
@@ -606,7 +607,7 @@ export class StridedMemoryView {
       throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
     }
     const bytes = this.buffer.bytes();
-    tellHostElements(this, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
+    noteElementAccess(this, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
     return { bytes, offset: this.offset, layout: this.layout };
   }
 }

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as arrow from "apache-arrow";
 import { test } from "node:test";
-import { ArrowArray, type ArrowValue, fromApacheArrow, liveExports, toApacheArrow } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ArrowArray, type ArrowValue, fromApacheArrow, toApacheArrow } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
 import { encode, type Model, models, quirks, type Value, valueOf } from "../support/arrow_model.ts";

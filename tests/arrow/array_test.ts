@@ -1,7 +1,8 @@
 /** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, arrowField, ExchangeError, liveExports, slice, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ArrowArray, arrowField, ExchangeError, slice, StridedMemoryView } from "../../mod.ts";
 import { decimalText } from "../../src/arrow/element_reader.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";

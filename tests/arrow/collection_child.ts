@@ -2,7 +2,8 @@
  * Exports and imports that nobody closes: prints how many are left after the garbage collector has been, what a child that
  * was kept still says, and how many exports it keeps.
  */
-import { ArrowArray, arrowField, liveExports, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ArrowArray, arrowField, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
 /** A child of an import that is itself dropped. */

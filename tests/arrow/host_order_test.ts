@@ -4,13 +4,13 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
   ArrowStream,
   Cuda,
   ExchangeError,
-  liveExports,
   ManagedMemoryResource,
   PinnedMemoryResource,
   StridedMemoryView,

@@ -1,7 +1,8 @@
 /** When exported Arrow structs are given back: every part on its own, moved or not, by whoever and in whatever order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ArrowArray, ArrowDeviceArray, arrowField, ExchangeError, liveExports, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ArrowArray, ArrowDeviceArray, arrowField, ExchangeError, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";

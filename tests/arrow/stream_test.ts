@@ -1,6 +1,7 @@
 /** Arrow streams, out and in: every array once and in order, whoever takes how many, and nothing is left. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   type ArrowField,
@@ -11,7 +12,6 @@ import {
   DeviceMemoryResource,
   ExchangeError,
   exportArrowStream,
-  liveExports,
   StridedMemoryView,
 } from "../../mod.ts";
 import { ArrowArrayStream } from "../../bindings/arrow.ts";

@@ -4,13 +4,13 @@
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   type ArrowDeviceArray,
   Cuda,
   DType,
   ExchangeError,
   HostMemoryResource,
-  liveExports,
   type MemoryBuffer,
   PinnedMemoryResource,
   SimulatedDriver,

@@ -96,12 +96,12 @@ test("freeing twice is reported, in stream order and at once", () => {
     const at = plain.ptr;
     plain.close();
     drainFrees(); // it has no home stream, and so waits for the device
-    device.within(() => cuda.driver.memory.cuMemFree_v2(at));
+    device.withContext(() => cuda.driver.memory.cuMemFree_v2(at));
     const pinned = new PinnedMemoryResource(device).allocate(bytes);
     const host = pinned.ptr;
     pinned.close();
     drainFrees();
-    device.within(() => cuda.driver.hostMemory.cuMemFreeHost(host));
+    device.withContext(() => cuda.driver.hostMemory.cuMemFreeHost(host));
   });
   assertEquals(kinds(reports), ["double-free", "double-free", "double-free"]);
   assertEquals(reports.map(({ second }) => second?.call), ["cuMemFreeAsync", "cuMemFree_v2", "cuMemFreeHost"]);
@@ -291,7 +291,7 @@ test("what another process may have recorded is waited for as everything, and me
     device.synchronize();
 
     const pinned = new PinnedMemoryResource(device).allocate(bytes);
-    device.within(() => cuda.driver.fill.cuMemsetD8_v2(pinned.ptr, 1, BigInt(bytes)));
+    device.withContext(() => cuda.driver.fill.cuMemsetD8_v2(pinned.ptr, 1, BigInt(bytes)));
     pinned.fill(2, { stream: one }); // the host has waited for a fill of its own memory
     device.synchronize();
     for (const each of [event, buffer, source, pinned]) each.close();

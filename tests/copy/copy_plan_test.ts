@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { slice, StridedLayout } from "../../mod.ts";
 import { explainPlan, planCopy } from "../../src/copy/copy_plan.ts";
-import { copyProblem } from "../../src/copy/coalesced_copy.ts";
+import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { shapes } from "../layout/oracle.ts";
 import { check, fc } from "../support/property.ts";
 import { apart, meeting, positionsOf } from "../support/arrays.ts";
@@ -12,7 +12,7 @@ const { dense } = StridedLayout;
 
 function explain(source: StridedLayout, destination: StridedLayout, options: { launch?: boolean; at?: bigint } = {}) {
   const { launch = true, at = 0n } = options;
-  const plan = planCopy(copyProblem(source, destination, { from: at, to: at }), launch);
+  const plan = planCopy(coalesce(source, destination, { from: at, to: at }), launch);
   return plan === null ? null : explainPlan(plan);
 }
 
@@ -51,17 +51,17 @@ test("what is read along one axis and written along another goes through tiles",
 
 test("elements are joined to the widest words that both sides and both addresses allow", () => {
   const row = dense([8, 64], 2).sliced(slice(), slice(0, 32));
-  const words = (at: bigint) => copyProblem(row, dense([8, 32], 2), { from: at, to: at }).word;
+  const words = (at: bigint) => coalesce(row, dense([8, 32], 2), { from: at, to: at }).word;
   assertEquals([0n, 8n, 4n, 2n].map(words), [16, 8, 4, 2]);
   assertEquals(words(1n), 1);
 });
 
 test("a copy that cannot be is refused: other shapes, other sizes, a destination that meets itself", () => {
   const layout = dense([2, 3], 4);
-  assertThrows(() => copyProblem(layout, dense([3, 2], 4)), RangeError, "expected equal shapes");
-  assertThrows(() => copyProblem(layout, dense([2, 3], 8)), RangeError, "elements of equal size");
+  assertThrows(() => coalesce(layout, dense([3, 2], 4)), RangeError, "expected equal shapes");
+  assertThrows(() => coalesce(layout, dense([2, 3], 8)), RangeError, "elements of equal size");
   assertThrows(
-    () => copyProblem(layout, dense([1, 3], 4).broadcastTo([2, 3])),
+    () => coalesce(layout, dense([1, 3], 4).broadcastTo([2, 3])),
     RangeError,
     "may lead to the same element",
   );
@@ -80,7 +80,7 @@ const pairs = fc.tuple(shapes(), fc.constantFrom(1, 2, 3, 4, 8, 16), fc.bigInt(0
 test("a problem names the same bytes as the layouts, in the order of the destination, in words that begin where they can", () => {
   check(
     fc.property(pairs, ({ source, destination, from, to }) => {
-      const problem = copyProblem(source.layout, destination.layout, { from, to });
+      const problem = coalesce(source.layout, destination.layout, { from, to });
       const { word, axes, words } = problem;
       const pairsOf = (starts: readonly number[], targets: readonly number[], bytes: number) =>
         starts.flatMap((start, i) =>

@@ -11,7 +11,7 @@ import { parse } from "../../src/ptx/parse.ts";
 import type { Operand } from "../../src/ptx/syntax.ts";
 import { bytesOf, conversionOf } from "../../src/copy/conversion.ts";
 import { planCopy } from "../../src/copy/copy_plan.ts";
-import { copyProblem, packedProblem } from "../../src/copy/coalesced_copy.ts";
+import { coalesce, packedProblem } from "../../src/copy/coalesced_copy.ts";
 import { packedKernel } from "../../src/copy/packed_kernel.ts";
 import { planPacked } from "../../src/copy/packed_plan.ts";
 import { stridedKernel } from "../../src/copy/strided_kernel.ts";
@@ -87,7 +87,7 @@ test("kernels that move words or turn them over use no register that may hold no
   const seen = { strided: 0, tiled: 0 };
   check(
     fc.property(fc.oneof(copies, turnedCopies), alignments, alignments, ({ source, destination }, from, to) => {
-      const plan = planCopy(copyProblem(source.layout, destination.layout, { from, to }), true);
+      const plan = planCopy(coalesce(source.layout, destination.layout, { from, to }), true);
       if (plan?.kind !== "strided" && plan?.kind !== "tiled") return;
       seen[plan.kind]++;
       const { ptx } = plan.kind === "strided" ? stridedKernel(plan.problem) : tiledKernel(plan.problem, plan.tile);
@@ -109,7 +109,7 @@ test("kernels that convert use no register that may hold nothing", () => {
     const sides = shapes.chain((shape) => fc.tuple(apart(shape, bytesOf(from)), apart(shape, bytesOf(to))));
     check(
       fc.property(sides, ([source, destination]) => {
-        const problem = copyProblem(source.layout, destination.layout, { from: 0n, to: 0n }, conversion);
+        const problem = coalesce(source.layout, destination.layout, { from: 0n, to: 0n }, conversion);
         const plan = planCopy(problem, true);
         if (plan?.kind === "strided") assertEquals(usesOfNothing(stridedKernel(plan.problem).ptx), []);
         if (plan?.kind === "tiled") assertEquals(usesOfNothing(tiledKernel(plan.problem, plan.tile).ptx), []);

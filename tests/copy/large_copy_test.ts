@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda } from "../../mod.ts";
 import { planCopy } from "../../src/copy/copy_plan.ts";
-import type { CopyProblem } from "../../src/copy/coalesced_copy.ts";
+import type { CoalescedCopy } from "../../src/copy/coalesced_copy.ts";
 import type { CopyKernel } from "../../src/copy/ptx_fragments.ts";
 import { packedKernel } from "../../src/copy/packed_kernel.ts";
 import { planPacked } from "../../src/copy/packed_plan.ts";
@@ -26,7 +26,7 @@ function begun({ ptx, block }: CopyKernel): Uint8Array {
   return result;
 }
 
-function kernelOf(problem: CopyProblem): CopyKernel {
+function kernelOf(problem: CoalescedCopy): CopyKernel {
   const plan = planCopy(problem, true);
   if (plan?.kind === "tiled") return tiledKernel(plan.problem, plan.tile);
   if (plan?.kind === "strided") return stridedKernel(plan.problem);
@@ -34,7 +34,7 @@ function kernelOf(problem: CopyProblem): CopyKernel {
 }
 
 /** The same problem, with its first axis so long. */
-function long(problem: Omit<CopyProblem, "words">, extent: number): CopyProblem {
+function long(problem: Omit<CoalescedCopy, "words">, extent: number): CoalescedCopy {
   const [first, ...axes] = problem.axes;
   if (first === undefined) throw new Error("expected an axis");
   const words = axes.reduce((product, axis) => product * axis.extent, extent);
@@ -42,7 +42,7 @@ function long(problem: Omit<CopyProblem, "words">, extent: number): CopyProblem 
 }
 
 const plain = { fromOffset: 0, toOffset: 0, conversion: null, alignment: 16 };
-const problems: { readonly [name: string]: Omit<CopyProblem, "words"> } = {
+const problems: { readonly [name: string]: Omit<CoalescedCopy, "words"> } = {
   "four bytes at a time": {
     ...plain,
     word: 1,

@@ -85,7 +85,7 @@ for (const [name, read] of Object.entries(ways)) {
             } else {
               const { fill } = cuda.driver;
               const write = () => fill.cuMemsetD8Async(buffer.ptr + BigInt(byte), 1, 1n, stream.handle);
-              assertEquals(device.within(write), 0);
+              assertEquals(device.withContext(write), 0);
               writes.push({ byte, lane: step.lane, number: order.work(step.lane) });
             }
           });

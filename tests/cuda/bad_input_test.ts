@@ -334,7 +334,7 @@ const rows: readonly Row[] = [
     /expected integers, of 8 bytes/,
   ]),
   ["bytes of a closed buffer", ({ closed }) => closed.managed.bytes(), TypeError, /closed MemoryBuffer/],
-  ["pin a closed buffer", ({ closed }) => closed.buffer.pin(), TypeError, /closed MemoryBuffer/],
+  ["pin a closed buffer", ({ closed }) => closed.buffer.pinned(), TypeError, /closed MemoryBuffer/],
   [
     "a home for a closed buffer",
     ({ own, closed }) => closed.buffer.setHomeStream(own.stream),

@@ -13,7 +13,7 @@ test("memory of a resource of one's own keeps its device's context, also with it
   const pool = MemoryPool.current(device);
   using arena = new NativeArena();
   const out = arena.out("ptr");
-  device.within(() => device.driver.pool.cuMemAllocFromPoolAsync(out.$address, 64n, pool.handle, home.handle));
+  device.withContext(() => device.driver.pool.cuMemAllocFromPoolAsync(out.$address, 64n, pool.handle, home.handle));
   const released: number[] = [];
   const free = (ptr: bigint, stream: CudaStream | null) => {
     released.push(simulated?.calls("cuDevicePrimaryCtxRelease_v2") ?? NaN);

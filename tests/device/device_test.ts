@@ -109,10 +109,10 @@ test("the context of a call is its device's, and afterwards the one that was, al
   const before = retain(1);
   assertEquals(cuda.driver.context.cuCtxPushCurrent_v2(before), 0);
   const device = cuda.device(0);
-  assertEquals(device.within(current), device.context);
+  assertEquals(device.withContext(current), device.context);
   assertEquals(current(), before);
   assertThrows(() =>
-    device.within(() => {
+    device.withContext(() => {
       throw new EvalError("of the call");
     }), EvalError);
   assertEquals(current(), before);

@@ -35,7 +35,7 @@ intercept(cuda.driver, "module", ({ cuModuleUnload }) => ({
   },
 }));
 
-device.giveEvent(device.takeEvent()); // the one event that a device keeps, to order streams by
+device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, to order streams by
 const { live: base } = simulated;
 
 /** What is there beyond what was there first. */

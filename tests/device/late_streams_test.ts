@@ -4,13 +4,13 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   Cuda,
   type CudaStream,
   DeviceMemoryResource,
   HostMemoryResource,
-  liveExports,
   SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";

@@ -1,7 +1,7 @@
 /** What others hold is destroyed once, when it is closed and the last of them is gone. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Holders } from "../../src/device/reference_count.ts";
+import { ReferenceCount } from "../../src/device/reference_count.ts";
 import { check, fc } from "../support/property.ts";
 
 test("random programs of holds, releases and closes destroy once, exactly when nobody needs the object any more", () => {
@@ -11,7 +11,7 @@ test("random programs of holds, releases and closes destroy once, exactly when n
   check(
     fc.property(operations, (program) => {
       let destroyed = 0;
-      const holders = new Holders(() => destroyed++);
+      const holders = new ReferenceCount(() => destroyed++);
       const releases: { readonly release: () => void; held: boolean }[] = [];
       let retained = 0;
       let closed = false;

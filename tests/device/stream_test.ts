@@ -124,7 +124,7 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
       ["Cannot wait for anything in a closed CudaStream", () => gone.wait(one)],
       ["Cannot wait for a closed CudaStream", () => one.wait(gone)],
       ["Cannot wait for a closed CudaStream", () => left.waitUntilReady()],
-      ["Cannot copy on a closed CudaStream", () => left.tellOrder(8)],
+      ["Cannot copy on a closed CudaStream", () => left.makeOrderExplicit(8)],
       ["Cannot record a closed CudaEvent", () => one.record(past)],
       ["Cannot record a closed CudaEvent", () => cuda.device(1).defaultStream.record(past)],
       ["Cannot wait for a closed CudaEvent", () => one.wait(past)],
@@ -272,7 +272,7 @@ test("a driver that wants a current context for every call gets one, and default
         contexts = [];
         calls.length = 0;
         if (elsewhere === null) work();
-        else elsewhere.within(work);
+        else elsewhere.withContext(work);
         assertEquals(calls, ["query", "record", "wait", "allocate", "launch", "free"]);
         const named = wants && elsewhere === null ? device.context : elsewhere?.context ?? 0n;
         const expected = one === stream ? named : device.context;
@@ -293,23 +293,28 @@ test("streams and events are destroyed once: our own when nobody holds them, tho
   event.close();
   assertEquals(simulated.calls("cuEventDestroy_v2"), 1);
   const { handle } = stream;
-  assert(stream.held === stream);
+  assert(stream.orSuccessor === stream);
   stream.retain();
   stream.close();
   stream.close();
   assertThrows(() => stream.retain(), TypeError, "Cannot hold a closed CudaStream");
   assertThrows(() => stream.handle, TypeError, "Cannot use a closed CudaStream");
-  const { held } = stream;
-  assert(held !== stream && held === stream.held && held === held.held);
-  held.close(); // it is not the caller's to close
-  assertEquals([simulated.live.streams, held.handle, held.isClosed, stream.isClosed], [2, handle, false, true]);
-  const end = held.record();
+  const { orSuccessor } = stream;
+  assert(orSuccessor !== stream && orSuccessor === stream.orSuccessor && orSuccessor === orSuccessor.orSuccessor);
+  orSuccessor.close(); // it is not the caller's to close
+  assertEquals([simulated.live.streams, orSuccessor.handle, orSuccessor.isClosed, stream.isClosed], [
+    2,
+    handle,
+    false,
+    true,
+  ]);
+  const end = orSuccessor.record();
   other.wait(end);
   end.close();
   assertThrows(() => other.wait(stream), TypeError, "Cannot wait for a closed CudaStream");
   stream.release();
-  assertEquals([simulated.live.streams, held.isClosed], [1, true]);
-  for (const gone of [stream, held, stream.held]) {
+  assertEquals([simulated.live.streams, orSuccessor.isClosed], [1, true]);
+  for (const gone of [stream, orSuccessor, stream.orSuccessor]) {
     assertThrows(() => gone.handle, TypeError, "Cannot use a closed CudaStream");
   }
   const borrowed = CudaStream.fromHandle(device, other.handle, "its owner");

@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -11,7 +12,6 @@ import {
   DType,
   ExchangeError,
   HostMemoryResource,
-  liveExports,
   type MemoryBuffer,
   PinnedMemoryResource,
   SimulatedDriver,

@@ -5,7 +5,8 @@ import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows
 import { test } from "node:test";
 import { CudaStream } from "../../src/device/stream.ts";
 import type { DlpackTensor } from "../../src/dlpack/tensor.ts";
-import { ExchangeError, liveExports, type ToDlpackOptions } from "../../src/exchange/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ExchangeError, type ToDlpackOptions } from "../../src/exchange/mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice } from "../../src/layout/mod.ts";

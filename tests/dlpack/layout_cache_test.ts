@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ExchangeError, StridedMemoryView } from "../../mod.ts";
-import { findLayout, rememberLayout } from "../../src/dlpack/layout_cache.ts";
+import { cachedLayout, cacheLayout } from "../../src/dlpack/layout_cache.ts";
 import { MAP, PROT } from "../../bindings/libc.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -101,9 +101,9 @@ test("arrays that are nearly alike are seen as they are, by DLPack and by the ar
 test("a layout is found by its description alone, and the array that described it may change", () => {
   const shape = [5, 7];
   const layout = new StridedLayout(shape, [7, 1], 4);
-  rememberLayout(layout, true);
+  cacheLayout(layout, true);
   shape[0] = 6;
-  assertStrictEquals(findLayout([5, 7, 9], [28, 4], 2, 4, 4), layout);
+  assertStrictEquals(cachedLayout([5, 7, 9], [28, 4], 2, 4, 4), layout);
   for (
     const [other, strides, itemsize] of [
       [[5, 7], null, 4],
@@ -118,7 +118,7 @@ test("a layout is found by its description alone, and the array that described i
       [[5], [28], 4],
       [[NaN, Infinity], [28, 4], 4],
     ] as const
-  ) assertEquals(findLayout(other, strides, other.length, itemsize, 4), null);
+  ) assertEquals(cachedLayout(other, strides, other.length, itemsize, 4), null);
 });
 
 test("strides are where the struct says, also where only the upper half of their address differs from the shape's", () => {

@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { DlpackTensor } from "../../src/dlpack/tensor.ts";
-import { liveExports } from "../../src/exchange/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { slice } from "../../src/layout/mod.ts";

@@ -5,7 +5,7 @@ import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { callRelease } from "../../src/native/call_pointer.ts";
 import type { DlpackTensor } from "../../src/dlpack/tensor.ts";
-import { liveExports } from "../../src/exchange/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";

@@ -5,6 +5,7 @@
  * @module
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
@@ -14,7 +15,6 @@ import {
   DeviceMemoryResource,
   ExchangeError,
   HostMemoryResource,
-  liveExports,
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,

@@ -89,7 +89,7 @@ class TheirCapture {
     this.#driver = cuda.driver;
     this.#mode = CU_STREAM_CAPTURE_MODE[mode];
     const flags = captured === "a blocking stream" ? CU_STREAM.DEFAULT : CU_STREAM.NON_BLOCKING;
-    this.#ok(cuda.device(0).within(() => this.#driver.stream.cuStreamCreate(this.#word.$address, flags)));
+    this.#ok(cuda.device(0).withContext(() => this.#driver.stream.cuStreamCreate(this.#word.$address, flags)));
     this.#stream = this.#word.value;
   }
 
@@ -111,7 +111,7 @@ class TheirCapture {
   }
 
   [Symbol.dispose](): void {
-    this.#cuda.device(0).within(() => this.#driver.stream.cuStreamDestroy_v2(this.#stream));
+    this.#cuda.device(0).withContext(() => this.#driver.stream.cuStreamDestroy_v2(this.#stream));
     this.#arena.close();
   }
 

@@ -53,7 +53,7 @@ test(...needs(missingGpus(), "freed memory of a pool is reported when it is used
     const { ptr } = buffer;
     buffer.close();
     stream.synchronize();
-    device.within(() => {
+    device.withContext(() => {
       codes.push(driver.fill.cuMemsetD8Async(ptr, 1, 64n, stream.handle));
       codes.push(driver.pool.cuMemFreeAsync(ptr, stream.handle));
     });

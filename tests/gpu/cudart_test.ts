@@ -58,8 +58,8 @@ test(...needs(missing, "the driver takes libcudart's streams, events and memory"
   assertEquals(stream.isDone, true);
   assertEquals(down.bytes(), up.bytes());
   assertEquals(driver.event.cuEventDestroy_v2(event), 0);
-  assertEquals(device.within(() => driver.memory.cuMemFree_v2(buffer.ptr)), 0);
-  assertEquals(device.within(() => driver.stream.cuStreamDestroy_v2(stream.handle)), 0);
+  assertEquals(device.withContext(() => driver.memory.cuMemFree_v2(buffer.ptr)), 0);
+  assertEquals(device.withContext(() => driver.stream.cuStreamDestroy_v2(stream.handle)), 0);
 });
 
 test(...needs(missing, "libcudart puts its errors into words"), () => {

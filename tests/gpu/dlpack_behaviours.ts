@@ -4,14 +4,8 @@
  * @module
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import {
-  DeviceMemoryResource,
-  ExchangeError,
-  HostMemoryResource,
-  liveExports,
-  slice,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { DeviceMemoryResource, ExchangeError, HostMemoryResource, slice, StridedMemoryView } from "../../mod.ts";
 import { DLManagedTensorVersioned, DLPACK_FLAG_BITMASK } from "../../bindings/dlpack.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { struct } from "../../src/ffi/struct.ts";

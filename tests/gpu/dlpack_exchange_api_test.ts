@@ -4,13 +4,13 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   Cuda,
   type CudaDevice,
   type CudaStream,
   DeviceMemoryResource,
   HostMemoryResource,
-  liveExports,
   Python,
   PythonError,
   StridedMemoryView,

@@ -4,7 +4,8 @@
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, liveExports } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { Cuda } from "../../mod.ts";
 import { libcuda } from "../../src/driver/driver.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { reference } from "../support/programs/mod.ts";

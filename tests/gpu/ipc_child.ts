@@ -6,9 +6,9 @@ import {
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
+  type IpcHandle,
   type MemoryBuffer,
   MemoryChannel,
-  type SharedHandle,
   SynchronousMemoryResource,
   UnixSocket,
 } from "../../mod.ts";
@@ -17,7 +17,7 @@ import {
 export interface Offer {
   readonly pool: BufferDescriptor;
   readonly memory: BufferDescriptor;
-  readonly event: SharedHandle;
+  readonly event: IpcHandle;
 }
 
 /** What came of an import: the code's name if the driver refused it. */

@@ -7,9 +7,9 @@ import {
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
+  type IpcHandle,
   type MemoryBuffer,
   MemoryChannel,
-  type SharedHandle,
   SynchronousMemoryResource,
   UnixListener,
   type UnixSocket,
@@ -129,7 +129,7 @@ for (const runtime of runtimes) {
       const answer = await hear(socket, other) as {
         first: Record<string, number[]>;
         samePlace: boolean[];
-        done: SharedHandle;
+        done: IpcHandle;
       };
       assertEquals(answer.first, { pool: [0x22], memory: [0x22] }, "what the other process read");
       assertEquals(answer.samePlace, [true, true], "importing twice gives the same address");

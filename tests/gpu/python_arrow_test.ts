@@ -1,6 +1,7 @@
 /** Device memory in Python as Arrow device arrays: in place, with an event that comes after what is enqueued, and back. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   ArrowStream,
@@ -8,7 +9,6 @@ import {
   DeviceMemoryResource,
   exportArrowStream,
   HostMemoryResource,
-  liveExports,
   type PyObject,
   Python,
   StridedMemoryView,

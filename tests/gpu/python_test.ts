@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -13,7 +14,6 @@ import {
   ExchangeError,
   HostMemoryResource,
   kwargs,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

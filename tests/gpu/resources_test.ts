@@ -63,7 +63,7 @@ for (const [resource, cycle] of Object.entries(cycles)) {
     const [free, total] = [arena.out("size"), arena.out("size")];
     const freeOnDevice = () => {
       device.synchronize();
-      device.within(() => cuda.driver.memory.cuMemGetInfo_v2(free.$address, total.$address));
+      device.withContext(() => cuda.driver.memory.cuMemGetInfo_v2(free.$address, total.$address));
       return free.value;
     };
     const rounds = scaled(10_000);

@@ -5,17 +5,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
-import {
-  Cuda,
-  DeviceMemoryResource,
-  liveExports,
-  PinnedMemoryResource,
-  SimulatedDriver,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { Cuda, DeviceMemoryResource, PinnedMemoryResource, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
-import { reclaim } from "../../src/order/reclaim.ts";
+import { liveExports, reclaim } from "../../src/order/reclaim.ts";
 import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
 import { check, fc } from "../support/property.ts";
 

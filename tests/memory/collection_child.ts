@@ -5,7 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { callDeleter } from "../../src/dlpack/tensor.ts";
 import { fromDlpack } from "../../src/dlpack/import.ts";
-import { liveExports } from "../../src/exchange/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
@@ -104,9 +104,9 @@ results["only a view kept"] = await collect(0);
 views.splice(0);
 results["the view dropped too"] = await collect(count);
 
-const pins = many(() => allocate().pin());
+const pins = many(() => allocate().pinned());
 results["dropped while pinned"] = await collect(0);
-pins.splice(0).forEach((unpin) => unpin());
+pins.splice(0).forEach((pin) => pin[Symbol.dispose]());
 results["unpinned after that"] = await collect(count);
 
 many(() => void StridedMemoryView.fromTypedArray(new Float32Array(64)));

@@ -29,7 +29,7 @@ test("pinned memory is page-locked for every device, and is host memory to whoev
   using arena = new NativeArena();
   const flags = arena.out("u32");
   const ask = () => cuda.driver.hostMemory.cuMemHostGetFlags(flags.$address, buffer.ptr);
-  assertEquals([cuda.device(0).within(ask), flags.value & 1], [0, 1]); // CU_MEMHOSTALLOC_PORTABLE
+  assertEquals([cuda.device(0).withContext(ask), flags.value & 1], [0, 1]); // CU_MEMHOSTALLOC_PORTABLE
   assertEquals([buffer.kind, buffer.device, buffer.isHostAccessible, buffer.isDeviceAccessible], [
     "pinned",
     null,

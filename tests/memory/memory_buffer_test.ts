@@ -18,7 +18,7 @@ interface Modelled {
   readonly size: number;
   /** What its bytes must be. */
   readonly expected: Uint8Array;
-  readonly unpins: (() => void)[];
+  readonly pins: Disposable[];
   readonly owner: object | undefined;
   closed: boolean;
   /** How often `free` was called. */
@@ -67,7 +67,7 @@ function allocate(size: number, owned: boolean): Modelled {
     }),
     size,
     expected: new Uint8Array(size),
-    unpins: [],
+    pins: [],
     owner,
     closed: false,
     frees: 0,
@@ -87,7 +87,7 @@ function assertUse({ buffer, closed, expected, size }: Modelled): void {
   const use = [
     () => buffer.ptr,
     () => buffer.bytes(),
-    () => buffer.pin(),
+    () => buffer.pinned(),
     () => buffer.copyFrom(other),
     () => buffer.copyTo(other),
   ];
@@ -95,9 +95,9 @@ function assertUse({ buffer, closed, expected, size }: Modelled): void {
 }
 
 /** What must be true at any time. */
-function assertInvariants({ buffer, closed, unpins, owner, frees }: Modelled): void {
+function assertInvariants({ buffer, closed, pins, owner, frees }: Modelled): void {
   assertEquals(buffer.isClosed, closed);
-  assertEquals(frees, closed && unpins.length === 0 ? 1 : 0, "freed once, and only when closed and not pinned");
+  assertEquals(frees, closed && pins.length === 0 ? 1 : 0, "freed once, and only when closed and not pinned");
   assertStrictEquals(buffer.owner, frees === 0 ? owner : undefined);
 }
 
@@ -130,12 +130,12 @@ function run(buffers: Modelled[], operation: Operation): void {
       return;
     }
     case "pin":
-      if (!one.closed) one.unpins.push(one.buffer.pin());
+      if (!one.closed) one.pins.push(one.buffer.pinned());
       return;
     case "unpin": {
-      const unpin = one.unpins.shift();
-      unpin?.();
-      unpin?.(); // the end of a pin counts once
+      const pin = one.pins.shift();
+      pin?.[Symbol.dispose]();
+      pin?.[Symbol.dispose](); // the end of a pin counts once
       return;
     }
     case "close": {
@@ -162,7 +162,7 @@ test("a buffer is freed once, when it is closed and the last pin is gone, and re
         one.buffer[Symbol.dispose]();
         one.closed = true;
         assertInvariants(one);
-        for (const unpin of one.unpins.splice(0)) unpin();
+        for (const pin of one.pins.splice(0)) pin[Symbol.dispose]();
         assertInvariants(one);
         assertUse(one);
       }
@@ -175,11 +175,11 @@ test("pinned memory keeps its bytes after the buffer is closed", () => {
   const one = allocate(64, false);
   const { ptr } = one.buffer;
   one.buffer.bytes().fill(7);
-  const unpin = one.buffer.pin();
+  const pin = one.buffer.pinned();
   one.buffer.close();
   using still = MemoryBuffer.fromPointer(ptr, 64);
   assertEquals(new Set(still.bytes()), new Set([7]));
-  unpin();
+  pin[Symbol.dispose]();
   assertEquals(one.frees, 1);
 });
 
@@ -230,10 +230,10 @@ test("a buffer over foreign memory keeps its owner until the last pin is gone, a
   assertStrictEquals(buffer.owner, owner);
   assertStrictEquals(buffer.device, null);
   assertStrictEquals(buffer.stream, null);
-  const unpin = buffer.pin();
+  const pin = buffer.pinned();
   buffer.close();
   assertStrictEquals(buffer.owner, owner);
-  unpin();
+  pin[Symbol.dispose]();
   assertStrictEquals(buffer.owner, undefined);
   memory.bytes().fill(1); // still allocated
 });

@@ -82,10 +82,10 @@ export const arrowMutations: readonly Mutation[] = [
     "tests/arrow/array_test.ts",
     programs,
   ], [
-    ["  lookIfMany();\n", "", "Exports that nobody looks at pile up."],
+    ["  pollIfMany();\n", "", "Exports that nobody looks at pile up."],
     [
-      "    const unpins = [...held].map((buffer) => buffer.pin());\n",
-      "    const unpins: (() => void)[] = [];\n",
+      "    const pins = [...held].map((buffer) => buffer.pinned());\n",
+      "    const pins: Disposable[] = [];\n",
       "Memory is freed under a consumer.",
     ],
     [
@@ -109,18 +109,22 @@ export const arrowMutations: readonly Mutation[] = [
       "held !== undefined && order !== undefined",
       "Memory is freed while the consumer's work still uses it.",
     ],
-    ["      for (const unpin of unpins) unpin();\n", "", "Memory that was exported is never freed."],
+    ["      for (const pin of pins) pin[Symbol.dispose]();\n", "", "Memory that was exported is never freed."],
     ["      releaseDevice?.();\n", "", "The context of an export is never given back."],
     [
       "    for (const one of undo) one();\n    throw error;\n",
       "    throw error;\n",
       "An export that fails keeps what it has taken.",
     ],
-    ["    undo.push(...unpins);\n", "", "An export that fails keeps the memory."],
+    [
+      "    undo.push(...pins.map((pin) => () => pin[Symbol.dispose]()));\n",
+      "",
+      "An export that fails keeps the memory.",
+    ],
     ["    if (event !== null) undo.push(() => event.close());\n", "", "An export that fails leaks its event."],
     ["    if (releaseDevice !== undefined) undo.push(releaseDevice);\n", "", "An export that fails keeps the context."],
     [
-      "  for (const buffer of held.values()) orderHost(buffer);\n",
+      "  for (const buffer of held.values()) hostWaits(buffer);\n",
       "",
       "A consumer on the host reads before a stream has written.",
     ],
@@ -138,7 +142,7 @@ export const arrowMutations: readonly Mutation[] = [
     ["return this.#owner.order(order)", "return true", "Memory is freed while the consumer's work still uses it."],
     ["(isHeld || !hasRelease(words, node))", "isHeld", "A child that was moved out is freed with its parent."],
     [" && (isHeld || !hasRelease(words, node))", "", "A child that nobody has moved out keeps its parent for ever."],
-    ["this.place < 0 || ", "", "Who closes an export that is over releases what has its place now."],
+    ["this.index < 0 || ", "", "Who closes an export that is over releases what has its place now."],
     [" || !hasRelease(this.#memory.words, this.#root)", "", "What a consumer has released is released again."],
     [
       "  for (const child of node.inner) if (isAlive(words, child, false)) return true;\n",

@@ -104,8 +104,8 @@ export const captureMutations: readonly Mutation[] = [
       "Allocating spoils another library's capture.",
     ],
     [
-      "  let code = contextWanted;\n  const mode = relax(driver);\n  try {\n    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync",
-      "  let code = contextWanted;\n  const mode = -1;\n  try {\n    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync",
+      "  let code = NEEDS_CONTEXT;\n  const mode = relax(driver);\n  try {\n    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync",
+      "  let code = NEEDS_CONTEXT;\n  const mode = -1;\n  try {\n    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync",
       "Freeing spoils another library's capture.",
     ],
     [
@@ -116,18 +116,18 @@ export const captureMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/driver_memory_resource.ts", beside, [
     [
-      "besideCaptures(device.driver, () => device.within(() => release(device, at)))",
-      "device.within(() => release(device, at))",
+      "besideCaptures(device.driver, () => device.withContext(() => release(device, at)))",
+      "device.withContext(() => release(device, at))",
       "Freeing page-locked memory spoils another library's capture.",
     ],
     [
-      "besideCaptures(device.driver, () => device.within(acquire))",
-      "device.within(acquire)",
+      "besideCaptures(device.driver, () => device.withContext(acquire))",
+      "device.withContext(acquire)",
       "Allocating page-locked memory spoils another library's capture.",
     ],
   ]),
   ...inFile("src/order/deferred_free.ts", beside, [
-    ["onReclaim(() => tryAgain(isHeldUp));\n", "", "What a capture has held up is never freed."],
+    ["  settle(isOver);\n  tryAgain(isHeldUp);\n", "  settle(isOver);\n", "What a capture has held up is never freed."],
     ["  heldUp = still;\n", "  heldUp = [];\n", "What is still held up is forgotten."],
     [
       "  if (stream.isLegacy && isHeldUp(stream.device)) holdUp(stream.device, work);\n  else work();\n",

@@ -108,9 +108,9 @@ export const copyMutations: readonly Mutation[] = [
     ["peers: peersOf(source, destination, stream) };", "peers: null };", "Two devices need access for any copy."],
   ]),
   ...inFile("src/copy/device_copy.ts", ["tests/order/pageable_in_use_test.ts", "tests/sim/behaviours_test.ts"], [
-    ["  source.buffer.keepUntilPassed(stream);\n", "", "Memory is freed before a copy between views has read it."],
+    ["  source.buffer.pinUntilPassed(stream);\n", "", "Memory is freed before a copy between views has read it."],
     [
-      "  destination.buffer.keepUntilPassed(stream);\n",
+      "  destination.buffer.pinUntilPassed(stream);\n",
       "",
       "Memory is freed before a copy between views has written it.",
     ],
@@ -190,7 +190,7 @@ export const copyMutations: readonly Mutation[] = [
     ["      void view.buffer.ptr; // says so if it is closed\n", "", "A closed array gives the engine's words."],
   ]),
   ...inFile("src/arrow/element_reader.ts", ["tests/arrow/host_order_test.ts"], [
-    ['  orderHostView(view, "array.get()");\n', "", "Offsets and nulls are read before they are written."],
+    ['  hostWaitsToRead(view, "array.get()");\n', "", "Offsets and nulls are read before they are written."],
   ]),
   ...inFile("src/cdata/device_array.ts", ["tests/arrow/host_order_test.ts"], [
     [", deviceArray: array.address }", " }", "Memory of a device is taken for the host's."],
@@ -293,19 +293,18 @@ export const copyMutations: readonly Mutation[] = [
     ["  home?.wait(stream);\n", "", "The source changes before it was read."],
     ["  other?.wait(stream);\n", "", "The destination is read before it was written."],
     [
-      "  stream.synchronize();\n  tellHostElements(destination",
-      "  tellHostElements(destination",
+      "  stream.synchronize();\n  noteElementAccess(destination",
+      "  noteElementAccess(destination",
       "The host arranges what is not there yet.",
     ],
   ]),
-  ...inFile("src/copy/copy_operand.ts", [peers, "tests/copy/far_stream_test.ts"], []),
   ...inFile("src/copy/plan_cache.ts", ["tests/copy/home_order_test.ts"], [
     ["known.alignment !== alignment || ", "", "Words are read where they do not begin."],
     ["known.canLaunch !== canLaunch ||", "false ||", "A kernel is sent to ordinary memory of the host."],
   ]),
   ...inFile("src/copy/read_back.ts", ["tests/copy/read_back_test.ts"], [
     [
-      "helperOf(stream.device), staging",
+      "helperStream(stream.device), staging",
       "stream, staging",
       "Reading waits for what was enqueued after it was asked for.",
     ],

@@ -60,7 +60,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/device/device.ts", ["tests/gpu/implied_order_test.ts"], [
     [
-      '    if (direction === "HtoD") stream.tellOrder(bytes);\n',
+      '    if (direction === "HtoD") stream.makeOrderExplicit(bytes);\n',
       "",
       "A copy takes what a default stream has yet to write.",
     ],
@@ -72,7 +72,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/copy/pitched_copy.ts", ["tests/gpu/implied_order_test.ts"], [
     [
-      "  if (source.isHost && !destination.isHost) stream.tellOrder(box.width * box.height * box.depth);\n",
+      "  if (source.isHost && !destination.isHost) stream.makeOrderExplicit(box.width * box.height * box.depth);\n",
       "",
       "Rows take what a default stream has yet to write.",
     ],
@@ -132,7 +132,7 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "Streams that are only dropped pile up.",
     ],
-    ["      life.watcher?.leaving();\n", "", "What a stream's copies have used stays with a stream that is dropped."],
+    ["      life.watcher?.onClosing();\n", "", "What a stream's copies have used stays with a stream that is dropped."],
     [
       "    withoutUser = (stream) => stream.#inherited();\n",
       "    withoutUser = (stream) => stream;\n",
@@ -208,7 +208,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A context that was never retained is released: somebody else's.",
     ],
     [
-      '    this.within(() => this.#check("cuCtxSynchronize"',
+      '    this.withContext(() => this.#check("cuCtxSynchronize"',
       '    (() => this.#check("cuCtxSynchronize"',
       "The wait is for the context that happens to be current.",
     ],
@@ -294,7 +294,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["        releaseDevice();\n", "", "A device whose streams are closed is never given back."],
 
-    ["device.within(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
+    ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
 
     [
       "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
@@ -329,24 +329,24 @@ export const cudaMutations: readonly Mutation[] = [
     ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
     ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
     [
-      '        given.argumentTo("record"); // what',
+      '        given.argumentFor("record"); // what',
       "        // what",
       "Of a closed event it is said only that it is of another device.",
     ],
-    ['      other.argumentTo("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
+    ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
     [
-      'checkCuda(driver, "cuEventRecord", first === contextWanted ? device.within(again) : first);',
-      'checkCuda(driver, "cuEventRecord", device.within(again));',
+      'checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuEventRecord", device.withContext(again));',
       "What has failed once is tried again, and its error lost.",
     ],
     [
-      'checkCuda(driver, "cuStreamWaitEvent", first === contextWanted ? device.within(again) : first);',
-      'checkCuda(driver, "cuStreamWaitEvent", device.within(again));',
+      'checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuStreamWaitEvent", device.withContext(again));',
       "What has failed once is tried again, and its error lost.",
     ],
     ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
     [
-      "      if (code !== contextWanted) return code;\n",
+      "      if (code !== NEEDS_CONTEXT) return code;\n",
       "      return code;\n",
       "A driver that wants a current context refuses every call.",
     ],
@@ -361,12 +361,12 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream does not wait for another.",
     ],
     [
-      '      : streams.cuStreamWaitEvent(this.#argument, event.argumentTo("wait for"), 0);',
+      '      : streams.cuStreamWaitEvent(this.#argument, event.argumentFor("wait for"), 0);',
       "      : 0;",
       "A stream does not wait for an event.",
     ],
     [
-      "    const code = this.#isDefault\n      ? contextWanted\n      : streams",
+      "    const code = this.#isDefault\n      ? NEEDS_CONTEXT\n      : streams",
       "    const code = streams",
       "What a default stream waits for, that of another device does.",
     ],
@@ -376,12 +376,12 @@ export const cudaMutations: readonly Mutation[] = [
       "A default stream cannot wait.",
     ],
     [
-      'this.#isDefault ? contextWanted : events.cuEventRecord(event.argumentTo("record"), this.#argument);',
+      'this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);',
       "0;",
       "An event marks nothing.",
     ],
     [
-      "this.#isDefault ? contextWanted : events.cuEventRecord",
+      "this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord",
       "events.cuEventRecord",
       "An event that is recorded on a default stream marks that of another device.",
     ],
@@ -465,7 +465,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A kernel of unloaded code is given out.",
     ],
 
-    ["device.within(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
+    ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
   ]),
   ...inFile("src/device/kernel/kernel_arguments.ts", [
     "tests/device/kernel/kernel_test.ts",
@@ -509,7 +509,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A kernel that is launched on a default stream runs on that of another device.",
     ],
     [
-      "    if (code === contextWanted) code = this.#launchWithin",
+      "    if (code === NEEDS_CONTEXT) code = this.#launchWithin",
       "    if (false) code = this.#launchWithin",
       "Nothing can be launched on a default stream.",
     ],

@@ -62,12 +62,12 @@ export const memoryMutations: readonly Mutation[] = [
     ["    passed.close();\n", "", "Events pile up."],
     ["    free();\n  } finally {", "  } finally {", "Memory is never freed."],
     [
-      "  device.onClose(keepLooking);\n",
+      "  device.onClose(pollPending);\n",
       "",
       "What is not done when all is closed keeps its context until somebody allocates.",
     ],
     [
-      "  if (device.isClosed) return keepLooking();\n",
+      "  if (device.isClosed) return pollPending();\n",
       "  if (device.isClosed) return;\n",
       "What is closed after its Cuda keeps its context until somebody allocates.",
     ],
@@ -101,10 +101,6 @@ export const memoryMutations: readonly Mutation[] = [
       "(stream.device.siblings[0] ?? stream.device).copy(to, from, bytes,",
       "A copy goes to the default stream of another device.",
     ],
-  ]),
-  ...inFile("src/order/reclaim.ts", ["tests/order/deferred_free_test.ts"], [
-    ["  for (const one of reclaimers) one();\n", "", "Nothing that is released later is ever given back."],
-    ["  reclaimers.push(reclaim);\n", "", "Nothing that is released later is ever given back."],
   ]),
   ...inFile("src/order/deferred_free.ts", ["tests/order/deferred_free_test.ts"], [
     [
@@ -144,7 +140,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/device/stream.ts", ["tests/order/order_test.ts", "tests/dlpack/host_consumers_test.ts"], [
     [
-      "      return ask(event);\n    } finally {\n      this.device.giveEvent(event);\n",
+      "      return ask(event);\n    } finally {\n      this.device.releaseEvent(event);\n",
       "      return ask(event);\n    } finally {\n",
       "An event is lost with each wait.",
     ],
@@ -176,7 +172,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/view/print.ts", ["tests/view/print_test.ts"], [
     [
-      "    staging.keepUntilPassed(stream); // what was enqueued before the failure still writes there\n",
+      "    staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there\n",
       "",
       "A print that fails leaves copies to memory that was given back.",
     ],
@@ -193,7 +189,7 @@ export const memoryMutations: readonly Mutation[] = [
     [" - first) / page * page", " - first) / page / 2n * page", "Half of a large array is slow to write."],
   ]),
   ...inFile("src/order/pageable_in_use.ts", [kept], [
-    ["  buffer.retain();\n", "", "Memory is freed before a copy is done."],
+    ["  buffer.pin();\n", "", "Memory is freed before a copy is done."],
     ["    open.add(this);\n", "", "What a stream has used is not given back after its Cuda is closed."],
     ["  isWanted = open.size > 0;", "", "Memory that was used and closed is not given back before much else is used."],
     ["  isWanted = false;\n", "", "Every allocation marks all streams."],
@@ -202,34 +198,34 @@ export const memoryMutations: readonly Mutation[] = [
     ["this.#weight >= much || ", "", "Copies that nobody waits for keep ever more memory."],
     [" || !isLasting(stream)", "", "The end of a stream is marked after it was destroyed."],
     [" || stream.device.isClosed", "", "What was used after its Cuda was closed is kept for ever."],
-    ["if (one.#stream.device === device) one.leaving();", "one;", "What a default stream has used is kept for ever."],
-    ["      keepLooking();\n", "", "After its Cuda is closed nobody looks for what a stream has used."],
+    ["if (one.#stream.device === device) one.onClosing();", "one;", "What a default stream has used is kept for ever."],
+    ["      pollPending();\n", "", "After its Cuda is closed nobody looks for what a stream has used."],
     ["captureOf(this.#stream) === null", "true", "A mark becomes part of a graph, and memory is kept for ever."],
     ["free, this.#weight", "free", "Nobody looks for what other copies have used."],
     ["    watch(this.#stream, null);\n", "", "Memory is given back twice."],
-    ["quietly(() => buffer.release())", "buffer.release()", "One free that fails keeps others from being done."],
+    ["quietly(() => buffer.unpin())", "buffer.unpin()", "One free that fails keeps others from being done."],
   ]),
   ...inFile("src/device/stream.ts", [kept], [
-    ["    this.#watcher?.leaving();\n", "", "The end of a stream is marked after it was destroyed."],
+    ["    this.#watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed."],
     ["(stream.#isOwned || stream.#isDefault)", "true", "The end of somebody's stream is marked after he destroyed it."],
     [" && !stream.#holders.isClosed;", ";", "The end of a stream is marked after it was destroyed."],
     [
-      "besideCaptures(driver, synchronize));\n    this.#watcher?.passed();",
+      "besideCaptures(driver, synchronize));\n    this.#watcher?.onPassed();",
       "besideCaptures(driver, synchronize));",
       "Waiting for a stream does not give back what it has used.",
     ],
     [
-      "event.synchronize());\n    this.#watcher?.passed();",
+      "event.synchronize());\n    this.#watcher?.onPassed();",
       "event.synchronize());",
       "Waiting for a stream does not give back what it has used.",
     ],
     [
-      "if (state === CUresult.CUDA_SUCCESS) this.#watcher?.passed();\n    else ",
+      "if (state === CUresult.CUDA_SUCCESS) this.#watcher?.onPassed();\n    else ",
       "",
       "Waiting for a stream does not give back what it has used.",
     ],
     [
-      "    this.#watcher?.passed();\n    return true;",
+      "    this.#watcher?.onPassed();\n    return true;",
       "    return true;",
       "Finding a stream done does not give back what it has used.",
     ],
@@ -246,23 +242,23 @@ export const memoryMutations: readonly Mutation[] = [
       "The host fills what a stream has yet to read.",
     ],
     [
-      '      if (this.kind === "host") keepWhileUsed(this, stream);',
+      '      if (this.kind === "host") pinWhileInFlight(this, stream);',
       "",
       "Host memory is freed while a stream has yet to read it.",
     ],
   ]),
   ...inFile("src/memory/memory_buffer.ts", [kept, "tests/sim/behaviours_test.ts"], [
-    ["    this.keepUntilPassed(stream);\n    source", "    source", "Memory is freed before a copy has written it."],
-    ["    source.keepUntilPassed(stream);\n", "", "Memory is freed before a copy has read it."],
+    ["    this.pinUntilPassed(stream);\n    source", "    source", "Memory is freed before a copy has written it."],
+    ["    source.pinUntilPassed(stream);\n", "", "Memory is freed before a copy has read it."],
     [
-      "      lookIfFew(); // perhaps",
+      "      pollIfFew(); // perhaps",
       "      // perhaps",
       "Memory that work has used is not given back when it is closed afterwards.",
     ],
-    ["      wantKept();\n", "", "Memory that was used and closed is not given back before much else is used."],
+    ["      freeSoon();\n", "", "Memory that was used and closed is not given back before much else is used."],
     [
-      "    if (capture !== null) capture.keep({ home: () => this.stream, release: this.pin() });\n    else",
-      "    if (capture !== null) return;\n    else",
+      "      capture.retain({ home: () => this.stream, release: () => pin[Symbol.dispose]() });\n",
+      "      pin[Symbol.dispose]();\n",
       "A graph uses memory that is given back.",
     ],
   ]),
@@ -277,28 +273,32 @@ export const memoryMutations: readonly Mutation[] = [
     programs,
   ], [
     [
-      "      holding.retained?.release();\n    } finally {\n      holding.stream?.release();\n",
-      "      holding.retained?.release();\n    } finally {\n",
+      "      state.retained?.release();\n    } finally {\n      state.stream?.release();\n",
+      "      state.retained?.release();\n    } finally {\n",
       "A stream is never destroyed.",
     ],
-    ["      holding.retained?.release();\n", "", "A device is never given back."],
+    ["      state.retained?.release();\n", "", "A device is never given back."],
 
     [
-      "  if (!holding.closed || holding.pins > 0) return;\n",
-      "  if (!holding.closed) return;\n",
+      "  if (!state.closed || state.pins > 0) return;\n",
+      "  if (!state.closed) return;\n",
       "Memory is freed under a consumer.",
     ],
     [
-      "  if (!holding.closed || holding.pins > 0) return;\n",
-      "  if (holding.pins > 0) return;\n",
+      "  if (!state.closed || state.pins > 0) return;\n",
+      "  if (state.pins > 0) return;\n",
       "The end of an export frees a buffer that is open.",
     ],
-    ["  holding.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
-    ["    holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan);\n", "", "Memory is never freed."],
+    ["  state.owner = undefined;\n", "", "The owner of foreign memory is kept for ever."],
+    [
+      "    state.free(state.ptr, state.stream?.orSuccessor ?? null, state.loan);\n",
+      "",
+      "Memory is never freed.",
+    ],
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
 
-    ["    forgotten.register(this, holding);\n", "", "A buffer that is only dropped is never freed."],
-    ["  try {\n    freeIfUnused(holding);\n", "  try {\n", "A buffer that is only dropped is never freed."],
+    ["    finalizer.register(this, state);\n", "", "A buffer that is only dropped is never freed."],
+    ["  try {\n    freeIfUnused(state);\n", "  try {\n", "A buffer that is only dropped is never freed."],
 
     ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],
     [
@@ -316,7 +316,7 @@ export const memoryMutations: readonly Mutation[] = [
       "The address of freed memory is given out.",
     ],
     [
-      '    if (this.#holding.closed) throw this.#closed("give a home stream to");\n',
+      '    if (this.#state.closed) throw this.#closed("give a home stream to");\n',
       "",
       "A freed buffer holds a stream for ever.",
     ],
@@ -338,15 +338,15 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["    kept?.release();\n", "", "The former home is never destroyed."],
     [
-      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    kept?.release();\n",
-      "    kept?.release();\n    this.#holding.stream = stream;\n",
+      "    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    kept?.release();\n",
+      "    kept?.release();\n    this.#state.stream = stream;\n",
       "A new home is kept for ever if the former one cannot be destroyed.",
     ],
 
     ["    stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
 
     [
-      "    this.#holding.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
+      "    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
       "",
       "Memory is freed on the former home.",
     ],
@@ -385,20 +385,20 @@ export const memoryMutations: readonly Mutation[] = [
       "A fill without a stream is a misleading error.",
     ],
     [
-      '    if (this.#holding.closed) throw this.#closed("hold");\n',
+      '    if (this.#state.closed) throw this.#closed("pin");\n',
       "",
       "Freed memory is exported.",
     ],
     ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
     ["!areIntegers || ", "", "Half a byte of an ArrayBuffer is believed in."],
     [
-      "holding.free(holding.ptr, holding.stream?.held ?? null, holding.loan)",
-      "holding.free(holding.ptr, holding.stream, holding.loan)",
+      "state.free(state.ptr, state.stream?.orSuccessor ?? null, state.loan)",
+      "state.free(state.ptr, state.stream, state.loan)",
       "What is freed on a stream that was closed before is not freed.",
     ],
     [
-      "(this.#holding.stream ?? this.#borrowedHome)?.held ?? null",
-      "this.#holding.stream ?? this.#borrowedHome",
+      "(this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null",
+      "this.#state.stream ?? this.#borrowedHome",
       "A buffer cannot be used once its home was closed.",
     ],
     [
@@ -406,23 +406,23 @@ export const memoryMutations: readonly Mutation[] = [
       "    if (false) {\n",
       "Memory that another thread has been given is read and written.",
     ],
-    ["    this.#holding.pins++;\n", "", "Memory is freed under a consumer."],
-    ["      if (!pinned) return;\n", "", "A release that comes twice frees memory under another consumer."],
-    ["      pinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
-    ["      holding.pins--;\n", "", "Memory that was exported is never freed."],
+    ["    this.#state.pins++;\n", "", "Memory is freed under a consumer."],
+    ["        if (!isPinned) return;\n", "", "A release that comes twice frees memory under another consumer."],
+    ["        isPinned = false;\n", "", "A release that comes twice frees memory under another consumer."],
+    ["      state.pins--;\n", "", "Memory that was exported is never freed."],
     [
-      "      holding.pins--;\n      freeIfUnused(holding);\n",
-      "      holding.pins--;\n",
+      "      state.pins--;\n        freeIfUnused(state);\n",
+      "      state.pins--;\n",
       "Memory that is closed before its consumer releases is never freed.",
     ],
-    ["    if (this.#holding.closed) return;\n", "", "Closing twice frees twice."],
+    ["    if (this.#state.closed) return;\n", "", "Closing twice frees twice."],
     [
       "      this.#moveLast(stream);\n",
       "",
       "Memory is freed on another stream than the one asked for.",
     ],
 
-    ["    this.#holding.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
+    ["    this.#state.closed = true;\n", "", "Closing frees nothing, and the buffer stays usable."],
     [
       "    if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty\n",
       "",
@@ -430,14 +430,14 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
     [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
-    ["    this.#holding.pins--;\n", "", "Memory that was exported is never freed."],
+    ["    this.#state.pins--;\n", "", "Memory that was exported is never freed."],
     [
-      "    this.#holding.pins--;\n    freeIfUnused(this.#holding);\n",
-      "    this.#holding.pins--;\n",
+      "    this.#state.pins--;\n    freeIfUnused(this.#state);\n",
+      "    this.#state.pins--;\n",
       "Memory that was exported is never freed.",
     ],
     [
-      "closedByUser(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#holding);\n",
+      "closedByUser(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#state);\n",
       "closedByUser(ptr); // an export may keep it, or work that is under way\n",
       "Closing frees nothing.",
     ],
@@ -447,8 +447,8 @@ export const memoryMutations: readonly Mutation[] = [
       "A copy to page-locked memory asks for device memory.",
     ],
     [
-      "  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(holding));\n  else giveBack(holding);\n",
-      "  giveBack(holding);\n",
+      "  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(state));\n  else giveBack(state);\n",
+      "  giveBack(state);\n",
       "A free becomes part of a graph, or spoils its capture.",
     ],
   ]),
@@ -475,4 +475,15 @@ export const memoryMutations: readonly Mutation[] = [
       "The checker takes what is kept for a leak.",
     ],
   ]),
+
+  ...inFile("src/order/reclaim.ts", ["tests/order/deferred_free_test.ts"], [[
+    "  pollDeferred();\n",
+    "",
+    "Nothing that is released later is ever given back.",
+  ]]),
+  ...inFile("src/order/reclaim.ts", ["tests/order/deferred_free_test.ts"], [[
+    "  markWhatIsWanted();\n",
+    "",
+    "Nothing that is released later is ever given back.",
+  ]]),
 ];

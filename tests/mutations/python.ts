@@ -11,7 +11,7 @@ const workers = ["tests/order/worker_end_test.ts"];
 export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/memory/memory_buffer.ts", workers, [
     [
-      "if (!ffiPort().isWorker || this.#holding.ptr === 0n) return false;",
+      "if (!ffiPort().isWorker || this.#state.ptr === 0n) return false;",
       "return false;",
       "What a Worker has lent ends with it.",
     ],
@@ -55,12 +55,12 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/current_work_streams.ts", ["tests/python/current_work_streams_test.ts"], [
     [
-      "  orderBack(consumerStream(device, before), following);\n",
+      "  producerWaits(consumerStream(device, before), following);\n",
       "",
       "What was made on the stream before is read before it is.",
     ],
     [
-      "      if (!isCapturing(device.driver)) orderBack(stream, device.defaultStream);\n",
+      "      if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);\n",
       "",
       "What was made on a closed stream is read before it is.",
     ],
@@ -270,7 +270,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/export_array.ts", arrays, [
     [
-      '  if (device === null) orderHostView(view, "giving to Python"); // whoever reads it there has no stream\n',
+      '  if (device === null) hostWaitsToRead(view, "giving to Python"); // whoever reads it there has no stream\n',
       "",
       "Python reads page-locked memory before it is written.",
     ],
@@ -293,13 +293,6 @@ export const pythonMutations: readonly Mutation[] = [
       "    if (schema !== null) releaseSchema(schema.address);",
       "",
       "A schema that was asked for is never released.",
-    ],
-  ]),
-  ...inFile("src/order/exports.ts", arrays, [
-    [
-      "  for (const lookElsewhere of others) lookElsewhere();\n",
-      "",
-      "What a thread of Python has let go of stays until JavaScript calls Python.",
     ],
   ]),
   ...inFile("src/cdata/import.ts", arrow, [
@@ -460,5 +453,9 @@ export const pythonMutations: readonly Mutation[] = [
     "  if (nameAt === 0n) errors.PyErr_Clear();",
     "",
     "What is no capsule leaves an exception behind, and the next call ends the process.",
+  ...inFile("src/order/reclaim.ts", arrays, [[
+    "  pollOthers();\n",
+    "",
+    "What a thread of Python has let go of stays until JavaScript calls Python.",
   ]]),
 ];

@@ -78,9 +78,9 @@ export const resourceMutations: readonly Mutation[] = [
       "      code = driver.pool.cuMemAlloc",
       "Memory of a default stream is allocated on that of another device.",
     ],
-    ["  if (code === contextWanted) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
+    ["  if (code === NEEDS_CONTEXT) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
     [
-      "    if (code === contextWanted) code = allocateWithin(stream, answer.$address, size, pool);\n",
+      "    if (code === NEEDS_CONTEXT) code = allocateWithin(stream, outParameter.$address, size, pool);\n",
       "",
       "Nothing is allocated on a default stream.",
     ],
@@ -124,7 +124,7 @@ export const resourceMutations: readonly Mutation[] = [
       "Memory is freed while work still uses it.",
     ],
     [
-      "if (at !== 0n) besideCaptures(device.driver, () => device.within(() => release(device, at)));",
+      "if (at !== 0n) besideCaptures(device.driver, () => device.withContext(() => release(device, at)));",
       "",
       "Memory is never freed.",
     ],
@@ -134,7 +134,7 @@ export const resourceMutations: readonly Mutation[] = [
       "The driver is asked to free nothing.",
     ],
     [
-      "() => device.within(() => release(device, at))",
+      "() => device.withContext(() => release(device, at))",
       "() => release(device, at)",
       "Memory is freed in whatever context is current, or in none.",
     ],

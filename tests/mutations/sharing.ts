@@ -118,8 +118,12 @@ export const sharingMutations: readonly Mutation[] = [
     ["device.isGone ? null : ", "", "What comes back after a Cuda was closed ends the channel."],
   ]),
   ...inFile("src/memory/sharing/channel_exports.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
-    ["    const unpin = buffer.pin();\n", "    const unpin = () => {};\n", "Memory is freed under another process."],
-    ["        unpin();\n", "", "Memory that was sent is never freed."],
+    [
+      "    const pin = buffer.pinned();\n",
+      "    const pin = { [Symbol.dispose]() {} };\n",
+      "Memory is freed under another process.",
+    ],
+    ["        pin[Symbol.dispose]();\n", "", "Memory that was sent is never freed."],
     [
       "        if (mark !== null && buffer.stream !== null) this.#marks.wait(buffer.stream, mark);\n",
       "",

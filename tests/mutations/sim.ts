@@ -194,7 +194,19 @@ export const simMutations: readonly Mutation[] = [
     ],
   ]),
 
-  ...inFile("src/sim/simulator.ts", frees, [["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."]]),
-  ...inFile("src/sim/simulator.ts", contexts, [["    for (const other of this.contexts.values()) other.peers.delete(context);\n", "", "A context that comes again is reached by those that reached the last one."]]),
-  ...inFile("src/sim/simulator.ts", contexts, [["if (owner === context) this.events.delete(handle);", "if (owner === context) handle;", "An event outlives its context."]]),
+  ...inFile("src/sim/simulator.ts", frees, [[
+    "if (this.options.freesWait) {",
+    "{",
+    "A program that frees what is in use is never wrong.",
+  ]]),
+  ...inFile("src/sim/simulator.ts", contexts, [[
+    "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
+    "",
+    "A context that comes again is reached by those that reached the last one.",
+  ]]),
+  ...inFile("src/sim/simulator.ts", contexts, [[
+    "if (owner === context) this.events.delete(handle);",
+    "if (owner === context) handle;",
+    "An event outlives its context.",
+  ]]),
 ];

@@ -64,7 +64,19 @@ export const simOutputMutations: readonly Mutation[] = [
     ["    this.#parts = [];\n", "", "What was said is said again."],
   ]),
 
-  ...inFile("src/sim/simulator.ts", output, [["    this.flush(context);\n    this.refuseFault(context);\n", "    this.refuseFault(context);\n", "Waiting says nothing."]]),
-  ...inFile("src/sim/simulator.ts", output, [["    this.flush(context);\n    context.alive = false;\n", "    context.alive = false;\n", "The last words of a context are lost."]]),
-  ...inFile("src/sim/calls/launch.ts", output, [["  simulator.flush(context);\n  const globals", "  const globals", "A launch does not say what was said before it."]]),
+  ...inFile("src/sim/simulator.ts", output, [[
+    "    this.flush(context);\n    this.refuseFault(context);\n",
+    "    this.refuseFault(context);\n",
+    "Waiting says nothing.",
+  ]]),
+  ...inFile("src/sim/simulator.ts", output, [[
+    "    this.flush(context);\n    context.alive = false;\n",
+    "    context.alive = false;\n",
+    "The last words of a context are lost.",
+  ]]),
+  ...inFile("src/sim/calls/launch.ts", output, [[
+    "  simulator.flush(context);\n  const globals",
+    "  const globals",
+    "A launch does not say what was said before it.",
+  ]]),
 ];

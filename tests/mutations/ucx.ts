@@ -77,7 +77,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...inFile("src/ucx/message_memory.ts", ["tests/ucx/order_test.ts"], [
     ["ready: hostReady(buffer)", "ready: null", "UCX has memory before it is there."],
     [
-      "release: buffer.pin() }",
+      "release: () => pin[Symbol.dispose]() }",
       "release: () => {} }",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],

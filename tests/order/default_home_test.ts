@@ -5,6 +5,7 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { CausalityReport } from "../../src/checker/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
@@ -13,7 +14,6 @@ import {
   type CudaStream,
   exportArrowStream,
   HostMemoryResource,
-  liveExports,
   MemoryBuffer,
   StridedMemoryView,
 } from "../../mod.ts";

@@ -12,7 +12,8 @@ import {
   SimulatedDriver,
 } from "../../mod.ts";
 import { drainFrees, freeAfter, freeAfterAll } from "../../src/order/deferred_free.ts";
-import { onReclaim, reclaim } from "../../src/order/reclaim.ts";
+import { alsoPoll } from "../../src/order/exports.ts";
+import { liveExports, reclaim } from "../../src/order/reclaim.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
 
@@ -31,7 +32,7 @@ function setUp(devices = 1) {
 /** Lets a stream set a byte. */
 function enqueue(stream: CudaStream, at: bigint): void {
   const { driver } = stream.device;
-  assertEquals(stream.device.within(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
+  assertEquals(stream.device.withContext(() => driver.fill.cuMemsetD8Async(at, 1, 1n, stream.handle)), 0);
 }
 
 test("a free comes after its stream's work, once, by itself, whoever closes what meanwhile, and leaves no event", () => {
@@ -135,10 +136,10 @@ test("every allocation of every resource looks first", () => {
     for (let i = 0; i < 10; i++) resource.allocate(8, { stream: device.defaultStream }).close();
     assertEquals(frees, 1, resource.constructor.name);
   }
-  let looks = 0;
-  onReclaim(() => looks++);
-  reclaim();
-  assertEquals(looks, 1);
+  let polls = 0;
+  alsoPoll(() => polls++);
+  liveExports();
+  assertEquals(polls, 1);
 });
 
 test("a context that has failed does nothing more: what waits for it is freed, and stands in nobody's way", () => {

@@ -14,10 +14,9 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import {
-  orderBack,
-  orderConsumer,
-  orderGiveBack,
-  orderStreams,
+  consumerWaits,
+  hostWaitsBeforeReturn,
+  producerWaits,
   recordReady,
   ReleaseOrder,
 } from "../../src/order/order.ts";
@@ -30,7 +29,7 @@ function setUp(driverVersion = 13000) {
   const simulated = SimulatedDriver.of(cuda.driver);
   assert(simulated !== null);
   const device = cuda.device(0);
-  device.giveEvent(device.takeEvent()); // the one event that a device keeps, to order streams by
+  device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, to order streams by
   const pinned = new PinnedMemoryResource(device);
   const flags = pinned.allocate(4);
   const bytes = flags.bytes().fill(0);
@@ -55,10 +54,10 @@ test("a consumer comes after what its producer has enqueued, if it wants order, 
     using buffer = device.memory.allocate(8, { stream: home });
     using homeless = pinned.allocate(8);
     work(0);
-    if (order === "consumer") orderConsumer(buffer, consumer);
-    else if (order === "streams") orderStreams(home, consumer);
-    else if (order === "none") orderConsumer(buffer, null);
-    else orderConsumer(homeless, consumer);
+    if (order === "consumer") consumerWaits(buffer, consumer);
+    else if (order === "streams") consumer.wait(home);
+    else if (order === "none") consumerWaits(buffer, null);
+    else consumerWaits(homeless, consumer);
     assertEquals([waits(), simulated.live.events], [[0, 0, 0], 1]);
     consumer.synchronize();
     assertEquals(bytes[0], order === "consumer" || order === "streams" ? 1 : 0, order);
@@ -121,7 +120,7 @@ test("a release comes after the work of every device that can reach the memory, 
           assertEquals(cuda.driver.fill.cuMemsetD8Async(flags.ptr + BigInt(ordinal), 1, 1n, consumer.handle), 0);
         }
         const contexts = simulated?.live.contexts;
-        for (const device of cuda.devices) if (device.isActive) device.giveEvent(device.takeEvent()); // one for each context
+        for (const device of cuda.devices) if (device.isActive) device.releaseEvent(device.acquireEvent()); // one for each context
         using other = new DeviceMemoryResource(owner, {}).allocate(8, { stream: home }); // which no peer can reach
         const order = new ReleaseOrder();
         if (!isAlone) order.add(other);
@@ -163,22 +162,22 @@ test("foreign memory is given back after all that its home would wait for, the d
   const seen = flag.bytes().fill(0);
   flag.fill(1, { stream: home });
   flag.fill(2, { stream: device.defaultStream });
-  orderGiveBack(home);
+  hostWaitsBeforeReturn(home);
   assertEquals([...seen], [2]);
   const { events } = simulated.live;
-  orderGiveBack(home);
+  hostWaitsBeforeReturn(home);
   assertEquals(simulated.live.events, events, "an event that was used is used again");
   // Where nothing can be waited for any more, that is no reason to keep what is another's.
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
   simulated.failNth("cuStreamSynchronize", 1, CUresult.CUDA_ERROR_ILLEGAL_ADDRESS);
-  orderGiveBack(home);
+  hostWaitsBeforeReturn(home);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   flag.fill(3, { stream: device.defaultStream });
-  orderGiveBack(home); // the host waits for the device
+  hostWaitsBeforeReturn(home); // the host waits for the device
   assertEquals([...seen], [3]);
   simulated.failNth("cuEventRecord", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   simulated.failNth("cuCtxSynchronize", 1, CUresult.CUDA_ERROR_UNKNOWN);
-  assertThrows(() => orderGiveBack(home), CudaError, "UNKNOWN");
+  assertThrows(() => hostWaitsBeforeReturn(home), CudaError, "UNKNOWN");
 });
 
 test("a consumer may work in a context of its own, whose streams take no event of ours", () => {
@@ -193,7 +192,7 @@ test("a consumer may work in a context of its own, whose streams take no event o
   const theirs = CudaStream.fromHandle(device, out.value);
   using flag = pinned.allocate(1);
   const seen = flag.bytes().fill(0);
-  for (const order of [orderGiveBack, (consumer: CudaStream) => orderBack(consumer, home)]) {
+  for (const order of [hostWaitsBeforeReturn, (consumer: CudaStream) => producerWaits(consumer, home)]) {
     seen.fill(0);
     assertEquals(device.driver.fill.cuMemsetD8Async(flag.ptr, 5, 1n, theirs.handle), 0);
     order(theirs);

@@ -307,7 +307,7 @@ test("what was used on a stream that nobody closes here any more goes by itself 
     if (how === "closed stream") stream.close(); // the target holds it
     if (how === "closed Cuda") cuda.close();
     const home = target.stream ?? stream;
-    host.keepUntilPassed(home);
+    host.pinUntilPassed(home);
     assertEquals(watcherOf(home) === null, how !== "default stream"); // nobody would say when the others go
     host.close();
     cuda.close();

@@ -5,7 +5,8 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, liveExports, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { type Program, reference } from "../support/programs/mod.ts";

@@ -1,6 +1,7 @@
 /** Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   type ArrowDeviceArray,
@@ -10,7 +11,6 @@ import {
   type CudaStream,
   type DlpackTensor,
   exportArrowStream,
-  liveExports,
   MemoryBuffer,
   SimulatedDriver,
   StridedMemoryView,

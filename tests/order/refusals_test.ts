@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { libc } from "../../src/ffi/libc.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
@@ -12,7 +13,6 @@ import {
   ExchangeError,
   exportArrowStream,
   HostMemoryResource,
-  liveExports,
   type MemoryBuffer,
   SimulatedDriver,
   StridedMemoryView,

@@ -6,12 +6,12 @@
  *
  * @module
  */
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   type Cuda,
   DeviceMemoryResource,
   DType,
   HostMemoryResource,
-  liveExports,
   type MemoryBuffer,
   type PyObject,
   type Python,

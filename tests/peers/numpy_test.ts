@@ -4,7 +4,8 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { ExchangeError, liveExports } from "../../src/exchange/mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { ExchangeError } from "../../src/exchange/mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";

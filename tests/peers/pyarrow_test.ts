@@ -1,13 +1,13 @@
 /** Arrow arrays to and from PyArrow and nanoarrow in this process: every type, whole and sliced, without a copy. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   ArrowStream,
   type ArrowValue,
   ExchangeError,
   exportArrowStream,
-  liveExports,
   Python,
   slice,
   StridedMemoryView,

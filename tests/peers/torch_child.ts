@@ -1,7 +1,8 @@
 /** Functions of torch with views of host memory, in a process of its own: prints `true` if all of it is right. */
 import { assert, assertEquals } from "@std/assert";
 import process from "node:process";
-import { kwargs, liveExports, type PyObject, Python, slice, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { kwargs, type PyObject, Python, slice, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
 const python = Python.open();

@@ -2,6 +2,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
@@ -10,7 +11,6 @@ import {
   ExchangeError,
   exportArrowStream,
   HostMemoryResource,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

@@ -5,10 +5,10 @@
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   DType,
   HostMemoryResource,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

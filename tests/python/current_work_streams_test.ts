@@ -4,7 +4,8 @@
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, liveExports, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { Cuda, type CudaStream, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { change, nameWorkStream } from "../../src/python/current_work_streams.ts";
 import { intercept } from "../support/intercept.ts";

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   Cuda,
   DeviceMemoryResource,
@@ -12,7 +13,6 @@ import {
   ExchangeError,
   HostMemoryResource,
   kwargs,
-  liveExports,
   PinnedMemoryResource,
   type PyObject,
   Python,

@@ -2,11 +2,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { inspect } from "node:util";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   exportArrowStream,
   kwargs,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

@@ -1,11 +1,11 @@
 /** Producers in Python that return anything but what their protocol says: an error each, and Python is as it was. */
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   ArrowStream,
   ExchangeError,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

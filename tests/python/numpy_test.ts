@@ -4,7 +4,8 @@
  */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { DType, HostMemoryResource, liveExports, type PyObject, Python, PythonError } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { DType, HostMemoryResource, type PyObject, Python, PythonError } from "../../mod.ts";
 import { Slice, slice, StridedMemoryView } from "../../mod.ts";
 import { shapes } from "../layout/oracle.ts";
 import { collectGarbage } from "../support/collect.ts";

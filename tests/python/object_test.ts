@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { inspect } from "node:util";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   exportArrowStream,
   kwargs,
-  liveExports,
   type PyObject,
   Python,
   PythonError,

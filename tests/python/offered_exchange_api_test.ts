@@ -4,7 +4,8 @@
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { DType, liveExports, Python, PythonError, slice, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { DType, Python, PythonError, slice, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";

@@ -4,7 +4,8 @@
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { liveExports, Python, PythonError, StridedMemoryView } from "../../mod.ts";
+import { liveExports } from "../../src/order/reclaim.ts";
+import { Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { tellOrders } from "../../src/python/export_array.ts";
 import { wrap } from "../../src/python/object.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";

@@ -134,7 +134,7 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
           () => buffer.copyTo(other, { stream }),
           () => buffer.fill(1, { stream }),
           () => buffer.setHomeStream(stream),
-          () => buffer.pin(),
+          () => buffer.pinned(),
         ];
         for (const use of uses) assertThrows(use, TypeError, "a closed MemoryBuffer of 64 bytes");
         assertEquals(buffer.size, 64);

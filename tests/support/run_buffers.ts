@@ -77,7 +77,7 @@ class CustomMemoryResource extends MemoryResource {
     const out = arena.out("ptr");
     const { pool } = device.driver;
     const take = () => pool.cuMemAllocFromPoolAsync(out.$address, BigInt(bytes), this.#pool.handle, stream.handle);
-    checkCuda(device.driver, "cuMemAllocFromPoolAsync", stream.device.within(take));
+    checkCuda(device.driver, "cuMemAllocFromPoolAsync", stream.device.withContext(take));
     return MemoryBuffer.fromAllocation({ ptr: out.value, size: bytes, device, stream, free: freeCustom });
   }
 }
@@ -85,7 +85,7 @@ class CustomMemoryResource extends MemoryResource {
 function freeCustom(ptr: bigint, stream: CudaStream | null): void {
   if (stream === null) throw new TypeError("expected a stream");
   const { driver } = stream.device;
-  stream.device.within(() => checkCuda(driver, "cuMemFreeAsync", driver.pool.cuMemFreeAsync(ptr, stream.handle)));
+  stream.device.withContext(() => checkCuda(driver, "cuMemFreeAsync", driver.pool.cuMemFreeAsync(ptr, stream.handle)));
 }
 
 /** A free that is due. */
@@ -274,7 +274,7 @@ class Run {
   }
 
   #laneOf(home: CudaStream): number {
-    return this.#streams.findIndex(({ held }) => held === home);
+    return this.#streams.findIndex(({ orSuccessor }) => orSuccessor === home);
   }
 
   /** Notes which free must come, and lets the home stream say when it has passed all that was enqueued so far. */
@@ -290,7 +290,7 @@ class Run {
     }
     const { driver } = this.#cuda;
     const set = () => driver.fill.cuMemsetD8Async(this.#markAt + BigInt(mark), 1, 1n, this.#handles[home] ?? 0n);
-    checkCuda(driver, "cuMemsetD8Async", this.#stream(home).device.within(set));
+    checkCuda(driver, "cuMemsetD8Async", this.#stream(home).device.withContext(set));
   }
 
   /** Looks at every free, and at every call that makes the host wait. */

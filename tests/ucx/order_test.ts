@@ -67,7 +67,7 @@ function enqueue(
       order.wait(step.lane, step.before, "new event");
     } else {
       const write = () => cuda.driver.fill.cuMemsetD8Async(buffer.ptr + BigInt(byte), 1, 1n, stream.handle);
-      assertEquals(stream.device.within(write), 0);
+      assertEquals(stream.device.withContext(write), 0);
       writes.push({ byte, lane: step.lane, number: order.work(step.lane) });
     }
   });

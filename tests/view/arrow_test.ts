@@ -1,6 +1,7 @@
 /** Views as Arrow arrays and back, and what an array shows of itself as views. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
   arrowField,
@@ -8,7 +9,6 @@ import {
   DType,
   ExchangeError,
   HostMemoryResource,
-  liveExports,
   parseArrowFormat,
   slice,
   StridedMemoryView,

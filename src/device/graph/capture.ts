@@ -12,7 +12,7 @@ import { beginCapture, endCapture } from "./active_captures.ts";
 import { checkCuda } from "../../driver/driver.ts";
 import type { CudaEvent } from "../event.ts";
 import { CudaGraph } from "./graph.ts";
-import { GraphUse, type Used } from "./graph_resources.ts";
+import { type GraphResource, GraphResources } from "./graph_resources.ts";
 import type { CudaStream } from "../stream.ts";
 
 /** Options of {@linkcode CudaStream.capture} and {@linkcode CudaStream.beginCapture}. */
@@ -58,7 +58,7 @@ export class StreamCapture {
   readonly #streams = new Map<string, CudaStream>();
   /** Events that were last recorded by a stream that takes part. */
   readonly #events = new Set<bigint>();
-  readonly #used: Used[] = [];
+  readonly #used: GraphResource[] = [];
   #ended = false;
 
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
@@ -66,7 +66,7 @@ export class StreamCapture {
     checkOptions(options, captureOptionNames);
     const { mode = "thread-local" } = options;
     const { device } = stream;
-    const handle = stream.handleTo("capture");
+    const handle = stream.handleFor("capture");
     const code = modes[mode];
     if (code === undefined) {
       throw new TypeError(`Cannot capture in mode ${mode}: expected "global", "thread-local" or "relaxed"`);
@@ -112,7 +112,7 @@ export class StreamCapture {
   }
 
   /** Keeps what captured work uses until its graph is gone. Called by whatever enqueues work. */
-  keep(used: Used): void {
+  retain(used: GraphResource): void {
     this.#used.push(used);
   }
 
@@ -127,7 +127,7 @@ export class StreamCapture {
   end(): CudaGraph {
     if (this.#ended) throw new TypeError("Cannot end a capture twice");
     const { device } = this.stream;
-    const use = new GraphUse(device, this.#used);
+    const use = new GraphResources(device, this.#used);
     const release = use.hold(); // what was captured is given back if there is no graph
     try {
       const [code, handle] = this.#finish();
@@ -143,7 +143,7 @@ export class StreamCapture {
   close(): void {
     if (this.#ended) return;
     const { driver } = this.stream.device;
-    const use = new GraphUse(this.stream.device, this.#used);
+    const use = new GraphResources(this.stream.device, this.#used);
     try {
       runAll([
         () => {
@@ -172,7 +172,7 @@ export class StreamCapture {
     this.#ended = true;
     using arena = new NativeArena();
     const out = arena.out("ptr");
-    const stream = this.stream.held;
+    const stream = this.stream.orSuccessor;
     const { device, handle } = stream;
     const code = stream.enqueue(() => device.driver.capture.cuStreamEndCapture(handle, out.$address));
     runAll([...this.#streams.values()].map((stream) => () => stream.release()));

@@ -11,9 +11,9 @@ import { cString } from "../../ffi/c_string.ts";
 import { checkOptions } from "../../layout/options.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/driver.ts";
-import { closeIfDropped, type Left } from "../finalizer.ts";
+import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
-import type { GraphUse } from "./graph_resources.ts";
+import type { GraphResources } from "./graph_resources.ts";
 
 /** Options of {@linkcode CudaGraph.toDot}. */
 const dotOptionNames = { verbose: true } as const;
@@ -65,11 +65,11 @@ export class CudaGraph {
   /** The device whose stream was captured. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #use: GraphUse;
+  readonly #use: GraphResources;
   readonly #left: LeftGraph;
 
   /** Use {@linkcode CudaStream.capture}. */
-  constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
+  constructor(device: CudaDevice, handle: bigint, use: GraphResources) {
     this.device = device;
     this.#handle = handle;
     this.#use = use;
@@ -93,7 +93,7 @@ export class CudaGraph {
   }
 
   /** What its work uses. For {@linkcode CudaGraphExec}. */
-  get use(): GraphUse {
+  get use(): GraphResources {
     return this.#use;
   }
 
@@ -184,7 +184,7 @@ export class CudaGraph {
 }
 
 /** What is left of a graph that its user has dropped. */
-interface LeftGraph extends Left {
+interface LeftGraph extends DroppedState {
   closed: boolean;
 }
 

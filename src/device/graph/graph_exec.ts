@@ -9,9 +9,9 @@ import { checkSameCuda } from "../check_device.ts";
 import { afterCaptures, captureOf } from "./active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/driver.ts";
-import { closeIfDropped, type Left } from "../finalizer.ts";
+import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import type { CudaGraph } from "./graph.ts";
-import type { GraphUse } from "./graph_resources.ts";
+import type { GraphResources } from "./graph_resources.ts";
 import { besideCaptures } from "../relaxed_capture.ts";
 import type { CudaStream } from "../stream.ts";
 
@@ -20,17 +20,17 @@ const reasons: ReadonlyMap<number, string> = new Map(
 );
 
 /** What is left of a graph that its user has dropped. */
-class LeftExec implements Left {
+class LeftExec implements DroppedState {
   readonly kind = "CudaGraphExec";
   readonly driver: CudaDriver;
   /** What its work uses. */
-  use: GraphUse;
+  use: GraphResources;
   closed = false;
   readonly #handle: bigint;
   /** Ends the hold on that. */
   #release: () => void;
 
-  constructor({ driver }: CudaDevice, handle: bigint, use: GraphUse) {
+  constructor({ driver }: CudaDevice, handle: bigint, use: GraphResources) {
     this.driver = driver;
     this.#handle = handle;
     this.use = use;
@@ -38,7 +38,7 @@ class LeftExec implements Left {
   }
 
   /** Its later launches are of another graph's work. */
-  become(use: GraphUse): void {
+  become(use: GraphResources): void {
     const release = this.#release;
     if (use !== this.use) this.use.ended(this);
     this.use = use;
@@ -64,7 +64,7 @@ export class CudaGraphExec {
   readonly #handle: bigint;
   readonly #left: LeftExec;
 
-  private constructor(device: CudaDevice, handle: bigint, use: GraphUse) {
+  private constructor(device: CudaDevice, handle: bigint, use: GraphResources) {
     this.device = device;
     this.#handle = handle;
     this.#left = new LeftExec(device, handle, use);
@@ -77,7 +77,7 @@ export class CudaGraphExec {
     const out = arena.out("ptr");
     const { driver } = device;
     const make = () => driver.graph.cuGraphInstantiateWithFlags(out.$address, handle, 0n);
-    checkCuda(driver, "cuGraphInstantiateWithFlags", device.within(make));
+    checkCuda(driver, "cuGraphInstantiateWithFlags", device.withContext(make));
     return new CudaGraphExec(device, out.value, use);
   }
 
@@ -120,7 +120,9 @@ export class CudaGraphExec {
     const { driver } = device;
     const source = graph.handle;
     checkSameCuda(graph, device, "Cannot update to a graph");
-    const code = device.within(() => driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address));
+    const code = device.withContext(() =>
+      driver.graph.cuGraphExecUpdate(handle, source, node.$address, result.$address)
+    );
     if (code === CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
       const reason = reasons.get(result.value) ?? String(result.value);
       const way = `${reason}. Only a graph of the same shape fits: instantiate this one instead.`;
@@ -145,7 +147,7 @@ export class CudaGraphExec {
   #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
     const { device, handle } = this;
     const { driver } = device;
-    const on = stream.handleTo("launch a graph on");
+    const on = stream.handleFor("launch a graph on");
     checkSameCuda(stream, device, "Cannot launch a graph on a stream");
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);

@@ -14,10 +14,10 @@ import type { CudaEvent } from "../event.ts";
 import { type CudaStream, isLasting } from "../stream.ts";
 
 /** Something that captured work uses. */
-export interface Used {
+export interface GraphResource {
   /** The stream on which it is given back at present, if it is given back in the order of one. */
   readonly home: () => CudaStream | null;
-  /** Gives it back. */
+  /** Gives it up. */
   readonly release: () => void;
 }
 
@@ -59,7 +59,7 @@ export class LastLaunch {
 
   /** What has to be over before anything is given back; null if it is. */
   get underWay(): CudaStream | CudaEvent | null {
-    const mark = this.#stream?.held ?? this.#event;
+    const mark = this.#stream?.orSuccessor ?? this.#event;
     return mark !== null && isBusy(mark) ? mark : null;
   }
 
@@ -74,9 +74,9 @@ export class LastLaunch {
 const few = 16;
 
 /** All that a graph uses, and what was launched of it last. */
-export class GraphUse {
+export class GraphResources {
   readonly #device: CudaDevice;
-  readonly #used: readonly Used[];
+  readonly #used: readonly GraphResource[];
   /** By executable. */
   readonly #launches = new Map<object, LastLaunch>();
   /** How many launches there may be before it is looked which are over: twice as many as were left, so that looking is cheap. */
@@ -89,7 +89,7 @@ export class GraphUse {
    *
    * @param used what is given back in the end
    */
-  constructor(device: CudaDevice, used: readonly Used[]) {
+  constructor(device: CudaDevice, used: readonly GraphResource[]) {
     this.#device = device;
     this.#used = used;
     this.#releaseDevice = device.keep();

@@ -13,8 +13,8 @@ import { captureOf } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda } from "../../driver/driver.ts";
 import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
-import { keepMemory } from "./kernel_memory.ts";
-import { contextWanted, type CudaStream } from "../stream.ts";
+import { pinWithCapture } from "./kernel_memory.ts";
+import { type CudaStream, NEEDS_CONTEXT } from "../stream.ts";
 
 /** Extents along x, y and z; what is left out is 1. */
 export type Dim3 = number | readonly [x: number, y?: number, z?: number];
@@ -78,7 +78,7 @@ export class Kernel {
 
   /** The parameters, in order; null if the driver does not tell (before CUDA 12.4). */
   get parameters(): readonly KernelParameter[] | null {
-    if (this.#parameters === undefined) this.#parameters = this.device.within(() => this.#askParameters());
+    if (this.#parameters === undefined) this.#parameters = this.device.withContext(() => this.#askParameters());
     return this.#parameters;
   }
 
@@ -99,7 +99,7 @@ export class Kernel {
     const { sharedBytes = 0 } = options;
     const { device, handle } = this;
     checkShared(this.name, sharedBytes);
-    const on = stream.handleTo("launch a kernel on");
+    const on = stream.handleFor("launch a kernel on");
     if (!isSameDevice(stream.device, device)) {
       throw new TypeError(
         `Cannot launch ${this.name} on a stream of another device: expected device ${device.ordinal}`,
@@ -121,11 +121,11 @@ export class Kernel {
     const by = extent("block", block, 1);
     const bz = extent("block", block, 2);
     const { driver } = device;
-    let code = contextWanted;
+    let code = NEEDS_CONTEXT;
     if (!stream.needsContext) {
       code = driver.kernel.cuLaunchKernel(handle, gx, gy, gz, bx, by, bz, sharedBytes, on, pointers, 0n);
     }
-    if (code === contextWanted) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
+    if (code === NEEDS_CONTEXT) code = this.#launchWithin([gx, gy, gz, bx, by, bz], sharedBytes, on, pointers);
     if (code !== CUresult.CUDA_SUCCESS) checkCuda(driver, `cuLaunchKernel of ${this.name}`, code);
     const capture = captureOf(stream);
     if (capture !== null) this.#keep(args, capture);
@@ -140,7 +140,7 @@ export class Kernel {
     const out = arena.out("i32");
     const { driver } = this.device;
     const get = () => driver.kernel.cuFuncGetAttribute(out.$address, CU_FUNC_ATTRIBUTE[name], this.handle);
-    checkCuda(driver, "cuFuncGetAttribute", this.device.within(get));
+    checkCuda(driver, "cuFuncGetAttribute", this.device.withContext(get));
     return out.value;
   }
 
@@ -154,7 +154,7 @@ export class Kernel {
     const shared = BigInt(options.sharedBytes ?? 0);
     const { cuOccupancyMaxPotentialBlockSize } = driver.kernel;
     const ask = () => cuOccupancyMaxPotentialBlockSize(grid.$address, block.$address, this.handle, 0n, shared, 0);
-    checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.within(ask));
+    checkCuda(driver, "cuOccupancyMaxPotentialBlockSize", this.device.withContext(ask));
     return { blockSize: block.value, minGridSize: grid.value };
   }
 
@@ -182,7 +182,7 @@ export class Kernel {
 
   #launchWithin(shape: Shape, sharedBytes: number, stream: bigint, pointers: bigint): number {
     const { driver } = this.device;
-    return this.device.within(() =>
+    return this.device.withContext(() =>
       driver.kernel.cuLaunchKernel(this.handle, ...shape, sharedBytes, stream, pointers, 0n)
     );
   }
@@ -195,8 +195,8 @@ export class Kernel {
 
   /** What a graph of this launch needs stays until the graph is gone. */
   #keep(args: readonly KernelArg[], capture: StreamCapture): void {
-    capture.keep({ home: () => null, release: this.#hold() });
-    for (const arg of args) if (isMemory(arg)) keepMemory(arg, capture);
+    capture.retain({ home: () => null, release: this.#hold() });
+    for (const arg of args) if (isMemory(arg)) pinWithCapture(arg, capture);
   }
 
   #askParameters(): readonly KernelParameter[] | null {

@@ -28,8 +28,8 @@ export interface KernelMemory {
   readonly isDeviceAccessible?: boolean;
   /** The stream on which it is freed. */
   readonly stream?: CudaStream | null;
-  /** Keeps it allocated until the returned function is called. */
-  pin?(): () => void;
+  /** Pins it until the result is disposed of. */
+  pinned?(): Disposable;
 }
 
 /**
@@ -67,7 +67,7 @@ function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   const { IS_MANAGED, MEMPOOL_HANDLE } = CU_POINTER_ATTRIBUTE;
   const ask = (out: bigint, attribute: number) => {
     const call = () => driver.pointer.cuPointerGetAttribute(out, attribute, ptr);
-    checkCuda(driver, "cuPointerGetAttribute", device.within(call));
+    checkCuda(driver, "cuPointerGetAttribute", device.withContext(call));
   };
   ask(managed.$address, IS_MANAGED);
   if (managed.value !== 0n) return true;
@@ -81,10 +81,10 @@ function hasAccess(ptr: bigint, device: CudaDevice): boolean {
   return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
 }
 
-/** Keeps memory as long as captured work that uses it. */
-export function keepMemory(memory: KernelMemory, capture: StreamCapture): void {
+/** Pins memory as long as captured work that uses it. */
+export function pinWithCapture(memory: KernelMemory, capture: StreamCapture): void {
   const owner = memory.buffer ?? memory;
-  const release = owner.pin?.();
-  if (release === undefined) return;
-  capture.keep({ home: () => owner.stream ?? null, release });
+  const pin = owner.pinned?.();
+  if (pin === undefined) return;
+  capture.retain({ home: () => owner.stream ?? null, release: () => pin[Symbol.dispose]() });
 }

@@ -14,8 +14,8 @@ import { afterCaptures } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "../../driver/driver.ts";
 import { besideCaptures } from "../relaxed_capture.ts";
-import { closeIfDropped, type Left } from "../finalizer.ts";
-import { Holders } from "../reference_count.ts";
+import { closeIfDropped, type DroppedState } from "../finalizer.ts";
+import { ReferenceCount } from "../reference_count.ts";
 import { Kernel } from "./kernel.ts";
 import { cause as causeOf } from "../../driver/traits.ts";
 
@@ -34,14 +34,14 @@ export class Program {
   /** The device. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #holders: Holders;
+  readonly #holders: ReferenceCount;
   readonly #kernels = new Map<string, Kernel>();
 
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
     this.device = device;
     [this.#handle, this.#holders] = device.holding((release) => {
       const handle = load(device, code);
-      return [handle, new Holders(() => unload(device, handle, release))];
+      return [handle, new ReferenceCount(() => unload(device, handle, release))];
     });
     closeIfDropped(this, leftOf(device, this.#holders));
   }
@@ -86,7 +86,7 @@ export class Program {
       const { driver } = this.device;
       const text = cString(name);
       const find = () => driver.module.cuModuleGetFunction(out.$address, this.#handle, text);
-      const code = this.device.within(find);
+      const code = this.device.withContext(find);
       if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
       checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
       kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
@@ -115,7 +115,7 @@ function unload(device: CudaDevice, handle: bigint, release: () => void): void {
   // The driver unloads nothing while a stream is captured: it would spoil the capture.
   afterCaptures(driver, () => {
     try {
-      const take = () => device.within(() => driver.module.cuModuleUnload(handle));
+      const take = () => device.withContext(() => driver.module.cuModuleUnload(handle));
       checkRelease(driver, "cuModuleUnload", besideCaptures(driver, take));
     } finally {
       release();
@@ -124,7 +124,7 @@ function unload(device: CudaDevice, handle: bigint, release: () => void): void {
 }
 
 /** What is left of a program that was dropped with its kernels. One of them may be running, on whatever stream. */
-function leftOf(device: CudaDevice, holders: Holders): Left {
+function leftOf(device: CudaDevice, holders: ReferenceCount): DroppedState {
   return {
     kind: "Program",
     driver: device.driver,
@@ -179,7 +179,7 @@ function load(device: CudaDevice, code: Uint8Array<ArrayBuffer>): bigint {
   given.setBigUint64(0, log.address, true);
   given.setBigUint64(8, BigInt(logBytes), true); // the value itself, in the place of a pointer
   const { driver } = device;
-  const result = device.within(() =>
+  const result = device.withContext(() =>
     driver.module.cuModuleLoadDataEx(out.$address, image.address, 2, options.address, values.address)
   );
   if (result !== CUresult.CUDA_SUCCESS) throw loadError(driver, result, readField(log.bytes), code);

@@ -108,13 +108,13 @@ export class ChannelExports {
   /** Keeps a buffer's memory until the other end gives it back. */
   #share(buffer: MemoryBuffer, outgoing: Outgoing): number {
     const share = this.#nextShare++;
-    const unpin = buffer.pin();
+    const pin = buffer.pinned();
     this.#shares.set(share, (mark) => {
       this.#shares.delete(share);
       try {
         if (mark !== null && buffer.stream !== null) this.#marks.wait(buffer.stream, mark);
       } finally {
-        unpin();
+        pin[Symbol.dispose]();
       }
     });
     outgoing.undo.push(() => this.#shares.get(share)?.(null));

@@ -4,7 +4,7 @@
  * @module
  */
 import { CudaEvent } from "../../device/event.ts";
-import type { SharedHandle } from "../../device/ipc_handle.ts";
+import type { IpcHandle } from "../../device/ipc_handle.ts";
 import { FileDescriptor } from "../../unix/file_descriptor.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
@@ -29,7 +29,7 @@ export type Path = readonly (string | number)[];
 /** A point in a stream of the sender's, by an event that the receiver opens when it first hears of it. */
 export interface Mark {
   readonly id: number;
-  readonly event: SharedHandle;
+  readonly event: IpcHandle;
 }
 
 /** A resource in a message. */
@@ -37,7 +37,7 @@ export type Part =
   & { readonly path: Path }
   & (
     | { readonly kind: "pool"; readonly pool: number }
-    | { readonly kind: "event"; readonly event: SharedHandle }
+    | { readonly kind: "event"; readonly event: IpcHandle }
     | { readonly kind: "file"; readonly file: number }
     | {
       readonly kind: "buffer";

@@ -26,10 +26,10 @@ function foreign(device: CudaDevice, count: number) {
   const out = arena.out("ptr");
   const { driver } = device;
   const handles = Array.from({ length: count }, () => {
-    device.within(() => driver.stream.cuStreamCreate(out.$address, CU_STREAM.NON_BLOCKING));
+    device.withContext(() => driver.stream.cuStreamCreate(out.$address, CU_STREAM.NON_BLOCKING));
     return out.value;
   });
-  const destroy = () => device.within(() => handles.forEach((one) => driver.stream.cuStreamDestroy_v2(one)));
+  const destroy = () => device.withContext(() => handles.forEach((one) => driver.stream.cuStreamDestroy_v2(one)));
   return { streams: handles.map((one) => CudaStream.fromHandle(device, one)), destroy };
 }
 

@@ -148,7 +148,7 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
     using stream = device.createStream();
     using side = device.createStream();
     using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
-    device.giveEvent(device.takeEvent()); // made when streams are first ordered, and kept
+    device.releaseEvent(device.acquireEvent()); // made when streams are first ordered, and kept
     const before = simulated.live;
     simulated.failNth(call, 1, 999);
     const error = assertThrows(() => {

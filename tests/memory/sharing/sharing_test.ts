@@ -12,10 +12,10 @@ import {
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
+  type IpcHandle,
   MemoryBuffer,
   PinnedMemoryResource,
   type Schedule,
-  type SharedHandle,
   SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
@@ -31,7 +31,7 @@ import { until } from "../../support/until.ts";
 const size = 200_000; // more than one page of the simulator's, and no multiple of any
 
 /** What the wire does to a plain value. */
-function sent<T extends SharedHandle>(value: T): T {
+function sent<T extends IpcHandle>(value: T): T {
   return JSON.parse(JSON.stringify(structuredClone(value))) as T;
 }
 
@@ -368,7 +368,7 @@ test("a pool of which another library of the process has memory is closed quietl
   const out = arena.out("ptr");
   const { cuMemPoolImportPointer } = there.driver.poolSharing;
   const take = () => cuMemPoolImportPointer(out.$address, imported.pool.handle, address);
-  assertEquals(there.device(0).within(take), 0);
+  assertEquals(there.device(0).withContext(take), 0);
   imported.close();
   drainFrees();
   assertEquals(live(there).pools, 1);

@@ -5,6 +5,9 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { CUresult } from "../../../bindings/cuda_types.ts";
+import type { MemoryKind } from "../../../src/order/ordered_memory.ts";
+import { liveExports } from "../../../src/order/reclaim.ts";
+import type { Lease } from "../../../src/view/lease.ts";
 import {
   ArrowArray,
   type ArrowDeviceArray,
@@ -16,8 +19,6 @@ import {
   DeviceMemoryResource,
   type DlpackTensor,
   exportArrowStream,
-  type Lease,
-  liveExports,
   ManagedMemoryResource,
   type MemoryBuffer,
   type MemoryResource,
@@ -26,7 +27,6 @@ import {
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
-import type { MemoryKind } from "../../../src/memory/memory_buffer.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
 import { ffiPort } from "../../../src/ffi/port.ts";

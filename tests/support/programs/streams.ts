@@ -43,7 +43,7 @@ export class Streams {
 
   /** A lane's handle, which the driver knows as long as somebody holds the stream. */
   handle(lane: number): bigint {
-    return this.stream(lane).held.handle;
+    return this.stream(lane).orSuccessor.handle;
   }
 
   #make(lane: number): CudaStream {

@@ -1,0 +1,20 @@
+/**
+ * Accesses of the host to elements, as the checker is told of them.
+ *
+ * @module
+ */
+import { noteHostAccess } from "../driver/observer.ts";
+import type { OrderedElements } from "./ordered_memory.ts";
+
+/**
+ * Notes that the host is about to read or write elements of host memory. Of those that do not lie next to each other nothing
+ * is noted: what is between them may be in use.
+ *
+ * @param call what does it, as a report names it
+ */
+export function noteElementAccess({ buffer, offset, layout }: OrderedElements, writes: boolean, call: string): void {
+  if (layout.volume === 0 || !layout.isContiguousAny) return;
+  const { minOffset: min, maxOffset: max, itemsize } = layout;
+  const start = Math.floor(offset + min * itemsize);
+  noteHostAccess(buffer.ptr + BigInt(start), Math.ceil(offset + (max + 1) * itemsize) - start, writes, call);
+}
