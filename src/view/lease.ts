@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { OrderedLease } from "../order/lease.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { Loan } from "../order/loan.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /**
@@ -11,6 +12,34 @@ import type { StridedMemoryView } from "./strided_memory_view.ts";
  * began comes before that work, and what the home stream gets after the lease comes after it: mutations by the owner, and
  * the free. The buffer may be closed meanwhile; its memory is pinned until the lease ends.
  *
- * Both ends cost an event pair on the device; the host waits for neither. Made by {@linkcode StridedMemoryView.borrow}.
+ * Both ends cost an event pair on the device; the host waits for neither.
  */
-export class Lease extends OrderedLease<StridedMemoryView> {}
+export class Lease {
+  /** The array. */
+  readonly view: StridedMemoryView;
+  /** The stream that may use it. */
+  readonly stream: CudaStream;
+  readonly #loan: Loan;
+
+  /** Use {@linkcode StridedMemoryView.borrow}. */
+  constructor(view: StridedMemoryView, stream: CudaStream) {
+    this.#loan = new Loan(view.buffer, stream);
+    this.view = view;
+    this.stream = stream;
+  }
+
+  /** Whether the lease has ended. */
+  get isClosed(): boolean {
+    return this.#loan.isEnded;
+  }
+
+  /** Ends the lease: what was enqueued on its stream so far comes before whatever the home stream gets from now on. */
+  close(): void {
+    this.#loan.end();
+  }
+
+  /** Ends the lease. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -379,7 +379,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "What is enqueued while page-locked memory is waited for is read.",
     ],
   ]),
-  ...inFile("src/order/lease.ts", [
+  ...inFile("src/order/loan.ts", [
     "tests/order/lease_test.ts",
     "tests/device/late_streams_test.ts",
     refusals,
@@ -607,7 +607,7 @@ export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/order/order.ts", ["tests/order/order_test.ts"], [
     [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
   ]),
-  ...inFile("src/order/lease.ts", ["tests/order/lease_test.ts"], [
+  ...inFile("src/order/loan.ts", ["tests/order/lease_test.ts"], [
     [
       "producerWaits(stream.orSuccessor, home)",
       "producerWaits(stream, home)",

@@ -453,6 +453,7 @@ export const pythonMutations: readonly Mutation[] = [
     "  if (nameAt === 0n) errors.PyErr_Clear();",
     "",
     "What is no capsule leaves an exception behind, and the next call ends the process.",
+  ]]),
   ...inFile("src/order/reclaim.ts", arrays, [[
     "  pollOthers();\n",
     "",

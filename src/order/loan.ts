@@ -1,5 +1,5 @@
 /**
- * Lending an array to another stream for a while.
+ * Lending memory to another stream for a while.
  *
  * @module
  */
@@ -10,14 +10,14 @@ import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
 import { consumerWaits, producerWaits } from "./order.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** All that the end of a lease needs, and nothing that leads back to the lease. */
-interface LeaseState extends FinalizerState {
+/** All that the end of a loan needs, and nothing that leads back to the loan. */
+interface LoanState extends FinalizerState {
   readonly buffer: OrderedMemory;
   readonly stream: CudaStream;
   closed: boolean;
 }
 
-function end(state: LeaseState): void {
+function end(state: LoanState): void {
   const { buffer, stream } = state;
   state.closed = true;
   const home = buffer.stream;
@@ -29,8 +29,8 @@ function end(state: LeaseState): void {
   }
 }
 
-/** Leases that were dropped end all the same, or the memory would be lent for ever. */
-const finalizer = new DeferredFinalizer<LeaseState>((state) => {
+/** Loans whose lease was dropped end all the same, or the memory would be lent for ever. */
+const finalizer = new DeferredFinalizer<LoanState>((state) => {
   const { size } = state.buffer;
   if (wantsLeakReports()) {
     console.error(`Causeway: a Lease of ${size} bytes was never closed; ended by garbage collection`);
@@ -43,23 +43,18 @@ const finalizer = new DeferredFinalizer<LeaseState>((state) => {
 });
 
 /**
- * A loan of an array to a stream. What the array's home stream held when it began comes before the stream's work, and what
- * the home stream gets afterwards comes after that work. The memory is pinned meanwhile.
+ * Memory lent to a stream. What its home stream held when the loan began comes before the stream's work, and what the home
+ * stream gets afterwards comes after that work. The memory is pinned meanwhile.
  */
-export class OrderedLease<T extends { readonly buffer: OrderedMemory }> {
-  /** The array. */
-  readonly view: T;
-  /** The stream that may use it. */
-  readonly stream: CudaStream;
-  readonly #state: LeaseState;
+export class Loan {
+  readonly #state: LoanState;
 
   /**
    * Begins the loan.
    *
    * @throws {TypeError} if the buffer or the stream is closed
    */
-  constructor(view: T, stream: CudaStream) {
-    const { buffer } = view;
+  constructor(buffer: OrderedMemory, stream: CudaStream) {
     checkOpenStream(stream, "Cannot lend to a stream");
     stream.retain(); // a closed stream is an error before anything is enqueued
     let isPinned = false;
@@ -72,24 +67,17 @@ export class OrderedLease<T extends { readonly buffer: OrderedMemory }> {
       stream.release();
       throw error;
     }
-    this.view = view;
-    this.stream = stream;
     this.#state = { buffer, stream, closed: false };
     finalizer.register(this, this.#state);
   }
 
-  /** Whether the lease has ended. */
-  get isClosed(): boolean {
+  /** Whether the loan has ended. */
+  get isEnded(): boolean {
     return this.#state.closed;
   }
 
-  /** Ends the lease: what was enqueued on its stream so far comes before whatever the home stream gets from now on. */
-  close(): void {
+  /** Ends the loan. Ending it twice is harmless. */
+  end(): void {
     if (!this.#state.closed) end(this.#state);
-  }
-
-  /** Ends the lease. */
-  [Symbol.dispose](): void {
-    this.close();
   }
 }
