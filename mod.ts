@@ -65,9 +65,9 @@ export type { KernelMemory } from "./src/device/kernel/kernel_memory.ts";
 
 // sim/: a CUDA driver without a GPU, and one that checks the order of calls
 export type { CheckedOptions } from "./src/cuda/check_options.ts";
-export { CausalityChecker } from "./src/checker/checker.ts";
 export {
   type CausalityCall,
+  CausalityChecker,
   CausalityError,
   type CausalityKind,
   CausalityReport,
@@ -83,6 +83,12 @@ export {
   type LiveObjects,
   type LoadPtx,
   type Print,
+  type Schedule,
+  SimulatedDriver,
+  simulateDriver,
+  type SimulateOptions,
+} from "./src/sim/mod.ts";
+export {
   type PrintTarget,
   type PtxAccess,
   PtxError,
@@ -93,11 +99,7 @@ export {
   type PtxLaunch,
   type PtxMemory,
   type PtxModule,
-  type Schedule,
-  SimulatedDriver,
-  simulateDriver,
-  type SimulateOptions,
-} from "./src/sim/mod.ts";
+} from "./src/ptx/mod.ts";
 
 // memory/: who owns bytes
 export { DeviceMemoryResource } from "./src/memory/device_memory_resource.ts";

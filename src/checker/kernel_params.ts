@@ -4,8 +4,7 @@
  * @module
  */
 import { roundUp } from "../ffi/struct.ts";
-import { parse } from "../ptx/parse.ts";
-import type { FunctionSyntax, Instruction, Operand, Statement } from "../ptx/syntax.ts";
+import { type FunctionSyntax, type Instruction, type Operand, parse, type Statement } from "../ptx/mod.ts";
 
 /** A parameter of a kernel. */
 export interface KernelParam {

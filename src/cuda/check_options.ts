@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { CausalityChecker } from "../checker/checker.ts";
-import type { CheckOptions } from "../checker/mod.ts";
+import { CausalityChecker, type CheckOptions } from "../checker/mod.ts";
 import type { CudaDriver } from "../driver/driver.ts";
 import { ffiPort } from "../ffi/port.ts";
 

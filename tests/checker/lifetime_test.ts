@@ -2,8 +2,13 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
-import { CausalityChecker } from "../../src/checker/checker.ts";
-import { CausalityError, type CausalityReport, checkDriver, type CheckOptions } from "../../src/checker/mod.ts";
+import {
+  CausalityChecker,
+  CausalityError,
+  type CausalityReport,
+  checkDriver,
+  type CheckOptions,
+} from "../../src/checker/mod.ts";
 import {
   Cuda,
   type CudaDevice,
