@@ -83,8 +83,7 @@ function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]
       if (changing.has(opcode) || (opcode === "ld" && !modifiers.includes("param"))) continue;
       const found = inputs.flatMap(from);
       for (const register of namesIn(target)) {
-        let known = sources.get(register);
-        if (known === undefined) sources.set(register, known = new Set());
+        const known = sources.getOrInsertComputed(register, () => new Set());
         const before = known.size;
         for (const name of found) known.add(name);
         if (known.size > before) changed = true;

@@ -45,9 +45,7 @@ function has(pairs: WeakMap<CudaDevice, WeakSet<CudaDevice>>, { owner, peer }: A
 }
 
 function note(pairs: WeakMap<CudaDevice, WeakSet<CudaDevice>>, { owner, peer }: Access): void {
-  const peers = pairs.get(owner);
-  if (peers === undefined) pairs.set(owner, new WeakSet([peer]));
-  else peers.add(peer);
+  pairs.getOrInsertComputed(owner, () => new WeakSet()).add(peer);
 }
 
 function isTaken(access: Access): boolean {

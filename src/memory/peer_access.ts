@@ -74,11 +74,8 @@ interface Word {
 const words = new WeakMap<CudaDriver, Map<bigint, Word>>();
 
 function wordOn(driver: CudaDriver, handle: bigint): Word {
-  let pools = words.get(driver);
-  if (pools === undefined) words.set(driver, pools = new Map());
-  let word = pools.get(handle);
-  if (word === undefined) pools.set(handle, word = { withheld: new Set(), isPriceSaid: false });
-  return word;
+  const pools = words.getOrInsertComputed(driver, () => new Map());
+  return pools.getOrInsertComputed(handle, () => ({ withheld: new Set(), isPriceSaid: false }));
 }
 
 /** Whether the user of a pool has taken access away from a device, or left it out when saying who has some. */

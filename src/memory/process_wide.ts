@@ -13,8 +13,6 @@ export class ProcessWide<Thing> {
   /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
   of(driver: CudaDriver): Map<bigint, Thing> {
     const process = innermost(driver);
-    let things = this.#processes.get(process);
-    if (things === undefined) this.#processes.set(process, things = new Map());
-    return things;
+    return this.#processes.getOrInsertComputed(process, () => new Map());
   }
 }

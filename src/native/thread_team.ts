@@ -203,7 +203,5 @@ function withoutSignals<T>(arena: NativeArena, work: () => T): T {
 const addresses = new Map<string, bigint>();
 
 function addressOf(name: string): bigint {
-  let address = addresses.get(name);
-  if (address === undefined) addresses.set(name, address = libc().loading.dlsym(0n, cString(name)));
-  return address;
+  return addresses.getOrInsertComputed(name, () => libc().loading.dlsym(0n, cString(name)));
 }

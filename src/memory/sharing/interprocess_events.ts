@@ -41,8 +41,7 @@ export class StreamMarks {
    */
   mark(stream: CudaStream, fresh: Mark[]): number {
     const { device } = stream;
-    let ours = this.#ours.get(device);
-    if (ours === undefined) this.#ours.set(device, ours = new Map());
+    const ours = this.#ours.getOrInsertComputed(device, () => new Map());
     const former = ours.has(stream) ? stream : passed(ours);
     const known = former === null ? undefined : ours.get(former);
     const event = known?.event ?? device.makeEvent({ interprocess: true });

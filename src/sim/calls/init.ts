@@ -83,7 +83,5 @@ function answer(out: bigint, text: string | undefined): void {
     writeWord(out, 0n);
     throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   }
-  let address = texts.get(text);
-  if (address === undefined) texts.set(text, address = new NativeArena().cString(text));
-  writeWord(out, address);
+  writeWord(out, texts.getOrInsertComputed(text, () => new NativeArena().cString(text)));
 }
