@@ -91,7 +91,7 @@ function check(call: string, code: number): void {
 
 /** The log, with the source's line under each message that names one. */
 function annotate(file: string, source: string, log: string): string {
-  return withLines(log, source, new RegExp(`^${file.replace(/[^\w]/g, "\\$&")}\\((\\d+)\\):`));
+  return withLines(log, source, new RegExp(`^${RegExp.escape(file)}\\((\\d+)\\):`));
 }
 
 /**
