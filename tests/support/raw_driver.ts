@@ -24,7 +24,7 @@ export class Raw {
   readonly arena: NativeArena = new NativeArena();
   readonly #word: Out<"ptr"> = this.arena.out("ptr");
   readonly #int: Out<"i32"> = this.arena.out("i32");
-  readonly #undo: (() => void)[] = [];
+  readonly #closing = new DisposableStack();
 
   /** Initialises the driver and retains the primary contexts of its first devices. */
   constructor(driver: CudaDriver, devices = 1) {
@@ -133,7 +133,7 @@ export class Raw {
 
   /** Does something when this is closed, before what was there earlier is undone. */
   onClose(undo: () => void): void {
-    this.#undo.push(undo);
+    this.#closing.defer(undo);
   }
 
   /** Gives everything back. */
@@ -142,7 +142,7 @@ export class Raw {
       this.use(device);
       this.driver.context.cuCtxSynchronize();
     }
-    for (const undo of this.#undo.splice(0).reverse()) undo();
+    this.#closing.dispose();
     this.driver.context.cuCtxSetCurrent(0n);
     this.arena.close();
   }

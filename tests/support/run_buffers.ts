@@ -114,7 +114,7 @@ class Run {
   readonly #uploads = new Map<number, MemoryBuffer>();
   readonly #due = new Map<bigint, Due>();
   readonly #problems: string[] = [];
-  readonly #undo: (() => void)[] = [];
+  readonly #closing = new DisposableStack();
   #marksUsed = 0;
   #orders = 0;
   #dropped = 0;
@@ -234,7 +234,7 @@ class Run {
     }
     const release = () => {
       this.#closeMarks();
-      for (const undo of this.#undo.splice(0)) undo();
+      this.#closing.dispose();
     };
     return { bytes, problems: this.#problems, dropped: this.#dropped, release };
   }
@@ -300,7 +300,7 @@ class Run {
     const problems = this.#problems;
     const marks = this.#marks;
     const streams = this.#streams.map(({ device }, lane) => ({ device: device.ordinal, handle: this.#handles[lane] }));
-    const arena = new NativeArena();
+    const arena = this.#closing.use(new NativeArena());
     const current = arena.out("i32");
     const freed = (ptr: bigint, handle: bigint | null) => {
       const one = due.get(ptr);
@@ -321,7 +321,7 @@ class Run {
     const waits = (call: string) => {
       if (this.#mustNotWait) problems.push(`${call} was called to free memory`);
     };
-    this.#undo.push(
+    const restorers = [
       intercept(driver, "pool", ({ cuMemFreeAsync }) => ({
         cuMemFreeAsync: (ptr, stream) => (freed(ptr, stream), cuMemFreeAsync(ptr, stream)),
       })),
@@ -341,8 +341,8 @@ class Run {
         // Once the Cuda is closed contexts go with their last user, and frees on other devices' streams must be over then.
         cuCtxSynchronize: () => (this.#isClosing || waits("cuCtxSynchronize"), cuCtxSynchronize()),
       })),
-      () => arena.close(),
-    );
+    ];
+    for (const restore of restorers) this.#closing.defer(restore);
   }
 
   #order({ before, after, how }: Extract<Step, { do: "order" }>): void {
