@@ -79,6 +79,7 @@ const mayUseNode: { readonly [room: string]: readonly string[] } = {
     "node:path",
     "node:process",
     "node:readline",
+    "node:timers/promises",
     "node:url",
     "node:util",
   ],

@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { basename } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Cuda } from "../cuda/cuda.ts";
 import type { CudaStream } from "../device/stream.ts";
@@ -189,7 +190,7 @@ async function send(packed: Packed, command: readonly string[], report: Report):
     return await Promise.race([converse(child, packed, start, report), gone.promise]);
   } catch (error) {
     // Who speaks to a process that has ended may find out before its end is told, and then that is what to say.
-    await Promise.race([gone.promise, new Promise((resolve) => setTimeout(resolve, 200))]);
+    await Promise.race([gone.promise, delay(200)]);
     throw error;
   } finally {
     gone.expected = true;

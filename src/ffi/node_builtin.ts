@@ -12,6 +12,7 @@ interface Builtins {
   readonly "node:fs": typeof import("node:fs");
   readonly "node:process": typeof import("node:process");
   readonly "node:timers": typeof import("node:timers");
+  readonly "node:timers/promises": typeof import("node:timers/promises");
   readonly "node:zlib": typeof import("node:zlib");
 }
 

@@ -119,7 +119,7 @@ export class UnixSocket {
       if (!mayPass || performance.now() >= deadline) {
         throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
       }
-      await new Promise((resolve) => nodeBuiltin("node:timers").setTimeout(resolve, 5));
+      await nodeBuiltin("node:timers/promises").setTimeout(5);
     }
   }
 

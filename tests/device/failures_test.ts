@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   Cuda,
   type CudaDevice,
@@ -184,7 +185,7 @@ test("a call that fails is the error that is seen, and nothing is left that the 
       for (const close of state.closers.reverse()) await attempt(close);
       for (let i = 0; i < 20; i++) {
         if (simulated.live.streams === 0 && simulated.live.allocations === 0) break;
-        await new Promise((resolve) => setTimeout(resolve, 1)); // launches of graphs that were under way
+        await delay(1); // launches of graphs that were under way
         await attempt(drainFrees);
       }
       await attempt(() => cuda.close());
@@ -213,7 +214,7 @@ test("a call that fails is the error that is seen, and nothing is left that the 
     }),
     1500,
   );
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await delay(10);
   process.off("unhandledRejection", listen);
   assertEquals(unhandled, []);
   assert(failed > 100, `only ${failed} failures were met`);

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { Cuda, CudaError, CudaStream, DeviceMemoryResource, PinnedMemoryResource, SimulatedDriver } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
@@ -80,7 +81,7 @@ test("completed() waits for as long as the driver takes", async () => {
   }));
   let isSettled = false;
   const settled = stream.completed().then(() => isSettled = true);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await delay(20);
   assertEquals(isSettled, false);
   call?.();
   assert(await settled);

@@ -4,6 +4,7 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { liveExports } from "../../src/order/reclaim.ts";
 import {
   Cuda,
@@ -177,7 +178,7 @@ for (const isNamed of [false, true]) {
         stream.close();
         assertEquals(python.evaluate("current")(view), 1, "a closed stream is not named any more");
       }
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await delay(20);
       python.run("import gc; gc.collect()");
       assertEquals(liveExports(), 0);
     },

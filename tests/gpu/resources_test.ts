@@ -1,8 +1,8 @@
 /** 10,000 opens and closes of what lives on a GPU leave the memory of the host and of the device as it was. */
 import { assert } from "@std/assert";
 import { readFileSync } from "node:fs";
-import { setImmediate } from "node:timers";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Cuda, type CudaDevice, type CudaStream, DeviceMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { collectGarbage } from "../support/collect.ts";
@@ -45,7 +45,7 @@ async function windows(count: number, measure: () => Promise<Growth>): Promise<G
 async function repeat(rounds: number, cycle: () => void): Promise<void> {
   for (let i = 0; i < rounds; i++) {
     cycle();
-    if (i % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
+    if (i % 100 === 99) await nextTurn();
   }
   await collectGarbage();
 }

@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { aarch64Taker, type NativeCall, x8664Taker } from "../../src/native/call_ring.ts";
@@ -77,7 +78,7 @@ function blockedBy(thread: string): bigint {
 async function deafThreads(): Promise<Set<string>> {
   const isDeaf = (thread: string) => (blockedBy(`self/task/${thread}`) & allSignals) === allSignals;
   const deaf = readdirSync("/proc/self/task").filter(isDeaf);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await delay(20);
   return new Set(deaf.filter(isDeaf));
 }
 

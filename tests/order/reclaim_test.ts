@@ -1,6 +1,7 @@
 /** Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of them. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { liveExports } from "../../src/order/reclaim.ts";
 import {
   ArrowArray,
@@ -228,7 +229,7 @@ test(
         };
       });
     const turns = made();
-    await new Promise((resolve) => setTimeout(resolve, 1)); // the collector hears of exports at the end of a turn
+    await delay(1); // the collector hears of exports at the end of a turn
     const owners = turns.splice(0).map((release) => release());
     assertEquals(liveExports(), 0);
     const left = () => owners.filter((owner) => owner.deref() !== undefined).length;

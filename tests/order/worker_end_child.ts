@@ -5,6 +5,7 @@
  * Arguments: `lend` or `call`, a seed, how many Workers, and an interpreter if there is one.
  */
 import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
 import {
   ArrowArray,
   arrowField,
@@ -118,8 +119,6 @@ function work(task: Task): void {
   post("begun");
   for (let i = 0; i < task.times; i++) sleep(task.milliseconds / 1000);
 }
-
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Starts a Worker. @returns it, and the first that it says */
 async function start(task: Task): Promise<[WorkerThread, unknown]> {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { setImmediate } from "node:timers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import v8 from "node:v8";
 import vm from "node:vm";
 
@@ -26,6 +26,6 @@ export async function collectGarbage(): Promise<void> {
   collect ??= collector();
   for (let i = 0; i < 2; i++) {
     collect();
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
 }

@@ -6,7 +6,7 @@
  */
 import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
-import { setImmediate } from "node:timers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
@@ -150,5 +150,5 @@ async function receive(worker: UcxWorker, { index, tag, size }: Planned, spare: 
 
 /** Lets the event loop turn a few times. */
 export async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let i = 0; i < count; i++) await nextTurn();
 }

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { ownIdentity, PeerProcess } from "../../src/ucx/process_identity.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { identityOf } from "./identity.ts";
@@ -69,7 +70,7 @@ test("a process that has ended is gone although nobody has asked for its exit co
   const zombie = PeerProcess.find(identityOf(Number(line)));
   assert(zombie !== null);
   while (!/\) Z /.test(readFileSync(`/proc/${line}/stat`, "utf8"))) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await delay(20);
   }
   assert(zombie.isGone());
   await end(parent);

@@ -6,7 +6,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { setImmediate } from "node:timers";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { AF, errno, SOCK } from "../../bindings/libc.ts";
 import { abortable } from "../../src/unix/abortable.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
@@ -94,7 +94,7 @@ test("who may not connect is disconnected at once, not when the garbage is colle
   const accepting = listener.accept({ signal: stop.signal });
   const before = openFiles();
   const clients = await Promise.all(Array.from({ length: 30 }, () => UnixSocket.connect(path)));
-  while (asked < clients.length) await new Promise((resolve) => setImmediate(resolve));
+  while (asked < clients.length) await nextTurn();
   assertEquals(openFiles() - before, clients.length);
   for (const client of clients) assertEquals(await client.receive(), null);
   for (const client of clients) client.close();

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readlinkSync } from "node:fs";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { fileWith, openFiles } from "./files.ts";
@@ -41,7 +42,7 @@ test("what is only dropped is closed by the garbage collector, what was closed o
   const kept = given();
   for (let i = 0; i < 50 && numbers.filter(isOurs).length > 5; i++) {
     await collectGarbage();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await delay(5);
   }
   // A conservative collector may see a few of them on its stack.
   assert(numbers.filter(isOurs).length <= 5, `${numbers.filter(isOurs).length} of 50 are open`);

@@ -4,6 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { AF, SOCK } from "../../bindings/libc.ts";
 import { FileDescriptor } from "../../src/unix/file_descriptor.ts";
 import { SystemError } from "../../src/ffi/system_error.ts";
@@ -65,7 +66,7 @@ test("more than fits the socket waits until the other side reads, and the event 
   const count = 40;
   let sent = 0;
   const sending = Array.from({ length: count }, (_, i) => one.send(new Uint8Array(65536).fill(i)).then(() => sent++));
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await delay(30);
   assert(sent < count, `${sent} messages of 64 KiB cannot all fit`);
   for (let i = 0; i < count; i++) {
     const message = await other.receive();
@@ -84,7 +85,7 @@ test("a message that waits to be sent can be called back, and the others keep th
     const options = i % 3 === 1 ? { signal: stop.signal } : {};
     return one.send(new Uint8Array(65536).fill(i), [], options).then(() => i, (error: Error) => error.message);
   });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await delay(20);
   stop.abort(new Error("called back"));
   const received: (number | undefined)[] = [];
   const reading = (async () => {
@@ -262,7 +263,7 @@ test("connecting waits as long as it is told to for someone who listens", async 
   const error = await assertRejects(() => UnixSocket.connect(path), SystemError, "listen there already?");
   assertEquals(error.code, "ECONNREFUSED");
   const early = UnixSocket.connect(path, { timeout: 5000 });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await delay(20);
   using listener = UnixListener.listen(path);
   using accepted = await listener.accept();
   using socket = await early;

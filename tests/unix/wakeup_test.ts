@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";
 import { createWakeup, type Wakeup } from "../../src/unix/wakeup.ts";
@@ -32,7 +33,7 @@ test("a thread says it once, and the event loop hears it and was never blocked",
   const said = wakeup.signalled.then(() => heard = true);
   let turns = 0;
   while (turns < 20) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await delay(1);
     turns++;
   }
   assertEquals(heard, false);

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import {
   Cuda,
@@ -277,7 +278,7 @@ test("a channel that is closed while its memory is out ends when the memory is b
   for (const closing of [owner, owner, user, buffer, pool, stream]) closing.close();
   await assertRejects(() => owner.send(null), TypeError, "closed MemoryChannel");
   await assertRejects(() => user.receive(), TypeError, "closed MemoryChannel");
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await delay(30);
   assertEquals([one.isClosed, other.isClosed, live(here).allocations], [false, false, 1]);
   using sink = new HostMemoryResource().allocate(64);
   copy.copyTo(sink, { stream: there.device(0).defaultStream });
@@ -587,7 +588,7 @@ test("who waits for a value learns what has ended the channel, the first thing t
       if (step === "close") user.close();
       else if (step === "end") one.close();
       else await one.send(garbage).catch(() => {}); // it may be closed at the other end
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await delay(5);
     }
     for (const outcome of await Promise.all(waiting)) {
       if (what === "end") assertEquals(outcome, undefined);
