@@ -22,7 +22,7 @@ const methods = {
   __arrow_c_stream__: ["arrow_array_stream"],
 } as const;
 
-const all = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
+const methodNames = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
 
 /** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
 export const pythonArrow: ForeignArrow = {
@@ -57,39 +57,39 @@ function withCapsules<Pointers>(
   return python.locked(() => {
     const method = spoken.find((name) => python.speaks(handle.object, name));
     if (method === undefined) {
-      const other = all.find((name) => python.speaks(handle.object, name));
+      const other = methodNames.find((name) => python.speaks(handle.object, name));
       throw new ExchangeError(
-        `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${wayOf(other)}`,
+        `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${adviceFor(other)}`,
       );
     }
-    const returned = call(handle, method, requested);
+    const returned = callMethod(handle, method, requested);
     try {
       const pointers = pointersOf(method, unpack(python, returned, method));
       // Whatever was not moved out of the capsules by then is released by them.
-      return { pointers, close: () => python.locked(() => python.drop(returned)) };
+      return { pointers, close: () => python.locked(() => python.release(returned)) };
     } catch (error) {
-      python.drop(returned);
+      python.release(returned);
       throw error;
     }
   });
 }
 
 /** What to do with an object that hands over the other thing: one array instead of a stream, or the other way round. */
-function wayOf(method: keyof typeof methods | undefined): string {
+function adviceFor(method: keyof typeof methods | undefined): string {
   if (method === undefined) return "";
   return method.endsWith("stream__")
     ? ". It hands over arrays one after the other: take them with ArrowStream.from()"
     : ". It hands over one array: take it with ArrowArray.from()";
 }
 
-function call({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
+function callMethod({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
   const method = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
   const schema = requested === null ? null : exportSchema(requested);
   try {
     if (schema === null) return python.check(python.api.calls.PyObject_CallNoArgs(method));
     return python.call(method, [python.check(python.api.capsules.PyCapsule_New(schema.address, schemaName(), 0n))]);
   } finally {
-    python.drop(method);
+    python.release(method);
     if (schema !== null) releaseSchema(schema.address); // unless the producer has moved it out of the capsule
   }
 }

@@ -27,11 +27,11 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 }
 
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
-  const item = python.callHelper("call_method", [python.share(object), python.share(python.name("item"))]);
+  const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
     return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
   } finally {
-    python.drop(item);
+    python.release(item);
   }
 }
 
@@ -55,10 +55,10 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
     const simple = simpleValue(python, object);
     return simple === undefined ? other(object) : simple.value;
   }
-  const pairs = python.callHelper("pairs_of", [python.share(object)]);
+  const pairs = python.callHelper("pairs_of", [python.retain(object)]);
   try {
     return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper
   } finally {
-    python.drop(pairs);
+    python.release(pairs);
   }
 }

@@ -27,7 +27,7 @@ interface Words {
 let words: Words | undefined;
 
 /** Streams that are named, by their device's number: consumers may work on them though nobody else holds them. */
-const named = new Map<number, CudaStream>();
+const current = new Map<number, CudaStream>();
 
 /** They are never freed: consumers keep the table as long as they like. */
 function workStreams(): Words {
@@ -55,12 +55,12 @@ export function workStreamsAddress(): bigint {
  *
  * @param locked does work while this thread has the interpreter's lock
  */
-export function nameWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
-  if (isReal(stream.device)) change(stream, locked);
+export function setWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
+  if (isOfDriver(stream.device)) switchWorkStream(stream, locked);
 }
 
-/** As {@linkcode nameWorkStream}, on any device; for its test. */
-export function change(stream: CudaStream, locked: (work: () => void) => void): void {
+/** As {@linkcode setWorkStream}, on any device; for its test. */
+export function switchWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
   const { device, handle } = stream;
   const { ordinal } = device;
   const { handles } = workStreams();
@@ -72,20 +72,20 @@ export function change(stream: CudaStream, locked: (work: () => void) => void): 
   if (before === undefined || before === next || isCapturing(device.driver)) return;
   producerWaits(consumerStream(device, before), following);
   Atomics.store(handles, ordinal, next);
-  named.delete(ordinal);
+  current.delete(ordinal);
   if (!isOurs) return;
-  named.set(ordinal, stream);
+  current.set(ordinal, stream);
   beforeClose(stream, () =>
     locked(() => {
       if (handles[ordinal] !== handle) return; // another one was named since
       Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
-      named.delete(ordinal);
+      current.delete(ordinal);
       if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);
     }));
 }
 
 /** Whether what Python does with the driver concerns a device: the driver of a simulated one is another. */
-function isReal({ driver }: CudaDevice): boolean {
+function isOfDriver({ driver }: CudaDevice): boolean {
   try {
     return (innermost(driver)) === openLibrary(libcuda).functions;
   } catch (error) {

@@ -32,23 +32,23 @@ import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
 const attribute = cString("__dlpack_c_exchange_api__");
 
 /** What types of masked arrays have, as NumPy's: neither DLPack nor the array interface of these tells of the mask. */
-const maskedAs = ["filled", "mask"].map(cString);
+const membersOfMasked = ["filled", "mask"].map(cString);
 
 /** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
 const currentStream = { args: ["i32", "i32", "ptr"], returns: "i32" } as const;
 
 /** The address of our own `managed_tensor_from_py_object_no_sync`; 0n as long as there is none. */
-let ours = 0n;
+let ownFromObject = 0n;
 
 const offered = new WeakSet<Interpreter>();
 
 /** Offers arrays of ours by a table. Where the system refuses machine code they are handed over by `__dlpack__` alone. */
-export function offerTable(python: Interpreter): void {
+export function offerExchangeApi(python: Interpreter): void {
   const { arch } = ffiPort().platform;
   if (arch === "other" || offered.has(python)) return;
   offered.add(python);
   const at = (name: string) => libc().loading.dlsym(python.library, cString(name));
-  python.drop(python.executeGuest(exchangeApiSource));
+  python.release(python.executeGuest(exchangeApiSource));
   const encode = arch === "aarch64" ? aarch64Call : x8664Call;
   const call = (callable: "tensor_from_object" | "object_from_tensor") =>
     encode({
@@ -60,54 +60,55 @@ export function offerTable(python: Interpreter): void {
     });
   const words = workStreamsAddress();
   const current = currentStreamCode[arch](words, mostDevices);
-  const [give, take, stream] = mapExecutable([call("tensor_from_object"), call("object_from_tensor"), current]) ?? [];
-  if (give === undefined || take === undefined || stream === undefined) return;
-  const text = (value: string | null) => value === null ? python.share(python.singletons.none) : python.text(value);
+  const [fromObject, toObject, stream] =
+    mapExecutable([call("tensor_from_object"), call("object_from_tensor"), current]) ?? [];
+  if (fromObject === undefined || toObject === undefined || stream === undefined) return;
+  const text = (value: string | null) => value === null ? python.retain(python.singletons.none) : python.text(value);
   const types = DType.all().map(({ name, dlpack: { code, bits, padded }, typestr, arrowFormat }) =>
     python.tuple([
       python.text(name),
       python.integer(BigInt(code)),
       python.integer(BigInt(bits)),
-      python.share(padded ? python.singletons.true : python.singletons.false),
+      python.retain(padded ? python.singletons.true : python.singletons.false),
       text(typestr),
       text(arrowFormat),
     ])
   );
-  const numbers = [give, take, stream, words, BigInt(mostDevices)].map((number) => python.integer(number));
-  python.drop(python.callHelper("offer_exchange_api", [python.tuple(types), ...numbers]));
-  ours = give;
+  const numbers = [fromObject, toObject, stream, words, BigInt(mostDevices)].map((number) => python.integer(number));
+  python.release(python.callHelper("offer_exchange_api", [python.tuple(types), ...numbers]));
+  ownFromObject = fromObject;
 }
 
 /** What is used of a table. */
-interface ExchangeTable {
+interface ExchangeApi {
   /** Whether the type is one of tensors that have more to them than DLPack can say, as torch's: its table does not ask. */
-  readonly mayBeMore: boolean;
+  readonly mustAsk: boolean;
   /** Address of `managed_tensor_from_py_object_no_sync`. */
   readonly fromObject: bigint;
   readonly currentStream: NativeFunction<typeof currentStream>;
 }
 
 /** The tables of types that arrays have had, null for types without one. Masked arrays have none to give. */
-class Tables {
+class ExchangeApis {
   readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // there is one interpreter in a process
-  readonly #byType = new Map<bigint, ExchangeTable | null>();
+  readonly #byType = new Map<bigint, ExchangeApi | null>();
 
   /** The table of an object's type. A type that is known is held for ever, so that no other gets its address. */
-  of(python: Interpreter, object: bigint): ExchangeTable | null {
+  of(python: Interpreter, object: bigint): ExchangeApi | null {
     const type = python.api.objects.PyObject_Type(object);
     const known = this.#byType.get(type);
     if (known !== undefined) {
-      python.drop(type);
+      python.release(type);
       return known;
     }
     let isKept = false;
     try {
-      const found = findTable(python, type);
+      const found = findExchangeApi(python, type);
       isKept = this.#byType.size < mostTypes;
       if (isKept) this.#byType.set(type, found);
       return found;
     } finally {
-      if (!isKept) python.drop(type);
+      if (!isKept) python.release(type);
     }
   }
 }
@@ -115,12 +116,12 @@ class Tables {
 /** A program that makes types without end is asked for each again. */
 const mostTypes = 256;
 
-const tables = new WeakMap<Interpreter, Tables>();
+const exchangeApis = new WeakMap<Interpreter, ExchangeApis>();
 
-function findTable(python: Interpreter, type: bigint): ExchangeTable | null {
+function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null {
   const { objects, capsules } = python.api;
   const has = (name: Uint8Array<ArrayBuffer>) => objects.PyObject_HasAttrString(type, name) === 1;
-  if (maskedAs.every(has)) {
+  if (membersOfMasked.every(has)) {
     throw new ExchangeError(
       "Cannot import a masked array: a view has no place for its mask. Fill the masked elements in first, with " +
         "array.filled(0), or take array.data and array.mask as two arrays",
@@ -130,24 +131,24 @@ function findTable(python: Interpreter, type: bigint): ExchangeTable | null {
   const capsule = python.check(objects.PyObject_GetAttrString(type, attribute));
   try {
     if (capsules.PyCapsule_IsValid(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)) !== 1) return null;
-    const mayBeMore = has(cString("is_conj"));
-    return readTable(capsules.PyCapsule_GetPointer(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)), mayBeMore);
+    const mustAsk = has(cString("is_conj"));
+    return readExchangeApi(capsules.PyCapsule_GetPointer(capsule, cString(DLPACK_CAPSULE.EXCHANGE_API)), mustAsk);
   } finally {
-    python.drop(capsule);
+    python.release(capsule);
   }
 }
 
 /** The newest table of our major version, of those that a type has one after the other. They live as long as the process. */
-function readTable(newest: bigint, mayBeMore: boolean): ExchangeTable | null {
+function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
   for (let address = newest; address !== 0n;) {
     const { version, prev_api } = struct(DLPackExchangeAPIHeader).at(address);
     if (version.major === DLPACK_MAJOR_VERSION) {
       const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
       if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
       // An array of ours comes back by __dlpack__, which orders our stream after its home without another between them.
-      if (managed_tensor_from_py_object_no_sync === ours) return null;
+      if (managed_tensor_from_py_object_no_sync === ownFromObject) return null;
       return {
-        mayBeMore,
+        mustAsk,
         fromObject: managed_tensor_from_py_object_no_sync,
         currentStream: ffiPort().functionAt(current_work_stream, currentStream),
       };
@@ -165,16 +166,20 @@ function readTable(newest: bigint, mayBeMore: boolean): ExchangeTable | null {
  * @throws {PythonError} if its owner refuses to hand it over
  * @throws {ExchangeError} if it cannot be taken as it is
  */
-export function takeByTable(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | null {
-  let known = tables.get(python);
-  if (known === undefined) tables.set(python, known = new Tables());
+export function importByExchangeApi(
+  python: Interpreter,
+  object: bigint,
+  options: ImportOptions,
+): StridedMemoryView | null {
+  let known = exchangeApis.get(python);
+  if (known === undefined) exchangeApis.set(python, known = new ExchangeApis());
   const table = known.of(python, object);
-  if (table === null || (table.mayBeMore && !isPlain(python, object))) return null;
+  if (table === null || (table.mustAsk && !isPlain(python, object))) return null;
   const { out } = known;
   if (!callReturnsZero(table.fromObject, object, out.$address)) python.check(0n);
-  const view = take(out.value, options);
+  const view = importTensor(out.value, options);
   try {
-    order(python, table, out, view, options);
+    orderAfterProducer(python, table, out, view, options);
     return view;
   } catch (error) {
     view.close();
@@ -182,7 +187,7 @@ export function takeByTable(python: Interpreter, object: bigint, options: Import
   }
 }
 
-function take(managedTensorVersioned: bigint, options: ImportOptions): StridedMemoryView {
+function importTensor(managedTensorVersioned: bigint, options: ImportOptions): StridedMemoryView {
   try {
     return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
   } catch (error) {
@@ -193,15 +198,15 @@ function take(managedTensorVersioned: bigint, options: ImportOptions): StridedMe
 
 /** Whether a tensor has no gradient, and is what its memory says. `__dlpack__` refuses the others, in words. */
 function isPlain(python: Interpreter, object: bigint): boolean {
-  const answer = python.callHelper("is_plain", [python.share(object)]);
-  python.drop(answer); // True and False live for ever
+  const answer = python.callHelper("is_plain", [python.retain(object)]);
+  python.release(answer); // True and False live for ever
   return answer === python.singletons.true;
 }
 
 /** Nobody has ordered anything yet: our stream waits for the one that the producer works on. */
-function order(
+function orderAfterProducer(
   python: Interpreter,
-  table: ExchangeTable,
+  table: ExchangeApi,
   out: Out<"ptr">,
   { device }: StridedMemoryView,
   { stream }: ImportOptions,

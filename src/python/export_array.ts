@@ -16,7 +16,7 @@ import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { hostWaitsToRead } from "../order/order.ts";
-import { offerTable } from "./dlpack_exchange_api.ts";
+import { offerExchangeApi } from "./dlpack_exchange_api.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
 
@@ -28,33 +28,35 @@ import { copyOut } from "./copy_out.ts";
  * @param arrow makes a new reference to what it is in Arrow, if that is more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
-export function lend(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
-  if (view.buffer.endsWithWorker) return withLastingCopies([view], (lasting) => lend(python, lasting(view), arrow));
+export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
+  if (view.buffer.endsWithWorker) {
+    return withLastingCopies([view], (lasting) => exportArray(python, lasting(view), arrow));
+  }
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);
-  offerTable(python);
+  offerExchangeApi(python);
   const { none, true: yes, false: no } = python.singletons;
   const numbers = (values: readonly number[]) => python.tuple(values.map((value) => python.integer(BigInt(value))));
-  const handle = (value: bigint | undefined) => value === undefined ? python.share(none) : python.integer(value);
-  const text = (value: string | null) => value === null ? python.share(none) : python.text(value);
+  const handle = (value: bigint | undefined) => value === undefined ? python.retain(none) : python.integer(value);
+  const text = (value: string | null) => value === null ? python.retain(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
   if (device === null) hostWaitsToRead(view, "giving to Python"); // whoever reads it there has no stream
   const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
-  python.hasLent = true;
+  python.hasExports = true;
   try {
     return python.callHelper("export_array", [
       python.integer(tensor),
       python.text(dtype.name),
       text(layout.isContiguousC ? dtype.arrowFormat : null),
-      arrow?.() ?? python.share(none),
+      arrow?.() ?? python.retain(none),
       numbers(view.shape),
-      isDense ? python.share(none) : numbers(layout.stridesInBytes),
+      isDense ? python.retain(none) : numbers(layout.stridesInBytes),
       text(dtype.typestr),
       python.integer(view.ptr),
-      python.share(view.readonly ? yes : no),
+      python.retain(view.readonly ? yes : no),
       numbers(dlpackDevice(view)),
       handle(device?.context),
-      handle(device === null ? undefined : homeOf(stream, device)),
+      handle(device === null ? undefined : homeHandle(stream, device)),
     ]);
   } catch (error) {
     callDeleter(tensor, true);
@@ -95,11 +97,11 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
   if ((check?.inner ?? device.driver) !== functions) {
     throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
   }
-  if (check !== null) tellOrders(python, device.context, check);
+  if (check !== null) reportOrders(python, device.context, check);
   if (cudaBound.has(python)) return;
   const at = (name: string) => python.integer(libc().loading.dlsym(handle, cString(name)));
-  python.drop(python.callHelper("bind_cuda", cudaFunctions.map(at)));
-  python.drop(python.callHelper("bind_memory", memoryFunctions.map(at)));
+  python.release(python.callHelper("bind_cuda", cudaFunctions.map(at)));
+  python.release(python.callHelper("bind_memory", memoryFunctions.map(at)));
   cudaBound.add(python);
 }
 
@@ -110,7 +112,7 @@ const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
  * Lets a checker know what Python orders: the calls go to the driver by its address, past the checker, and what comes after
  * them would look like a race.
  */
-export function tellOrders(
+export function reportOrders(
   python: Interpreter,
   context: bigint,
   check: Pick<DriverObserver, "orderedElsewhere">,
@@ -122,7 +124,7 @@ export function tellOrders(
     try {
       return copyOut(python, list, () => null) as (number | bigint)[][]; // tuples of integers
     } finally {
-      python.drop(list);
+      python.release(list);
     }
   };
   take(); // which begins it
@@ -135,7 +137,7 @@ export function tellOrders(
 }
 
 /** The handle of the stream that consumers on a device are to wait for. One of another device is waited for now. */
-function homeOf(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
+function homeHandle(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
   if (stream === null) return undefined;
   if (stream.device === device) return stream.handle || CU_STREAM_LEGACY;
   device.defaultStream.wait(stream); // Python knows one context for each array

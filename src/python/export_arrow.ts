@@ -8,7 +8,7 @@ import type { ArrowArray } from "../arrow/array.ts";
 import type { ArrowStreamExport } from "../arrow/stream_export.ts";
 import { viewOfArrow } from "../cdata/numbers.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { bindCuda, lend } from "./export_array.ts";
+import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /**
@@ -17,16 +17,16 @@ import type { Interpreter } from "./interpreter.ts";
  *
  * @throws {ExchangeError} for memory of a simulated device
  */
-export function lendArrow(python: Interpreter, array: ArrowArray): bigint {
+export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   const { device } = array;
   if (device !== null) bindCuda(python, device);
   const numbers = numbersOf(array);
   const make = () => {
     const { schema, array: pointer } = array.toArrowDevice().take();
-    python.hasLent = true;
+    python.hasExports = true;
     return python.callHelper("Arrow", [python.integer(schema), python.integer(pointer)]);
   };
-  return numbers === null ? make() : lend(python, numbers, make);
+  return numbers === null ? make() : exportArray(python, numbers, make);
 }
 
 /** The elements of an array as a view; null if they are none, or a null is among them. Indices are no elements. */
@@ -46,13 +46,13 @@ export function emptyStream(python: Interpreter, stream: ArrowStreamExport): big
 }
 
 /** Gives a stream to what stands for it in Python, where it is read once. */
-export function fillStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
+export function exportStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
   const address = stream.take();
-  python.hasLent = true;
-  python.drop(
+  python.hasExports = true;
+  python.release(
     python.callHelper("call_method", [
-      python.share(object),
-      python.share(python.name("fill")),
+      python.retain(object),
+      python.retain(python.name("fill")),
       python.integer(address),
     ]),
   );

@@ -21,14 +21,14 @@ export class Handle {
   readonly #origin: Origin | null;
   /** The C function, or the function of Python, that the method is of; 0n until it was called. */
   #function = 0n;
-  #looksAtFrame: boolean | null = null;
+  #inspectsFrame: boolean | null = null;
 
   /** Takes the reference over. */
   constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
     this.python = python;
     this.#object = object;
     this.#origin = origin !== null && functionOf(python, object, origin.owner.object) !== 0n ? origin : null;
-    forgotten.register(this, { python, object }, this);
+    finalizer.register(this, { python, object }, this);
   }
 
   /** The object; borrowed. */
@@ -44,8 +44,8 @@ export class Handle {
   }
 
   /** Whether what it does may depend on who calls it. Functions written in C do not look, but those of two modules. */
-  get looksAtFrame(): boolean {
-    return this.#looksAtFrame ??= looksAtFrame(this.python, this.object);
+  get inspectsFrame(): boolean {
+    return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
   }
 
   /**
@@ -57,8 +57,8 @@ export class Handle {
     const { owner } = this.#origin;
     if (owner.isClosed) return; // it could not be had again
     this.#function = functionOf(this.python, this.#object, owner.object);
-    forgotten.unregister(this);
-    this.python.drop(this.#object);
+    finalizer.unregister(this);
+    this.python.release(this.#object);
     this.#object = 0n;
   }
 
@@ -66,8 +66,8 @@ export class Handle {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    forgotten.unregister(this);
-    if (this.#object !== 0n) this.python.locked(() => this.python.release(this.#object));
+    finalizer.unregister(this);
+    if (this.#object !== 0n) this.python.locked(() => this.python.releaseAndPoll(this.#object));
   }
 
   #lookUp({ owner, name }: Origin): void {
@@ -75,18 +75,18 @@ export class Handle {
     if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
     const object = python.check(python.api.objects.PyObject_GetAttr(owner.object, python.name(name)));
     if (functionOf(python, object, owner.object) !== this.#function) {
-      python.drop(object);
+      python.release(object);
       throw new TypeError(
         `Cannot use ${name} again: the object has another one since. Keep a method with $get("${name}")`,
       );
     }
     this.#object = object;
-    forgotten.register(this, { python, object }, this);
+    finalizer.register(this, { python, object }, this);
   }
 }
 
 /** Whether a callable may look at the frame that it is called from. */
-function looksAtFrame(python: Interpreter, object: bigint): boolean {
+function inspectsFrame(python: Interpreter, object: bigint): boolean {
   if (!python.isExactly(object, "builtin_function")) return true;
   const self = python.api.methods.PyCFunction_GetSelf(object);
   return self === python.helper("builtins") || self === python.helper("sys");
@@ -105,8 +105,8 @@ function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
 }
 
 /** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
-const forgotten = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
-  ({ python, object }) => python.dropLater(object),
+const finalizer = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
+  ({ python, object }) => python.releaseLater(object),
 );
 
 const handles = new WeakMap<object, Handle>();

@@ -11,7 +11,7 @@ import { fromArrayInterface, fromCudaArrayInterface } from "../dlpack/array_inte
 import { DlpackTensor, type ImportOptions } from "../dlpack/tensor.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { copyOut } from "./copy_out.ts";
-import { takeByTable } from "./dlpack_exchange_api.ts";
+import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -29,42 +29,42 @@ export function isArray(python: Interpreter, object: bigint): boolean {
  * @throws {ExchangeError} if it cannot be taken as it is
  * @throws {PythonError} if its owner refuses to hand it over
  */
-export function takeArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  if (!python.typeHas(object, "__dlpack__")) return takeDescribed(python, object, options);
+export function importArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options);
   try {
-    return takeTensor(python, object, options);
+    return importTensor(python, object, options);
   } catch (error) {
     // Some owners refuse by DLPack what they describe all the same: read-only arrays, and the types of ml_dtypes.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
-    return takeDescribed(python, object, options);
+    return importDescribed(python, object, options);
   }
 }
 
-function takeTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  const taken = takeByTable(python, object, options);
+function importTensor(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  const taken = importByExchangeApi(python, object, options);
   if (taken !== null) return taken;
-  const capsule = python.callHelper("request_capsule", [python.share(object), streamFor(python, options)]);
+  const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);
   try {
-    using tensor = unpack(python, capsule);
+    using tensor = takeFromCapsule(python, capsule);
     return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
   } finally {
-    python.drop(capsule);
+    python.release(capsule);
   }
 }
 
 /** The stream on which a producer shall make device memory ready, in DLPack's terms. */
-function streamFor(python: Interpreter, { stream, device }: ImportOptions): bigint {
+function streamForProducer(python: Interpreter, { stream, device }: ImportOptions): bigint {
   if (stream === null) return python.integer(-1n);
   if (stream !== undefined) return python.integer(stream.handle || 1n);
-  return device === undefined ? python.share(python.singletons.none) : python.integer(1n);
+  return device === undefined ? python.retain(python.singletons.none) : python.integer(1n);
 }
 
 /** What capsules are called once their tensor is taken: they keep the address, so the names are never freed. */
-const used = new Map<string, bigint>();
+const usedNames = new Map<string, bigint>();
 
 function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
-  let address = used.get(name);
-  if (address === undefined) used.set(name, address = new NativeArena().cString(`used_${name}`));
+  let address = usedNames.get(name);
+  if (address === undefined) usedNames.set(name, address = new NativeArena().cString(`used_${name}`));
   return address;
 }
 
@@ -73,7 +73,7 @@ function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
  *
  * @throws {ExchangeError} if it is no capsule with a tensor
  */
-function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
+function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   const { capsules, errors } = python.api;
   const nameAt = capsules.PyCapsule_GetName(capsule);
   if (nameAt === 0n) errors.PyErr_Clear(); // no capsule: an exception that stays set makes the next call fail, or worse
@@ -90,12 +90,12 @@ function unpack(python: Interpreter, capsule: bigint): DlpackTensor {
 }
 
 /** Sees an array by its interface; a reference to the array itself keeps the memory. */
-function takeDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
-  python.drop(python.callHelper("check_elements", [python.share(object)]));
+function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
+  python.release(python.callHelper("check_elements", [python.retain(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
   const name = isCuda ? "__cuda_array_interface__" : "__array_interface__";
   const attribute = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
-  const owner = new Handle(python, python.share(object));
+  const owner = new Handle(python, python.retain(object));
   try {
     const copied = copyOut(python, attribute, () => unreadable);
     if (!(copied instanceof Map)) {
@@ -113,7 +113,7 @@ function takeDescribed(python: Interpreter, object: bigint, options: ImportOptio
     owner.close();
     throw error;
   } finally {
-    python.drop(attribute);
+    python.release(attribute);
   }
 }
 
@@ -138,6 +138,6 @@ function typeName(python: Interpreter, object: bigint): string {
   try {
     return python.show(dtype);
   } finally {
-    python.drop(dtype);
+    python.release(dtype);
   }
 }

@@ -65,7 +65,7 @@ export class Interpreter {
   /** None, True and False, which live for ever. */
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
   /** Whether arrays of ours have been lent to Python. */
-  hasLent = false;
+  hasExports = false;
   /** What is to be done before the lock is given up. */
   beforeUnlock: (() => void) | null = null;
   readonly #arena = new NativeArena();
@@ -79,7 +79,7 @@ export class Interpreter {
   readonly #namespace: bigint;
   readonly #float: bigint;
   /** References that JavaScript has let go of while it did not hold the lock. */
-  #dropped: bigint[] = [];
+  #toRelease: bigint[] = [];
   #depth = 0;
 
   /** Uses an interpreter that runs. */
@@ -97,10 +97,10 @@ export class Interpreter {
       const none = this.evaluate("None", this.#namespace);
       this.#float = this.evaluate("float", this.#namespace);
       this.singletons = { none, true: numbers.PyBool_FromLong(1n), false: numbers.PyBool_FromLong(0n) };
-      this.drop(this.execute(guestSource, this.#namespace));
+      this.release(this.execute(guestSource, this.#namespace));
       const { DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray } = releaseThunks().address;
       const code = [handle, DLManagedTensorVersioned, DLManagedTensor, ArrowSchema, ArrowArray];
-      this.drop(this.callHelper("bind", code.map((address) => this.integer(address))));
+      this.release(this.callHelper("bind", code.map((address) => this.integer(address))));
     } finally {
       this.api.threads.PyGILState_Release(state);
     }
@@ -113,7 +113,7 @@ export class Interpreter {
     const state = PyGILState_Ensure();
     this.#depth++;
     try {
-      if (this.#dropped.length > 0) this.release(...this.#dropped.splice(0));
+      if (this.#toRelease.length > 0) this.releaseAndPoll(...this.#toRelease.splice(0));
       return work();
     } finally {
       try {
@@ -126,23 +126,23 @@ export class Interpreter {
   }
 
   /** Gives up a reference now. Needs the lock. */
-  drop(object: bigint): void {
+  release(object: bigint): void {
     this.api.objects.Py_DecRef(object);
   }
 
   /** Gives up references, and then what is held for nobody: they may have been to capsules that were never used. */
-  release(...objects: readonly bigint[]): void {
-    for (const object of objects) this.drop(object);
-    if (this.hasLent) this.drop(this.callHelper("poll_exports", []));
+  releaseAndPoll(...objects: readonly bigint[]): void {
+    for (const object of objects) this.release(object);
+    if (this.hasExports) this.release(this.callHelper("poll_exports", []));
   }
 
   /** Gives up a reference when the lock is next held: for the garbage collector, which must not wait for it. */
-  dropLater(object: bigint): void {
-    this.#dropped.push(object);
+  releaseLater(object: bigint): void {
+    this.#toRelease.push(object);
   }
 
   /** Another reference to an object. */
-  share(object: bigint): bigint {
+  retain(object: bigint): bigint {
     this.api.objects.Py_IncRef(object);
     return object;
   }
@@ -203,8 +203,8 @@ export class Interpreter {
     try {
       return this.check(this.api.calls.PyObject_Call(callable, tuple, keywords));
     } finally {
-      this.drop(tuple);
-      if (keywords !== 0n) this.drop(keywords);
+      this.release(tuple);
+      if (keywords !== 0n) this.release(keywords);
     }
   }
 
@@ -228,8 +228,8 @@ export class Interpreter {
     try {
       return this.check(this.api.calls.PyObject_CallNoArgs(keywords === 0n ? byPosition : byName));
     } finally {
-      this.drop(tuple);
-      if (keywords !== 0n) this.drop(keywords);
+      this.release(tuple);
+      if (keywords !== 0n) this.release(keywords);
     }
   }
 
@@ -268,7 +268,7 @@ export class Interpreter {
     let name = this.#names.get(value);
     if (name !== undefined) return name;
     if (this.#names.size === mostNames) {
-      for (const kept of this.#names.values()) this.drop(kept);
+      for (const kept of this.#names.values()) this.release(kept);
       this.#names.clear();
     }
     name = this.text(value);
@@ -283,9 +283,9 @@ export class Interpreter {
       const number = Number(value);
       return Number.isSafeInteger(number) ? number : value;
     }
-    const digits = this.callHelper("hex", [this.share(object)]);
+    const digits = this.callHelper("hex", [this.retain(object)]);
     const text = this.readText(digits);
-    this.drop(digits);
+    this.release(digits);
     return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
   }
 
@@ -297,7 +297,7 @@ export class Interpreter {
     this.api.errors.PyErr_Clear();
     const encoded = this.check(PyUnicode_AsEncodedString(object, utf16, surrogatePass));
     const units = new DataView(this.readBytes(encoded).buffer);
-    this.drop(encoded);
+    this.release(encoded);
     let text = "";
     for (let at = 0; at < units.byteLength; at += 2) text += String.fromCharCode(units.getUint16(at, true));
     return text;
@@ -314,7 +314,7 @@ export class Interpreter {
   typeHas(object: bigint, name: string): boolean {
     const type = this.api.objects.PyObject_Type(object);
     const has = this.api.objects.PyObject_HasAttrString(type, cString(name)) === 1;
-    this.drop(type);
+    this.release(type);
     return has;
   }
 
@@ -327,7 +327,7 @@ export class Interpreter {
   typeFlags(object: bigint): bigint {
     const type = this.api.objects.PyObject_Type(object);
     const flags = this.api.objects.PyType_GetFlags(type);
-    this.drop(type);
+    this.release(type);
     return flags;
   }
 
@@ -346,7 +346,7 @@ export class Interpreter {
     try {
       return this.readText(text);
     } finally {
-      this.drop(text);
+      this.release(text);
     }
   }
 
@@ -363,7 +363,7 @@ export class Interpreter {
   /** Whether an object is of a type itself, and of no subtype. */
   isExactly(object: bigint, type: Helper): boolean {
     const itsType = this.api.objects.PyObject_Type(object);
-    this.drop(itsType);
+    this.release(itsType);
     return itsType === this.helper(type);
   }
 
@@ -378,7 +378,7 @@ export class Interpreter {
     }
     const args = this.tuple([this.#takeException()]);
     const description = this.api.calls.PyObject_Call(this.helper("describe_exception"), args, 0n);
-    this.drop(args);
+    this.release(args);
     if (description === 0n) {
       this.api.errors.PyErr_Clear();
       return new PythonError("Exception", "An exception whose description fails as well", "");
@@ -386,7 +386,7 @@ export class Interpreter {
     const [type = "", message = "", traceback = ""] = [0n, 1n, 2n].map((i) =>
       this.readText(this.api.tuples.PyTuple_GetItem(description, i))
     );
-    this.drop(description);
+    this.release(description);
     return new PythonError(type, message, traceback);
   }
 
@@ -400,9 +400,9 @@ export class Interpreter {
     errors.PyErr_NormalizeException(type.$address, value.$address, traceback.$address);
     if (traceback.value !== 0n) {
       objects.PyObject_SetAttrString(value.value, cString("__traceback__"), traceback.value);
-      this.drop(traceback.value);
+      this.release(traceback.value);
     }
-    this.drop(type.value);
+    this.release(type.value);
     return value.value;
   }
 }

@@ -11,7 +11,7 @@ import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { Handle, handleOf, type Origin, setHandle } from "./handle.ts";
-import { isArray, takeArray } from "./import_array.ts";
+import { importArray, isArray } from "./import_array.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
 /**
@@ -75,7 +75,7 @@ export const pythonArrays: ArraySource = {
       const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.speaks(object, name));
       if (isArray(python, object)) {
         try {
-          return takeArray(python, object, options);
+          return importArray(python, object, options);
         } catch (error) {
           // PyArrow refuses by DLPack what it hands over by its own protocol: truth values, dates, lists of fixed size.
           if (!(error instanceof PythonError) || !speaksArrow) throw error;
@@ -103,14 +103,14 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
     isKept = true;
     return wrap(python, object, options, origin);
   } finally {
-    if (!isKept) python.drop(object);
+    if (!isKept) python.release(object);
   }
 }
 
 /** An array as a view. What cannot be handed over, such as a tensor that needs a gradient, is an object like any other. */
 function takeIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
   try {
-    return takeArray(python, object, options);
+    return importArray(python, object, options);
   } catch (error) {
     if (error instanceof PythonError || error instanceof ExchangeError) return undefined;
     throw error;
@@ -118,7 +118,7 @@ function takeIfPossible(python: Interpreter, object: bigint, options: ImportOpti
 }
 
 /** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
-const askedInPassing = new Set(["then", "toJSON", "constructor"]);
+const askedByJavaScript = new Set(["then", "toJSON", "constructor"]);
 
 /** A name that stands for an item. */
 const index = /^(0|-?[1-9]\d*)$/;
@@ -134,7 +134,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
     get(_, key) {
       if (typeof key === "symbol" || key.startsWith("$")) return Reflect.get(members, key);
       if (index.test(key)) return members.$item(BigInt(key));
-      if (askedInPassing.has(key) && !hasAttribute(handle, key)) return undefined;
+      if (askedByJavaScript.has(key) && !hasAttribute(handle, key)) return undefined;
       if (key === "toString" && !hasAttribute(handle, key)) return () => show(handle);
       return python.locked(() => fromPython(python, attribute(handle, key), options, { owner: handle, name: key }));
     },
@@ -181,12 +181,13 @@ function nameOf(key: string | symbol, doing: "set" | "delete"): string {
 function membersOf(handle: Handle, options: ImportOptions) {
   const { python } = handle;
   return {
-    $call: (...args: unknown[]) => python.locked(() => wrap(python, rawCall(handle, args), orderOf(args, options))),
+    $call: (...args: unknown[]) =>
+      python.locked(() => wrap(python, rawCall(handle, args), importOptionsFor(args, options))),
     $get: (name: string) => python.locked(() => wrap(python, attribute(handle, name), options)),
     $item: (...keys: unknown[]) => python.locked(() => fromPython(python, item(handle, keys), options)),
     $setItem: (key: unknown, value: unknown) => setItem(handle, key, value),
     $value: () =>
-      python.locked(() => copyOut(python, handle.object, (other) => fromPython(python, python.share(other), options))),
+      python.locked(() => copyOut(python, handle.object, (other) => fromPython(python, python.retain(other), options))),
     $close: () => handle.close(),
     [Symbol.dispose]: () => handle.close(),
     [Symbol.iterator]: () => iterate(handle, options),
@@ -225,10 +226,10 @@ function has(handle: Handle, name: string): boolean {
     else {
       const item = objects.PyObject_GetItem(object, key);
       found = item !== 0n;
-      if (found) python.drop(item);
+      if (found) python.release(item);
     }
     errors.PyErr_Clear();
-    python.drop(key);
+    python.release(key);
     return found;
   });
 }
@@ -244,7 +245,7 @@ function setAttribute(handle: Handle, name: string, value: unknown): void {
     const { object } = handle;
     const [made = 0n] = toPython(python, [value]);
     const code = python.api.objects.PyObject_SetAttr(object, python.name(name), made);
-    python.drop(made);
+    python.release(made);
     python.checkInt(code);
   });
 }
@@ -260,7 +261,7 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
   const [only = 0n] = objects;
   const key = objects.length === 1 ? only : python.tuple(objects);
   const found = python.api.objects.PyObject_GetItem(object, key);
-  python.drop(key);
+  python.release(key);
   return python.check(found);
 }
 
@@ -270,8 +271,8 @@ function setItem(handle: Handle, key: unknown, value: unknown): void {
     const { object } = handle;
     const [keyObject = 0n, valueObject = 0n] = toPython(python, [key, value]);
     const code = python.api.objects.PyObject_SetItem(object, keyObject, valueObject);
-    python.drop(keyObject);
-    python.drop(valueObject);
+    python.release(keyObject);
+    python.release(valueObject);
     python.checkInt(code);
   });
 }
@@ -281,18 +282,18 @@ function deleteItem(handle: Handle, key: bigint): void {
   python.locked(() => {
     const keyObject = python.integer(key);
     const code = python.api.objects.PyObject_DelItem(handle.object, keyObject);
-    python.drop(keyObject);
+    python.release(keyObject);
     python.checkInt(code);
   });
 }
 
 function call(handle: Handle, args: readonly unknown[], options: ImportOptions): unknown {
   const { python } = handle;
-  return python.locked(() => fromPython(python, rawCall(handle, args), orderOf(args, options)));
+  return python.locked(() => fromPython(python, rawCall(handle, args), importOptionsFor(args, options)));
 }
 
 /** Where device arrays in a call's result will be used: on the stream of the first device view among its arguments. */
-function orderOf(args: readonly unknown[], options: ImportOptions): ImportOptions {
+function importOptionsFor(args: readonly unknown[], options: ImportOptions): ImportOptions {
   if (options.stream !== undefined) return options;
   const view = args.find((arg) => arg instanceof StridedMemoryView && arg.device !== null);
   if (!(view instanceof StridedMemoryView) || view.device === null) return options;
@@ -308,14 +309,14 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
     // A function that does not look at its caller's frame may call what it is given, which does.
-    const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);
+    const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);
     return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
   } catch (error) {
-    if (error instanceof PythonError && mayMistake.has(error.type)) error.message += keywordsHint(last);
+    if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) error.message += keywordsHint(last);
     throw error;
   } finally {
     handle.endCall();
-    python.release();
+    python.releaseAndPoll();
   }
 }
 
@@ -325,7 +326,7 @@ function isPyObject(value: unknown): boolean {
 }
 
 /** Exceptions of functions that have got a dict where they expect something else. */
-const mayMistake = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
+const mayTakeForKeywords = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
 
 /** How arguments by name are given, if the last argument looks as if it was to be those. */
 function keywordsHint(last: unknown): string {
@@ -361,7 +362,7 @@ function toNumber(handle: Handle, options: ImportOptions): unknown {
   return python.locked(() =>
     fromPython(
       python,
-      python.callHelper("call_method", [python.share(handle.object), python.share(python.name("__float__"))]),
+      python.callHelper("call_method", [python.retain(handle.object), python.retain(python.name("__float__"))]),
       options,
     )
   );

@@ -10,7 +10,7 @@ import type { ImportOptions } from "../dlpack/tensor.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { fromPython, type PyObject, wrap } from "./object.ts";
 import { openInterpreter, type PythonOptions } from "./start_interpreter.ts";
-import { nameWorkStream } from "./current_work_streams.ts";
+import { setWorkStream } from "./current_work_streams.ts";
 
 /** Options of {@linkcode Python.open}. */
 export interface OpenPythonOptions extends PythonOptions {
@@ -67,7 +67,7 @@ export class Python {
     const python = openInterpreter(options);
     if (stream === undefined) return new Python(python, {});
     const locked = (work: () => void) => python.locked(work);
-    locked(() => nameWorkStream(stream, locked));
+    locked(() => setWorkStream(stream, locked));
     return new Python(python, { stream });
   }
 
@@ -105,7 +105,7 @@ export class Python {
    */
   run(code: string): void {
     const python = this.#python;
-    python.locked(() => python.release(python.execute(code, this.#main())));
+    python.locked(() => python.releaseAndPoll(python.execute(code, this.#main())));
   }
 
   /**
@@ -118,7 +118,7 @@ export class Python {
     const python = this.#python;
     return python.locked(() => {
       const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
-      python.release(); // what it has let go of
+      python.releaseAndPoll(); // what it has let go of
       return value;
     });
   }

@@ -16,7 +16,7 @@ import { findInterpreters, type Installation } from "./find_interpreter.ts";
 import { prepareProcess } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./find_library.ts";
-import { giveUpLockAtEnd } from "./thread_end.ts";
+import { releaseLockAtThreadEnd } from "./thread_end.ts";
 
 /** Options of {@linkcode Python.open}. */
 export interface PythonOptions {
@@ -63,8 +63,8 @@ export function openInterpreter(options: PythonOptions): Interpreter {
   const { library } = options;
   if (running === undefined) {
     const { opened, installation } = find(options);
-    checkAlone(opened);
-    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);
+    checkOnlyLibrary(opened);
+    if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);
     start(opened, installation);
     running = new Interpreter(opened);
     alsoPoll(pollPython);
@@ -77,7 +77,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
 /** Releases the arrays that Python's consumers have released since the last poll. */
 function pollPython(): void {
   const python = running;
-  if (python?.hasLent) python.locked(() => python.release());
+  if (python?.hasExports) python.locked(() => python.releaseAndPoll());
 }
 
 interface Found {
@@ -117,7 +117,7 @@ function find({ library, home }: PythonOptions): Found {
  *
  * @throws {FfiError} if another libpython comes first: its functions would be given this one's objects
  */
-function checkAlone({ path, handle }: NativeLibrary<typeof cpython>): void {
+function checkOnlyLibrary({ path, handle }: NativeLibrary<typeof cpython>): void {
   const { dlsym } = libc().loading;
   const symbol = cString("Py_IsInitialized");
   const first = dlsym(0n, symbol); // RTLD_DEFAULT

@@ -30,8 +30,8 @@ const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
  * @param make puts code where it can be called
  * @throws {FfiError} where the system refuses machine code: a Worker that ends within a call would stop all others for ever
  */
-export function giveUpLockAtEnd(library: bigint, make: typeof mapExecutable = mapExecutable): void {
-  const code = make([ffiPort().platform.arch === "aarch64" ? aarch64GiveUp() : x8664GiveUp()])?.[0];
+export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutable = mapExecutable): void {
+  const code = make([ffiPort().platform.arch === "aarch64" ? aarch64ReleaseLock() : x8664ReleaseLock()])?.[0];
   if (code === undefined) {
     throw new FfiError(
       "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is terminated " +
@@ -46,7 +46,7 @@ export function giveUpLockAtEnd(library: bigint, make: typeof mapExecutable = ma
 }
 
 /** x86-64, System V: the address of the two functions arrives in rdi. */
-export function x8664GiveUp(): Uint8Array<ArrayBuffer> {
+export function x8664ReleaseLock(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
     0x53, // push rbx: the stack is aligned for calls now
     ...[0x48, 0x89, 0xfb], // mov rbx, rdi
@@ -61,7 +61,7 @@ export function x8664GiveUp(): Uint8Array<ArrayBuffer> {
 }
 
 /** arm64, AAPCS64: the address of the two functions arrives in x0. */
-export function aarch64GiveUp(): Uint8Array<ArrayBuffer> {
+export function aarch64ReleaseLock(): Uint8Array<ArrayBuffer> {
   const words = [
     0xa9be7bfd, // stp x29, x30, [sp, #-32]!
     0xf9000bf3, // str x19, [sp, #16]

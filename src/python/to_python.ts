@@ -12,8 +12,8 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { ArrowArray } from "../arrow/array.ts";
 import { ArrowStreamExport } from "../arrow/stream_export.ts";
-import { lend } from "./export_array.ts";
-import { emptyStream, fillStream, lendArrow } from "./export_arrow.ts";
+import { exportArray } from "./export_array.ts";
+import { emptyStream, exportArrow, exportStream } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
@@ -21,7 +21,7 @@ import { handleOf } from "./handle.ts";
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   const conversion = new Conversion(python);
   const made = conversion.all(values);
-  conversion.complete();
+  conversion.exportStreams();
   return made;
 }
 
@@ -44,15 +44,15 @@ class Conversion {
       for (const value of values) made.push(this.#value(value));
       return made;
     } catch (error) {
-      made.forEach((object) => this.#python.drop(object));
+      made.forEach((object) => this.#python.release(object));
       throw error;
     }
   }
 
   /** Gives away what can be given once. */
-  complete(): void {
+  exportStreams(): void {
     if (this.#streams === null) return;
-    for (const [stream, object] of this.#streams) fillStream(this.#python, object, stream);
+    for (const [stream, object] of this.#streams) exportStream(this.#python, object, stream);
   }
 
   /**
@@ -65,9 +65,9 @@ class Conversion {
     const { none, true: yes, false: no } = python.singletons;
     switch (typeof value) {
       case "undefined":
-        return python.share(none);
+        return python.retain(none);
       case "boolean":
-        return python.share(value ? yes : no);
+        return python.retain(value ? yes : no);
       case "number":
         return Number.isSafeInteger(value) && !Object.is(value, -0)
           ? python.integer(BigInt(value))
@@ -80,24 +80,24 @@ class Conversion {
         throw new TypeError("Cannot pass a symbol to Python");
       case "function":
       case "object":
-        return value === null ? python.share(none) : this.#object(value);
+        return value === null ? python.retain(none) : this.#object(value);
     }
   }
 
   #object(value: object): bigint {
     const python = this.#python;
     const handle = handleOf(value);
-    if (handle !== undefined) return python.share(handle.object);
+    if (handle !== undefined) return python.retain(handle.object);
     if (Array.isArray(value)) return this.#inside(value, () => this.#list(value));
     if (value instanceof Map) return this.#inside(value, () => this.#dict([...value]));
     if (value instanceof Slice) return python.callHelper("slice", this.all([value.start, value.stop, value.step]));
-    if (value instanceof ArrowArray) return lendArrow(python, value);
+    if (value instanceof ArrowArray) return exportArrow(python, value);
     if (value instanceof ArrowStreamExport) return this.#stream(value);
-    if (value instanceof StridedMemoryView) return lend(python, value);
-    if (value instanceof ArrayBuffer) return lend(python, StridedMemoryView.from(new Uint8Array(value)));
+    if (value instanceof StridedMemoryView) return exportArray(python, value);
+    if (value instanceof ArrayBuffer) return exportArray(python, StridedMemoryView.from(new Uint8Array(value)));
     if (ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
       using view = StridedMemoryView.from(value); // Python keeps what is imported here
-      return lend(python, view);
+      return exportArray(python, view);
     }
     if (isPlain(value)) return this.#inside(value, () => this.#dict(Object.entries(value)));
     const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
@@ -133,12 +133,12 @@ class Conversion {
         const objects = this.all(pair);
         const [key = 0n, value = 0n] = objects;
         const code = PyDict_SetItem(made, key, value);
-        objects.forEach((object) => python.drop(object));
+        objects.forEach((object) => python.release(object));
         python.checkInt(code);
       }
       return made;
     } catch (error) {
-      python.drop(made);
+      python.release(made);
       throw error;
     }
   }

@@ -8,7 +8,7 @@ import {
   type PtxKernel,
   SimulatedDriver,
 } from "../../mod.ts";
-import { change } from "../../src/python/current_work_streams.ts";
+import { switchWorkStream } from "../../src/python/current_work_streams.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { intercept } from "../support/intercept.ts";
@@ -117,7 +117,7 @@ const execs = many((): CudaGraphExec => {
   const buffer = device.memory.allocate(8, { stream: home });
   return home.capture(() => buffer.fill(1, { stream: home })).instantiate();
 });
-change(device.createStream(), (work) => work());
+switchWorkStream(device.createStream(), (work) => work());
 const named = count / 2 + 1;
 await note("what buffers, kernels, graphs and Python still use", () => {
   const { graphs, streams } = left();
@@ -132,7 +132,7 @@ results["kernels run"] = runs - launched;
 
 [...buffers.splice(0), ...execs.splice(0)].forEach((one) => one.close());
 kernels.splice(0);
-change(home, (work) => work());
+switchWorkStream(home, (work) => work());
 const closing = many(() =>
   [device.createStream(), device.createEvent(), new DeviceMemoryResource(device, {})] as const
 );

@@ -164,7 +164,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["    if (isOwned) closeIfDropped(this, leftOf(driver, holders));\n", "", "Pools that are only dropped pile up."],
   ]),
   ...inFile("src/python/current_work_streams.ts", ["tests/device/dropped_test.ts"], [
-    ["  named.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
+    ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
   ]),
   ...inFile("src/device/event.ts", ["tests/device/check_device_test.ts"], [
     [

@@ -48,7 +48,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/start_interpreter.ts", workers, [
     [
-      "    if (ffiPort().isWorker) giveUpLockAtEnd(opened.handle);\n",
+      "    if (ffiPort().isWorker) releaseLockAtThreadEnd(opened.handle);\n",
       "",
       "A Worker that is ended in a call keeps the lock for ever (Bun).",
     ],
@@ -71,10 +71,14 @@ export const pythonMutations: readonly Mutation[] = [
       "",
       "Closing a stream ends the naming of another.",
     ],
-    ["  if (isReal(stream.device)) change", "  change", "A stream is named that the driver has never heard of."],
+    [
+      "  if (isOfDriver(stream.device)) switchWorkStream",
+      "  switchWorkStream",
+      "A stream is named that the driver has never heard of.",
+    ],
   ]),
   ...inFile("src/python/dlpack_exchange_api.ts", arrays, [
-    ["  if (maskedAs.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
+    ["  if (membersOfMasked.every(has)) {\n", "  if (false) {\n", "The mask of an array is lost."],
   ]),
   ...inFile("src/python/interpreter.ts", ["tests/python/values_test.ts", ...arrays], [
     [
@@ -83,12 +87,12 @@ export const pythonMutations: readonly Mutation[] = [
       "Python's threads wait for ever.",
     ],
     [
-      "      if (this.#dropped.length > 0) this.release(...this.#dropped.splice(0));\n",
+      "      if (this.#toRelease.length > 0) this.releaseAndPoll(...this.#toRelease.splice(0));\n",
       "",
       "What the collector has found is never given back to Python.",
     ],
     [
-      '    if (this.hasLent) this.drop(this.callHelper("poll_exports", []));\n',
+      '    if (this.hasExports) this.release(this.callHelper("poll_exports", []));\n',
       "",
       "What Python's consumers have released is kept.",
     ],
@@ -110,12 +114,12 @@ export const pythonMutations: readonly Mutation[] = [
       "A mark at the start of a text is taken for the order of its bytes.",
     ],
     [
-      "      for (const kept of this.#names.values()) this.drop(kept);\n",
+      "      for (const kept of this.#names.values()) this.release(kept);\n",
       "",
       "Names of attributes are kept for ever.",
     ],
     ["      this.#names.clear();\n", "", "An attribute is looked for by a name that Python has freed."],
-    ["    this.drop(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
+    ["    this.release(encoded);\n", "", "Texts with half a surrogate pair are never freed."],
     [
       "    if (value.isWellFormed()) {\n",
       "    if (true) {\n",
@@ -127,14 +131,13 @@ export const pythonMutations: readonly Mutation[] = [
       "An error about an object that cannot say what it is says something else.",
     ],
     ["    if (start !== 0n) return", "    if (true) return", "A file name that is no UTF-8 is read at address 0."],
-    ["    this.drop(digits);\n", "", "The digits of large integers are never freed."],
+    ["    this.release(digits);\n", "", "The digits of large integers are never freed."],
     [
-      "      this.drop(tuple);\n      if (keywords !== 0n) this.drop(keywords);\n    }\n  }\n\n  /**\n",
+      "      this.release(tuple);\n      if (keywords !== 0n) this.release(keywords);\n    }\n  }\n\n  /**\n",
       "    }\n  }\n\n  /**\n",
       "Arguments are never freed.",
     ],
   ]),
-  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], []),
   ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       "    if (this.#isClosed) return;\n    this.#isClosed",
@@ -145,17 +148,17 @@ export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/python/object.ts", objects, [
     ["    handle.endCall();\n", "", "A method that was looked up for a call keeps its object."],
     [
-      "const isFramed = handle.looksAtFrame || isNamed || args.some(isPyObject);",
-      "const isFramed = handle.looksAtFrame;",
+      "const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);",
+      "const isFramed = handle.inspectsFrame;",
       "What a function in C calls finds no frame.",
     ],
     ["    if (isMapping) found =", "    if (false) found =", "To ask a dict for a key makes an item of it."],
     [
-      "    errors.PyErr_Clear();\n    python.drop(key);\n",
-      "    python.drop(key);\n",
+      "    errors.PyErr_Clear();\n    python.release(key);\n",
+      "    python.release(key);\n",
       "What is not there makes the next call fail.",
     ],
-    ["      if (found) python.drop(item);\n", "", "Items that are asked for are never freed."],
+    ["      if (found) python.release(item);\n", "", "Items that are asked for are never freed."],
     ["if (Object.hasOwn(members, key)", "if (key in members", "Every object has a constructor."],
     ["    defineProperty: () => false,\n", "", "A property is defined beside Python's object, and nobody sees it."],
     ["    preventExtensions: () => false,\n", "", "An object is frozen that is not."],
@@ -166,17 +169,17 @@ export const pythonMutations: readonly Mutation[] = [
       "A closed object cannot be printed.",
     ],
     [
-      "if (error instanceof PythonError && mayMistake.has(error.type)) ",
+      "if (error instanceof PythonError && mayTakeForKeywords.has(error.type)) ",
       "if (error instanceof PythonError) ",
       "Every error after a plain object speaks of arguments by name.",
     ],
     [
-      "  python.drop(key);\n  return python.check(found);\n",
+      "  python.release(key);\n  return python.check(found);\n",
       "  return python.check(found);\n",
       "Keys are never freed.",
     ],
-    ["    python.drop(valueObject);\n", "", "What is set as an item is never freed."],
-    ["    python.drop(made);\n", "", "What is set as an attribute is never freed."],
+    ["    python.release(valueObject);\n", "", "What is set as an item is never freed."],
+    ["    python.release(made);\n", "", "What is set as an attribute is never freed."],
     ["    iterator.close();\n", "", "Iterators are kept until they are collected."],
     [
       "isNamed ? [...args.slice(0, -1), { ...last.values }] : args",
@@ -184,22 +187,21 @@ export const pythonMutations: readonly Mutation[] = [
       "Arguments by name are lost.",
     ],
   ]),
-  ...inFile("src/python/values.ts", objects, []),
   ...inFile("src/python/copy_out.ts", objects, [
     [
-      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.drop(pairs);\n  }\n",
+      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.release(pairs);\n  }\n",
       "  return new Map(copyOut(python, pairs, other) as [unknown, unknown][]);\n",
       "The pairs of a dict are never freed.",
     ],
   ]),
   ...inFile("src/python/interpreter.ts", objects, [
-    ["    this.drop(type.value);\n", "", "Types of exceptions are never freed."],
-    ["      this.drop(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
-    ["    this.drop(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
-    ["    this.drop(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
-    ["    this.drop(itsType);\n", "", "Types of objects are never freed."],
-    ["    this.drop(args);\n", "", "Exceptions are never freed."],
-    ["    this.drop(description);\n", "", "Descriptions of exceptions are never freed."],
+    ["    this.release(type.value);\n", "", "Types of exceptions are never freed."],
+    ["      this.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
+    ["    this.release(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
+    ["    this.release(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
+    ["    this.release(itsType);\n", "", "Types of objects are never freed."],
+    ["    this.release(args);\n", "", "Exceptions are never freed."],
+    ["    this.release(description);\n", "", "Descriptions of exceptions are never freed."],
   ]),
   ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...objects], [
     ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
@@ -240,7 +242,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
   ]),
   ...inFile("src/python/start_interpreter.ts", ["tests/python/open_test.ts"], [
-    ["    checkAlone(opened);\n", "", "The extension modules of one Python call functions of another."],
+    ["    checkOnlyLibrary(opened);\n", "", "The extension modules of one Python call functions of another."],
     [
       "  if (installation !== null && !version.startsWith(`${installation.version}.`)) {\n",
       "  if (false) {\n",
@@ -275,7 +277,7 @@ export const pythonMutations: readonly Mutation[] = [
       "Python reads page-locked memory before it is written.",
     ],
     [
-      "handle(device === null ? undefined : homeOf(stream, device)),",
+      "handle(device === null ? undefined : homeHandle(stream, device)),",
       "handle(stream?.handle),",
       "Page-locked memory cannot be handed to Arrow.",
     ],
@@ -330,12 +332,12 @@ export const pythonMutations: readonly Mutation[] = [
     "An object is used that Python has freed.",
   ]]),
   ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    forgotten.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
+    "    finalizer.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
     "  }\n\n  /** The object; borrowed. */\n",
     "What is dropped is never given back to Python.",
   ]]),
   ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    this.#isClosed = true;\n    forgotten.unregister(this);\n",
+    "    this.#isClosed = true;\n    finalizer.unregister(this);\n",
     "    this.#isClosed = true;\n",
     "A reference that was closed is given up again.",
   ]]),
@@ -355,8 +357,8 @@ export const pythonMutations: readonly Mutation[] = [
     "What is kept and called is never the same method again.",
   ]]),
   ...inFile("src/python/handle.ts", objects, [[
-    "    forgotten.unregister(this);\n    this.python.drop(this.#object);\n",
-    "    this.python.drop(this.#object);\n",
+    "    finalizer.unregister(this);\n    this.python.release(this.#object);\n",
+    "    this.python.release(this.#object);\n",
     "A method that was called is given up again when it is collected.",
   ]]),
   ...inFile("src/python/handle.ts", objects, [[
@@ -375,12 +377,12 @@ export const pythonMutations: readonly Mutation[] = [
     "Without it sys._getframe finds no frame.",
   ]]),
   ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "      made.forEach((object) => this.#python.drop(object));\n",
+    "      made.forEach((object) => this.#python.release(object));\n",
     "",
     "What goes with a value that is refused is never freed.",
   ]]),
   ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    if (!isKept) python.drop(object);\n",
+    "    if (!isKept) python.release(object);\n",
     "",
     "What comes back from Python is never freed there.",
   ]]),
@@ -415,12 +417,12 @@ export const pythonMutations: readonly Mutation[] = [
     "An array of another owner is kept until it is collected.",
   ]]),
   ...inFile("src/python/to_python.ts", objects, [[
-    "        objects.forEach((object) => python.drop(object));\n",
+    "        objects.forEach((object) => python.release(object));\n",
     "",
     "What is in a dict is never freed.",
   ]]),
   ...inFile("src/python/to_python.ts", objects, [[
-    "      python.drop(made);\n      throw error;\n",
+    "      python.release(made);\n      throw error;\n",
     "      throw error;\n",
     "A dict that is refused is never freed.",
   ]]),
@@ -443,9 +445,9 @@ export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/python/copy_out.ts", [
     "tests/python/values_test.ts",
     "tests/python/leaks_test.ts",
-  ], [["    python.drop(item);\n", "", "Values of scalars are never freed."]]),
+  ], [["    python.release(item);\n", "", "Values of scalars are never freed."]]),
   ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [[
-    '  python.drop(python.callHelper("check_elements", [python.share(object)]));\n',
+    '  python.release(python.callHelper("check_elements", [python.retain(object)]));\n',
     "",
     "An array that is described comes with the wrong sign.",
   ]]),

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { aarch64Call, currentStreamCode, x8664Call } from "../../src/python/current_stream_thunk.ts";
 import { FfiError } from "../../src/ffi/errors.ts";
-import { aarch64GiveUp, giveUpLockAtEnd, x8664GiveUp } from "../../src/python/thread_end.ts";
+import { aarch64ReleaseLock, releaseLockAtThreadEnd, x8664ReleaseLock } from "../../src/python/thread_end.ts";
 import { check, fc } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -159,7 +159,7 @@ for (const [arch, encode] of [["x86_64", x8664Call], ["aarch64", aarch64Call]] a
   );
 }
 
-for (const [arch, encode] of [["x86_64", x8664GiveUp], ["aarch64", aarch64GiveUp]] as const) {
+for (const [arch, encode] of [["x86_64", x8664ReleaseLock], ["aarch64", aarch64ReleaseLock]] as const) {
   test(...needs(missing, `${arch}: a thread that ends gives up the lock, once, if it holds it`), () => {
     const [holds, drops] = [0, 1].map((i) => base + BigInt(stubAt(i))) as [bigint, bigint];
     const cases = [0n, 1n].map((held) => {
@@ -181,5 +181,5 @@ for (const [arch, encode] of [["x86_64", x8664GiveUp], ["aarch64", aarch64GiveUp
 }
 
 test("where machine code is refused a Worker is refused Python, at once", () => {
-  assertThrows(() => giveUpLockAtEnd(0n, () => null), FfiError, "Use it on the main thread");
+  assertThrows(() => releaseLockAtThreadEnd(0n, () => null), FfiError, "Use it on the main thread");
 });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { Cuda, type CudaStream, type PyObject, Python, StridedMemoryView } from "../../mod.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
-import { change, nameWorkStream } from "../../src/python/current_work_streams.ts";
+import { setWorkStream, switchWorkStream } from "../../src/python/current_work_streams.ts";
 import { intercept } from "../support/intercept.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
@@ -116,7 +116,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   const cuda = Cuda.simulate({ devices: 4 });
   const [first, second] = [cuda.device(3).createStream(), cuda.device(3).createStream()];
   const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)));
-  const named = (stream: CudaStream) => orders(cuda, () => change(stream, locked));
+  const named = (stream: CudaStream) => orders(cuda, () => switchWorkStream(stream, locked));
   /** The stream that is named, and how it comes after the array's home stream. */
   const asked = (handle: bigint) => {
     assertEquals([0, 3, 63, 64].map((number) => BigInt(table["current"](number))), [1n, handle, 1n, 1n]);
@@ -142,7 +142,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   named(third);
   assertEquals(named(cuda.device(3).perThreadStream), [`record ${third.handle}`, "wait 1"]);
   asked(1n);
-  nameWorkStream(third, locked);
+  setWorkStream(third, locked);
   asked(1n); // a simulated device is none of Python's
   array.$close();
   assertEquals(liveExports(), 0);
@@ -155,7 +155,7 @@ test(
     using _device = device;
     const cuda = Cuda.simulate({ devices: 4 });
     const stream = cuda.device(3).createStream();
-    change(stream, locked);
+    switchWorkStream(stream, locked);
     const { handle } = stream;
     const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)), handle);
     table["hand_over"](array);

@@ -6,7 +6,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { Python, PythonError, StridedMemoryView } from "../../mod.ts";
-import { tellOrders } from "../../src/python/export_array.ts";
+import { reportOrders } from "../../src/python/export_array.ts";
 import { wrap } from "../../src/python/object.ts";
 import { openInterpreter } from "../../src/python/start_interpreter.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -45,11 +45,11 @@ test(
         return name === failing ? 1 : 0;
       })
     );
-    interpreter.hasLent = true;
+    interpreter.hasExports = true;
     const tensor = StridedMemoryView.fromTypedArray(new Float32Array(4)).toDlpack().take();
     const [array, numbers] = interpreter.locked(() => {
       const { integer, text, tuple, share } = bind(interpreter);
-      interpreter.drop(interpreter.callHelper("bind_cuda", callbacks.map(({ address }) => integer(address))));
+      interpreter.release(interpreter.callHelper("bind_cuda", callbacks.map(({ address }) => integer(address))));
       const made = interpreter.callHelper("Array", [
         integer(tensor),
         text("float32"),
@@ -100,7 +100,7 @@ test(
     const told: bigint[][] = [];
     const check = { orderedElsewhere: (...order: bigint[]) => told.push(order) };
     interpreter.locked(() => {
-      tellOrders(interpreter, 0xc0n, check);
+      reportOrders(interpreter, 0xc0n, check);
       ask({ stream: 0x99 }); // as when an array is lent for a call
     });
     ask({ stream: -1 });
@@ -122,6 +122,6 @@ function bind(interpreter: ReturnType<typeof openInterpreter>) {
     integer: (value: bigint) => interpreter.integer(value),
     text: (value: string) => interpreter.text(value),
     tuple: (items: readonly bigint[]) => interpreter.tuple(items),
-    share: (object: bigint) => interpreter.share(object),
+    share: (object: bigint) => interpreter.retain(object),
   };
 }

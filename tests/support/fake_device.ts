@@ -32,10 +32,10 @@ export class FakeDevice {
         this.#callbacks.push(callback);
         return this.#interpreter.integer(callback.address);
       });
-    this.#interpreter.hasLent = true;
+    this.#interpreter.hasExports = true;
     this.#interpreter.locked(() => {
-      this.#interpreter.drop(this.#interpreter.callHelper("bind_cuda", made(ordering)));
-      this.#interpreter.drop(this.#interpreter.callHelper("bind_memory", made(memory)));
+      this.#interpreter.release(this.#interpreter.callHelper("bind_cuda", made(ordering)));
+      this.#interpreter.release(this.#interpreter.callHelper("bind_memory", made(memory)));
     });
   }
 
@@ -53,16 +53,16 @@ export class FakeDevice {
       const made = python.callHelper("Array", [
         python.integer(tensor),
         python.text(view.dtype.name),
-        python.share(none),
-        python.share(none),
+        python.retain(none),
+        python.retain(none),
         python.tuple(view.shape.map((extent) => python.integer(BigInt(extent)))),
-        python.share(none),
-        view.dtype.typestr === null ? python.share(none) : python.text(view.dtype.typestr),
+        python.retain(none),
+        view.dtype.typestr === null ? python.retain(none) : python.text(view.dtype.typestr),
         python.integer(view.ptr),
-        python.share(no),
+        python.retain(no),
         python.tuple([python.integer(2n), python.integer(3n)]),
         python.integer(0xc0n),
-        stream === null ? python.share(none) : python.integer(stream),
+        stream === null ? python.retain(none) : python.integer(stream),
       ]);
       return wrap(python, made, {});
     });
