@@ -1,5 +1,6 @@
 /**
- * Arrow's structs in Python's capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others.
+ * Arrow's structs in Python's capsules: arrays, tables and streams of PyArrow, nanoarrow, Polars and others. They are
+ * imported without a copy, by the protocol that the object has.
  *
  * @module
  */
@@ -24,7 +25,7 @@ const methods = {
 
 const methodNames = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
 
-/** Objects of Python that speak Arrow. For `ArrowArray.from` and `ArrowStream.from`. */
+/** Objects of Python that have a method of Arrow's protocols. For `ArrowArray.from` and `ArrowStream.from`. */
 export const pythonArrow: ForeignArrow = {
   openArray(source, requested) {
     return withCapsules(
@@ -48,24 +49,26 @@ export const pythonArrow: ForeignArrow = {
 function withCapsules<Pointers>(
   source: object,
   requested: ArrowField | null,
-  spoken: readonly (keyof typeof methods)[],
+  methodsToTry: readonly (keyof typeof methods)[],
   pointersOf: (method: keyof typeof methods, addresses: readonly bigint[]) => Pointers,
 ): OpenedArrow<Pointers> | null {
   const handle = handleOf(source);
   if (handle === undefined) return null;
   const { python } = handle;
   return python.locked(() => {
-    const method = spoken.find((name) => python.speaks(handle.object, name));
+    const method = methodsToTry.find((name) => python.speaks(handle.object, name));
     if (method === undefined) {
       const other = methodNames.find((name) => python.speaks(handle.object, name));
       throw new ExchangeError(
-        `Cannot import ${python.show(handle.object)}: it has no ${spoken.join("() and no ")}()${adviceFor(other)}`,
+        `Cannot import ${python.show(handle.object)}: it has no ${methodsToTry.join("() and no ")}()${
+          adviceFor(other)
+        }`,
       );
     }
     const returned = callMethod(handle, method, requested);
     try {
       const pointers = pointersOf(method, unpack(python, returned, method));
-      // Whatever was not moved out of the capsules by then is released by them.
+      // The capsules release whatever was not moved out of them by then.
       return { pointers, close: () => python.locked(() => python.release(returned)) };
     } catch (error) {
       python.release(returned);
@@ -74,12 +77,12 @@ function withCapsules<Pointers>(
   });
 }
 
-/** What to do with an object that hands over the other thing: one array instead of a stream, or the other way round. */
+/** What to do with an object that has one array where a stream is expected, or a stream where one array is. */
 function adviceFor(method: keyof typeof methods | undefined): string {
   if (method === undefined) return "";
   return method.endsWith("stream__")
-    ? ". It hands over arrays one after the other: take them with ArrowStream.from()"
-    : ". It hands over one array: take it with ArrowArray.from()";
+    ? ". It has a stream of arrays: import it with ArrowStream.from()"
+    : ". It has one array: import it with ArrowArray.from()";
 }
 
 function callMethod({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
@@ -96,7 +99,7 @@ function callMethod({ python, object }: Handle, name: string, requested: ArrowFi
 
 let schemaNameAddress = 0n;
 
-/** What a capsule with a schema is called: it keeps the address, so the name is never freed. */
+/** The name of capsules with a schema. A capsule keeps the address of its name, so the name is never freed. */
 function schemaName(): bigint {
   if (schemaNameAddress === 0n) schemaNameAddress = new NativeArena().cString("arrow_schema");
   return schemaNameAddress;

@@ -1,5 +1,5 @@
 /**
- * Objects of Python that JavaScript has a value for: numbers, texts, truth values, None, and copies of what contains them.
+ * The values of Python's objects in JavaScript: of numbers, strings, booleans and None, and of the containers that hold them.
  *
  * All functions here need the interpreter's lock.
  *
@@ -8,7 +8,7 @@
 import { Py_TPFLAGS } from "../../bindings/cpython.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** The value of an object that JavaScript has a copy for; undefined for all others. */
+/** The value of a number, a string, a boolean or None; undefined for all other objects. */
 export function simpleValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
   const { none, true: yes, false: no } = python.singletons;
   if (object === none) return { value: null };
@@ -20,7 +20,7 @@ export function simpleValue(python: Interpreter, object: bigint): { readonly val
   return isScalar(python, object) ? scalarValue(python, object) : undefined;
 }
 
-/** Whether an object is a scalar of NumPy, which has the interface of an array, but is none. */
+/** Whether an object is a scalar of NumPy, which has the interface of an array, but is not one. */
 function isScalar(python: Interpreter, object: bigint): boolean {
   return python.typeHas(object, "__array_interface__") && python.typeHas(object, "item") &&
     !python.typeHas(object, "__dlpack__");
@@ -29,17 +29,17 @@ function isScalar(python: Interpreter, object: bigint): boolean {
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
-    return isScalar(python, item) ? undefined : simpleValue(python, item); // a longdouble is its own item
+    return isScalar(python, item) ? undefined : simpleValue(python, item); // the item of a longdouble is a longdouble
   } finally {
     python.release(item);
   }
 }
 
 /**
- * A copy of an object with all that is in it: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
+ * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
  *
  * @param object borrowed
- * @param other what stands for an object that is none of these and has no simple value; it borrows the object
+ * @param other what becomes of an object that is none of these and has no simple value; it borrows the object
  */
 export function copyOut(python: Interpreter, object: bigint, other: (object: bigint) => unknown): unknown {
   const { lists, tuples } = python.api;
@@ -57,7 +57,7 @@ export function copyOut(python: Interpreter, object: bigint, other: (object: big
   }
   const pairs = python.callHelper("pairs_of", [python.retain(object)]);
   try {
-    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper
+    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs
   } finally {
     python.release(pairs);
   }

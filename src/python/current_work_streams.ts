@@ -1,6 +1,6 @@
 /**
- * The streams that our table of C functions names: on one for each device its consumers work. Machine code reads them, on any
- * thread, where JavaScript writes them. All functions here need the interpreter's lock.
+ * The streams that our DLPack exchange API tells its consumers to work on, one for each device. JavaScript writes their handles
+ * to memory, and machine code reads them there on any thread. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { LibraryNotFoundError } from "../ffi/errors.ts";
 import { openLibrary } from "../ffi/library.ts";
 import { consumerStream, producerWaits } from "../order/order.ts";
 
-/** How many devices have a word of their own. On all others work is expected on the legacy default stream. */
+/** How many devices have a work stream. On all others it is the legacy default stream. */
 export const mostDevices = 64;
 
 interface Words {
@@ -26,10 +26,10 @@ interface Words {
 
 let words: Words | undefined;
 
-/** Streams that are named, by their device's number: consumers may work on them though nobody else holds them. */
+/** The work streams by their device's number: consumers may work on them although nobody else keeps them alive. */
 const current = new Map<number, CudaStream>();
 
-/** They are never freed: consumers keep the table as long as they like. */
+/** The handles are never freed: consumers may keep the exchange API for as long as the process lives. */
 function workStreams(): Words {
   if (words === undefined) {
     const { address, bytes } = new NativeArena().bytes(8 * mostDevices);
@@ -47,13 +47,13 @@ export function workStreamsAddress(): bigint {
 }
 
 /**
- * Names a stream for its device until it is closed, or another one is named. Whatever was done on the one before comes before
- * what is done on this one: so what a consumer has made is always ready for the stream that is named.
+ * Makes a stream the work stream of its device, until it is closed or another one is set. It waits for the one before: so what
+ * a consumer has made is always ready for the current work stream.
  *
- * What cannot be named is left aside: a stream of a simulated device, and while a stream is captured, because the order would
- * spoil it.
+ * Nothing is done for a stream of a simulated device, nor while a stream is captured, because the order would invalidate the
+ * capture.
  *
- * @param locked does work while this thread has the interpreter's lock
+ * @param locked does work while this thread holds the interpreter's lock
  */
 export function setWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
   if (isOfDriver(stream.device)) switchWorkStream(stream, locked);
@@ -65,7 +65,7 @@ export function switchWorkStream(stream: CudaStream, locked: (work: () => void) 
   const { ordinal } = device;
   const { handles } = workStreams();
   const before = handles[ordinal];
-  // A foreign stream may be destroyed without a word, and the per-thread one is another for each thread.
+  // A foreign stream may be destroyed without notice, and the per-thread default stream is another one on each thread.
   const isOurs = handle > CU_STREAM_PER_THREAD && isLasting(stream);
   const following = isOurs ? stream : device.defaultStream;
   const next = isOurs ? handle : CU_STREAM_LEGACY;
@@ -77,14 +77,14 @@ export function switchWorkStream(stream: CudaStream, locked: (work: () => void) 
   current.set(ordinal, stream);
   beforeClose(stream, () =>
     locked(() => {
-      if (handles[ordinal] !== handle) return; // another one was named since
+      if (handles[ordinal] !== handle) return; // another one was set since
       Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
       current.delete(ordinal);
       if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);
     }));
 }
 
-/** Whether what Python does with the driver concerns a device: the driver of a simulated one is another. */
+/** Whether a device belongs to the driver that Python calls: a simulated device has another one. */
 function isOfDriver({ driver }: CudaDevice): boolean {
   try {
     return (innermost(driver)) === openLibrary(libcuda).functions;

@@ -1,6 +1,6 @@
 /**
- * DLPack's table of C functions, which a Python type may have beside `__dlpack__`: an array is handed over without a call of
- * Python, and the producer says on which stream it works. All functions here need the interpreter's lock.
+ * DLPack's exchange API: a table of C functions that a Python type may have beside `__dlpack__`. By it an array is exported
+ * without a call of Python, and the producer says on which stream it works. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -24,25 +24,26 @@ import { callReturnsZero } from "../native/call_pointer.ts";
 import { callDeleter, type ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { consumerStream } from "../order/order.ts";
-import { aarch64Call, currentStreamCode, x8664Call } from "./current_stream_thunk.ts";
+import { currentStreamCode } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
+import { aarch64Call, x8664Call } from "./python_call_thunk.ts";
 import { exchangeApiSource } from "./guest_source.ts";
 import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
 
-/** What types of masked arrays have, as NumPy's: neither DLPack nor the array interface of these tells of the mask. */
+/** Members of masked arrays' types, such as NumPy's: neither their DLPack nor their array interface mentions the mask. */
 const membersOfMasked = ["filled", "mask"].map(cString);
 
 /** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
 const currentStream = { args: ["i32", "i32", "ptr"], returns: "i32" } as const;
 
-/** The address of our own `managed_tensor_from_py_object_no_sync`; 0n as long as there is none. */
+/** The address of our own `managed_tensor_from_py_object_no_sync`; 0n before it is made. */
 let ownFromObject = 0n;
 
 const offered = new WeakSet<Interpreter>();
 
-/** Offers arrays of ours by a table. Where the system refuses machine code they are handed over by `__dlpack__` alone. */
+/** Gives the type of our arrays an exchange API. Where the system refuses machine code they have `__dlpack__` alone. */
 export function offerExchangeApi(python: Interpreter): void {
   const { arch } = ffiPort().platform;
   if (arch === "other" || offered.has(python)) return;
@@ -79,21 +80,21 @@ export function offerExchangeApi(python: Interpreter): void {
   ownFromObject = fromObject;
 }
 
-/** What is used of a table. */
+/** What is used of a type's exchange API. */
 interface ExchangeApi {
-  /** Whether the type is one of tensors that have more to them than DLPack can say, as torch's: its table does not ask. */
+  /** Whether tensors of the type may have what DLPack cannot express, as torch's do: their exchange API does not check. */
   readonly mustAsk: boolean;
   /** Address of `managed_tensor_from_py_object_no_sync`. */
   readonly fromObject: bigint;
   readonly currentStream: NativeFunction<typeof currentStream>;
 }
 
-/** The tables of types that arrays have had, null for types without one. Masked arrays have none to give. */
+/** The exchange APIs of the types that arrays have had, null for types without one. */
 class ExchangeApis {
   readonly out: Out<"ptr"> = new NativeArena().out("ptr"); // there is one interpreter in a process
   readonly #byType = new Map<bigint, ExchangeApi | null>();
 
-  /** The table of an object's type. A type that is known is held for ever, so that no other gets its address. */
+  /** The exchange API of an object's type. A known type is kept for ever, so that no other one gets its address. */
   of(python: Interpreter, object: bigint): ExchangeApi | null {
     const type = python.api.objects.PyObject_Type(object);
     const known = this.#byType.get(type);
@@ -113,7 +114,7 @@ class ExchangeApis {
   }
 }
 
-/** A program that makes types without end is asked for each again. */
+/** How many types are remembered. For a program that makes types without end the others are looked up each time. */
 const mostTypes = 256;
 
 const exchangeApis = new WeakMap<Interpreter, ExchangeApis>();
@@ -138,14 +139,14 @@ function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null 
   }
 }
 
-/** The newest table of our major version, of those that a type has one after the other. They live as long as the process. */
+/** The newest API of our major version, of those that a type has linked. They live as long as the process. */
 function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
   for (let address = newest; address !== 0n;) {
     const { version, prev_api } = struct(DLPackExchangeAPIHeader).at(address);
     if (version.major === DLPACK_MAJOR_VERSION) {
       const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
       if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
-      // An array of ours comes back by __dlpack__, which orders our stream after its home without another between them.
+      // Our own arrays come back by __dlpack__, which makes our stream wait for their home, with no third stream in between.
       if (managed_tensor_from_py_object_no_sync === ownFromObject) return null;
       return {
         mustAsk,
@@ -159,12 +160,12 @@ function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
 }
 
 /**
- * Takes an array by its type's table, as a view that owns it.
+ * Imports an array by its type's exchange API, as a view that owns it.
  *
  * @param object borrowed
- * @returns null if the type has no table that we can read, or the array is more than its table would say
+ * @returns null if the type has no exchange API that we can read, or the array has what DLPack cannot express
  * @throws {PythonError} if its owner refuses to hand it over
- * @throws {ExchangeError} if it cannot be taken as it is
+ * @throws {ExchangeError} if it cannot be imported as it is
  */
 export function importByExchangeApi(
   python: Interpreter,
@@ -173,13 +174,13 @@ export function importByExchangeApi(
 ): StridedMemoryView | null {
   let known = exchangeApis.get(python);
   if (known === undefined) exchangeApis.set(python, known = new ExchangeApis());
-  const table = known.of(python, object);
-  if (table === null || (table.mustAsk && !isPlain(python, object))) return null;
+  const exchangeApi = known.of(python, object);
+  if (exchangeApi === null || (exchangeApi.mustAsk && !isPlain(python, object))) return null;
   const { out } = known;
-  if (!callReturnsZero(table.fromObject, object, out.$address)) python.check(0n);
+  if (!callReturnsZero(exchangeApi.fromObject, object, out.$address)) python.check(0n);
   const view = importTensor(out.value, options);
   try {
-    orderAfterProducer(python, table, out, view, options);
+    orderAfterProducer(python, exchangeApi, out, view, options);
     return view;
   } catch (error) {
     view.close();
@@ -191,27 +192,27 @@ function importTensor(managedTensorVersioned: bigint, options: ImportOptions): S
   try {
     return StridedMemoryView.fromDlpack({ managedTensorVersioned }, options);
   } catch (error) {
-    callDeleter(managedTensorVersioned, true); // made for this import alone
+    callDeleter(managedTensorVersioned, true); // it was made for this import alone
     throw error;
   }
 }
 
-/** Whether a tensor has no gradient, and is what its memory says. `__dlpack__` refuses the others, in words. */
+/** Whether a tensor has no gradient, and its memory holds its elements. `__dlpack__` refuses the others and says why. */
 function isPlain(python: Interpreter, object: bigint): boolean {
   const answer = python.callHelper("is_plain", [python.retain(object)]);
   python.release(answer); // True and False live for ever
   return answer === python.singletons.true;
 }
 
-/** Nobody has ordered anything yet: our stream waits for the one that the producer works on. */
+/** The C functions order nothing: our stream waits for the one that the producer works on. */
 function orderAfterProducer(
   python: Interpreter,
-  table: ExchangeApi,
+  exchangeApi: ExchangeApi,
   out: Out<"ptr">,
   { device }: StridedMemoryView,
   { stream }: ImportOptions,
 ): void {
   if (device === null || stream === null) return;
-  python.checkInt(table.currentStream(DLDeviceType.kDLCUDA, device.ordinal, out.$address));
+  python.checkInt(exchangeApi.currentStream(DLDeviceType.kDLCUDA, device.ordinal, out.$address));
   (stream ?? device.defaultStream).wait(consumerStream(device, out.value || 1n));
 }

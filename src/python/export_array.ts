@@ -21,11 +21,12 @@ import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
 
 /**
- * A new reference to an `Array` over a view: NumPy's, where a program has loaded it. It keeps the memory allocated until Python has let go of it.
+ * A new reference to an array over a view: one of NumPy's where a program has loaded NumPy, else an `Array` (guest/array.py). It
+ * keeps the memory allocated until Python releases it.
  *
- * Memory that ends with this Worker is copied for it, and the copy read-only: what were written there would be lost.
+ * Memory that ends with this Worker is copied, and the copy is read-only: what Python would write to it would be lost.
  *
- * @param arrow makes a new reference to what it is in Arrow, if that is more than its elements
+ * @param arrow makes a new reference to the view's `Arrow`, if it is an Arrow array that has more than its elements
  * @throws {ExchangeError} for memory of a simulated device
  */
 export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
@@ -40,8 +41,8 @@ export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?
   const handle = (value: bigint | undefined) => value === undefined ? python.retain(none) : python.integer(value);
   const text = (value: string | null) => value === null ? python.retain(none) : python.text(value);
   const isDense = dtype.isPacked || layout.isContiguousC;
-  if (device === null) hostWaitsToRead(view, "giving to Python"); // whoever reads it there has no stream
-  const tensor = view.toDlpack({ stream: null }).take(); // Python orders a device's consumers when they come
+  if (device === null) hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream
+  const tensor = view.toDlpack({ stream: null }).take(); // a consumer is ordered when it asks
   python.hasExports = true;
   try {
     return python.callHelper("export_array", [
@@ -73,7 +74,7 @@ const cudaFunctions = [
   "cuStreamWaitEvent",
 ];
 
-/** What a copy in memory of a device needs. */
+/** What copies in memory of a device need. */
 const memoryFunctions = [
   "cuMemAlloc_v2",
   "cuMemFree_v2",
@@ -87,7 +88,7 @@ const memoryFunctions = [
 const cudaBound = new WeakSet<Interpreter>();
 
 /**
- * Lets Python order its streams after ours, and copy: by the driver itself, because no JavaScript can run when Python asks.
+ * Lets Python order streams and copy on a device: by the driver itself, because no JavaScript can run when a consumer asks.
  *
  * @throws {ExchangeError} for a simulated device
  */
@@ -95,7 +96,9 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
   const { functions, handle } = openLibrary(libcuda);
   const check = observerOf(device.driver);
   if ((check?.inner ?? device.driver) !== functions) {
-    throw new ExchangeError("Cannot hand memory of a simulated device to Python: only a GPU's can be used there");
+    throw new ExchangeError(
+      "Cannot pass memory of a simulated device to Python: only a GPU's can be used there. Copy it to the host first.",
+    );
   }
   if (check !== null) reportOrders(python, device.context, check);
   if (cudaBound.has(python)) return;
@@ -105,12 +108,12 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
   cudaBound.add(python);
 }
 
-/** Who checks what is done in a context that Python orders streams of, by its handle. */
+/** The observer of each context whose streams Python orders, by the context's handle. */
 const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
 
 /**
- * Lets a checker know what Python orders: the calls go to the driver by its address, past the checker, and what comes after
- * them would look like a race.
+ * Reports to an observer how Python orders streams. Python calls the driver by its address, past the observer, which would
+ * otherwise report a race.
  */
 export function reportOrders(
   python: Interpreter,
@@ -127,7 +130,7 @@ export function reportOrders(
       python.release(list);
     }
   };
-  take(); // which begins it
+  take(); // the first call starts the list
   python.beforeUnlock = () => {
     for (const order of take()) {
       const [context = 0n, home = 0n, consumer = 0n] = order.map(BigInt);
@@ -136,10 +139,10 @@ export function reportOrders(
   };
 }
 
-/** The handle of the stream that consumers on a device are to wait for. One of another device is waited for now. */
+/** The handle of the stream that consumers on a device must wait for. For a stream of another device it waits now. */
 function homeHandle(stream: CudaStream | null, device: CudaDevice): bigint | undefined {
   if (stream === null) return undefined;
   if (stream.device === device) return stream.handle || CU_STREAM_LEGACY;
-  device.defaultStream.wait(stream); // Python knows one context for each array
+  device.defaultStream.wait(stream); // in Python an array has one context
   return CU_STREAM_LEGACY;
 }

@@ -12,8 +12,8 @@ import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /**
- * A new reference to what an Arrow array is in Python: an `Arrow`, or an `Array` that is one too where the
- * elements are numbers without nulls. It keeps the memory allocated until Python has let go of it.
+ * A new reference to an Arrow array in Python: an `Arrow` (guest/arrow_arrays.py), or an array that has one if its elements are
+ * numbers without nulls. It keeps the memory allocated until Python releases it.
  *
  * @throws {ExchangeError} for memory of a simulated device
  */
@@ -29,7 +29,7 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   return numbers === null ? make() : exportArray(python, numbers, make);
 }
 
-/** The elements of an array as a view; null if they are none, or a null is among them. Indices are no elements. */
+/** The elements of an array as a view; null if they are no numbers or have nulls. Indices of a dictionary do not count. */
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;
   try {
@@ -40,12 +40,12 @@ function numbersOf(array: ArrowArray): StridedMemoryView | null {
   }
 }
 
-/** A new reference to what a stream will be in Python, before it is given away. */
+/** A new reference to an object that will own a stream in Python. It is empty until {@linkcode exportStream}. */
 export function emptyStream(python: Interpreter, stream: ArrowStreamExport): bigint {
   return python.callHelper(stream.isDevice ? "DeviceStream" : "HostStream", []);
 }
 
-/** Gives a stream to what stands for it in Python, where it is read once. */
+/** Moves a stream into its object in Python, where it is read once. */
 export function exportStream(python: Interpreter, object: bigint, stream: ArrowStreamExport): void {
   const address = stream.take();
   python.hasExports = true;

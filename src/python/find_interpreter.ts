@@ -1,5 +1,5 @@
 /**
- * Which Python a program means: an interpreter, the library that belongs to it, and where both have their packages.
+ * Finds the Python that a program means: an interpreter, the library that belongs to it, and their packages.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { describeInstallation } from "./guest_source.ts";
 
 /** An interpreter, as it describes itself. */
 export interface Installation {
-  /** The program, in its virtualenv if it has one: from here the library finds its packages. */
+  /** The program, in its virtualenv if it has one: the library finds its packages from here. */
   readonly executable: string;
   /** `3.12`. */
   readonly version: string;
@@ -20,9 +20,9 @@ export interface Installation {
 }
 
 /**
- * The interpreters that a program may mean, best first: the one in `home`, or else CAUSEWAY_PYTHON, and nothing else; or
- * else that of the active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own,
- * whose library a distribution installs. Those that do not run are left out.
+ * The interpreters that a program may mean, best first. With `home` or CAUSEWAY_PYTHON it is that one alone; else that of the
+ * active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own, whose library a
+ * distribution installs. Those that do not run are skipped.
  *
  * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
  */
@@ -46,7 +46,7 @@ function programs(home: string | undefined): string[] {
 function ask(program: string): Installation | null {
   const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallation)} 2>/dev/null </dev/null`);
   try {
-    return JSON.parse(output) as Installation; // what the question prints
+    return JSON.parse(output) as Installation; // what the script prints
   } catch {
     return null; // no such program, or not a Python
   }
@@ -56,13 +56,13 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What a shell command prints. By libc, because the runtimes' own way would need a permission beyond FFI. */
+/** What a shell command prints. libc runs it, because the runtimes' own functions need a permission beyond FFI. */
 function outputOf(command: string): string {
   const { popen, fread, pclose } = libc().stdio;
   const stream = popen(cString(command), cString("re"));
   if (stream === 0n) return "";
   using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(16 * 1024); // far more than the answer takes
+  const { address, bytes } = arena.bytes(16 * 1024); // far more than the answer needs
   const length = Number(fread(address, 1n, BigInt(bytes.length), stream));
   pclose(stream);
   return new TextDecoder().decode(bytes.slice(0, length));

@@ -1,12 +1,12 @@
 /**
- * Where libpython is found: the interpreter as a library.
+ * How libpython, the interpreter as a library, is found.
  *
  * @module
  */
 import { cpython } from "../../bindings/cpython.ts";
 import type { LibraryDescription } from "../ffi/library.ts";
 
-/** How libpython is found where no interpreter says where its own is. */
+/** How libpython is found where no interpreter says where its library is. */
 export const pythonLibrary: LibraryDescription<typeof cpython> = {
   name: "libpython",
   symbols: cpython,

@@ -1,29 +1,29 @@
 /**
- * A reference to an object of Python that JavaScript holds.
+ * References to objects of Python that JavaScript owns.
  *
  * @module
  */
 import type { Interpreter } from "./interpreter.ts";
 
-/** How an object was come by: as an attribute of another one. */
+/** Where an object was found: it is an attribute of another one. */
 export interface Origin {
   readonly owner: Handle;
   readonly name: string;
 }
 
-/** A reference that lives as long as JavaScript holds this. */
+/** Owns a reference to an object, until it is closed or collected. */
 export class Handle {
   readonly python: Interpreter;
-  /** 0n while it is let go of. */
+  /** 0n while the reference is released: after the first call of a method, and when this is closed. */
   #object: bigint;
   #isClosed = false;
-  /** Where the object is a method of its owner: how it is had again after a call. */
+  /** How the object is looked up again after a call, if it is a method of its owner. */
   readonly #origin: Origin | null;
-  /** The C function, or the function of Python, that the method is of; 0n until it was called. */
+  /** The function behind the method, in C or in Python; 0n before the first call. */
   #function = 0n;
   #inspectsFrame: boolean | null = null;
 
-  /** Takes the reference over. */
+  /** Adopts the reference. */
   constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
     this.python = python;
     this.#object = object;
@@ -38,31 +38,31 @@ export class Handle {
     return this.#object;
   }
 
-  /** Whether the object was let go of for good. */
+  /** Whether it was closed. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Whether what it does may depend on who calls it. Functions written in C do not look, but those of two modules. */
+  /** Whether a call may inspect its caller's frame. Functions written in C do not, but for those of two modules. */
   get inspectsFrame(): boolean {
     return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
   }
 
   /**
-   * Lets go of a method after its first call, because nobody else might if it was looked up for that alone. Who has kept
-   * it, and calls it again, holds it from then on.
+   * Releases a method after its first call: one that was looked up to be called may never be closed, and would keep its
+   * object until it is collected. A method that is called again is looked up again, and kept from then on.
    */
   endCall(): void {
     if (this.#origin === null || this.#function !== 0n || this.#isClosed) return;
     const { owner } = this.#origin;
-    if (owner.isClosed) return; // it could not be had again
+    if (owner.isClosed) return; // it could not be looked up again
     this.#function = functionOf(this.python, this.#object, owner.object);
     finalizer.unregister(this);
     this.python.release(this.#object);
     this.#object = 0n;
   }
 
-  /** Lets go of the object. */
+  /** Releases the object. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -77,7 +77,7 @@ export class Handle {
     if (functionOf(python, object, owner.object) !== this.#function) {
       python.release(object);
       throw new TypeError(
-        `Cannot use ${name} again: the object has another one since. Keep a method with $get("${name}")`,
+        `Cannot use ${name} again: the object has another method of this name now. Keep a method with $get("${name}")`,
       );
     }
     this.#object = object;
@@ -85,7 +85,7 @@ export class Handle {
   }
 }
 
-/** Whether a callable may look at the frame that it is called from. */
+/** Whether a callable may inspect the frame that it is called from. */
 function inspectsFrame(python: Interpreter, object: bigint): boolean {
   if (!python.isExactly(object, "builtin_function")) return true;
   const self = python.api.methods.PyCFunction_GetSelf(object);
@@ -93,7 +93,7 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
 }
 
 /**
- * What a method of an object is a method of: a function of Python, or the address of one in C. 0n for all else, and for
+ * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else, and for
  * functions of a module, which is never closed.
  */
 function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
@@ -104,7 +104,7 @@ function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
   return isMethod ? PyCFunction_GetFunction(object) : 0n;
 }
 
-/** The garbage collector must not wait for Python's lock: it leaves the reference to whoever holds it next. */
+/** A finalizer must not wait for Python's lock: the reference is released when the lock is next held. */
 const finalizer = new FinalizationRegistry<{ readonly python: Interpreter; readonly object: bigint }>(
   ({ python, object }) => python.releaseLater(object),
 );
@@ -116,7 +116,7 @@ export function handleOf(value: object): Handle | undefined {
   return handles.get(value);
 }
 
-/** Makes a handle the reference behind an object of JavaScript. */
+/** Makes a handle the reference behind a `PyObject`. */
 export function setHandle(value: object, handle: Handle): void {
   handles.set(value, handle);
 }

@@ -16,25 +16,25 @@ import { PythonError } from "./error.ts";
 import { Handle } from "./handle.ts";
 import type { Interpreter } from "./interpreter.ts";
 
-/** Whether an object is an array: it speaks one of the protocols. */
+/** Whether an object is an array: its type has one of the protocols. */
 export function isArray(python: Interpreter, object: bigint): boolean {
   return ["__dlpack__", "__cuda_array_interface__", "__array_interface__"].some((name) => python.typeHas(object, name));
 }
 
 /**
- * Sees an array of Python where it is. The view owns it: closing the view, or losing it to the garbage collector, lets
- * Python have it back.
+ * Imports an array of Python as a view of the same memory. The view owns it: the array is released when the view is closed, or
+ * collected.
  *
  * @param object borrowed
- * @throws {ExchangeError} if it cannot be taken as it is
- * @throws {PythonError} if its owner refuses to hand it over
+ * @throws {ExchangeError} if it cannot be imported as it is
+ * @throws {PythonError} if its owner refuses to export it
  */
 export function importArray(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   if (!python.typeHas(object, "__dlpack__")) return importDescribed(python, object, options);
   try {
     return importTensor(python, object, options);
   } catch (error) {
-    // Some owners refuse by DLPack what they describe all the same: read-only arrays, and the types of ml_dtypes.
+    // Some owners refuse to export by DLPack what they describe by an interface: read-only arrays, types of ml_dtypes.
     if (!(error instanceof PythonError) || !python.typeHas(object, "__array_interface__")) throw error;
     return importDescribed(python, object, options);
   }
@@ -46,20 +46,20 @@ function importTensor(python: Interpreter, object: bigint, options: ImportOption
   const capsule = python.callHelper("request_capsule", [python.retain(object), streamForProducer(python, options)]);
   try {
     using tensor = takeFromCapsule(python, capsule);
-    return StridedMemoryView.fromDlpack(tensor, options); // which takes it, or leaves it to be closed
+    return StridedMemoryView.fromDlpack(tensor, options); // takes the tensor, or leaves it to be closed here
   } finally {
     python.release(capsule);
   }
 }
 
-/** The stream on which a producer shall make device memory ready, in DLPack's terms. */
+/** The stream on which the producer must make device memory ready, as DLPack encodes it. */
 function streamForProducer(python: Interpreter, { stream, device }: ImportOptions): bigint {
   if (stream === null) return python.integer(-1n);
   if (stream !== undefined) return python.integer(stream.handle || 1n);
   return device === undefined ? python.retain(python.singletons.none) : python.integer(1n);
 }
 
-/** What capsules are called once their tensor is taken: they keep the address, so the names are never freed. */
+/** Names of capsules whose tensor was taken. A capsule keeps the address of its name, so these are never freed. */
 const usedNames = new Map<string, bigint>();
 
 function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
@@ -69,14 +69,14 @@ function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
 }
 
 /**
- * The tensor in a capsule, taken over as the protocol says.
+ * Takes the tensor out of a capsule, as the protocol says.
  *
- * @throws {ExchangeError} if it is no capsule with a tensor
+ * @throws {ExchangeError} if it is not a capsule with a tensor
  */
 function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   const { capsules, errors } = python.api;
   const nameAt = capsules.PyCapsule_GetName(capsule);
-  if (nameAt === 0n) errors.PyErr_Clear(); // no capsule: an exception that stays set makes the next call fail, or worse
+  if (nameAt === 0n) errors.PyErr_Clear(); // not a capsule: a pending exception would make the next call fail, or worse
   const name = readCString(nameAt);
   if (name !== "dltensor" && name !== "dltensor_versioned") {
     throw new ExchangeError(
@@ -89,7 +89,7 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 
-/** Sees an array by its interface; a reference to the array itself keeps the memory. */
+/** Imports an array by its interface. A reference to the array keeps the memory. */
 function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));
   const isCuda = python.typeHas(object, "__cuda_array_interface__");
@@ -117,7 +117,7 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
   }
 }
 
-/** Stands for whatever else is in a description: it is nothing that a description may have. */
+/** Stands for objects that no description may contain. */
 const unreadable = {};
 
 function isReadable(typestr: unknown): boolean {
@@ -132,7 +132,7 @@ function hasDtype(python: Interpreter, object: bigint): boolean {
   return python.api.objects.PyObject_HasAttrString(object, cString("dtype")) === 1;
 }
 
-/** Name of the element type: the types of ml_dtypes have type strings that mean raw bytes, or nothing. */
+/** Name of the element type: type strings of ml_dtypes' types mean raw bytes, or nothing. */
 function typeName(python: Interpreter, object: bigint): string {
   const dtype = python.check(python.api.objects.PyObject_GetAttrString(object, cString("dtype")));
   try {

@@ -1,5 +1,5 @@
 /**
- * CPython in this process: its lock held during calls only, its errors thrown.
+ * CPython's C API for the rest of the room: the lock, references, calls, exceptions, and values to and from Python.
  *
  * @module
  */
@@ -46,14 +46,17 @@ type Helper =
   | "bound_method"
   | "module_type";
 
-/** How many names of attributes are kept as strings of Python. */
+/** How many names of attributes are cached as strings of Python. */
 const mostNames = 1024;
 
 const encoder = new TextEncoder();
 const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
 
-/** The interpreter of this process, and what every call of it needs. Addresses of objects are references that their holder owns. */
+/**
+ * The interpreter of this process, and what every call of it needs. An object is its address. Whoever gets one owns a reference,
+ * unless it is said to be borrowed.
+ */
 export class Interpreter {
   readonly api: Functions<typeof cpython>;
   /** Path of libpython. */
@@ -62,11 +65,11 @@ export class Interpreter {
   readonly library: bigint;
   /** `3.12.3`. */
   readonly version: string;
-  /** None, True and False, which live for ever. */
+  /** None, True and False, which live as long as the process. */
   readonly singletons: { readonly none: bigint; readonly true: bigint; readonly false: bigint };
-  /** Whether arrays of ours have been lent to Python. */
+  /** Whether anything was exported to Python. */
   hasExports = false;
-  /** What is to be done before the lock is given up. */
+  /** Called before the lock is released. */
   beforeUnlock: (() => void) | null = null;
   readonly #arena = new NativeArena();
   readonly #size: Out<"i64"> = this.#arena.out("i64");
@@ -74,15 +77,15 @@ export class Interpreter {
   readonly #pointer: Out<"ptr"> = this.#arena.out("ptr");
   readonly #helpers = new Map<Helper, bigint>();
   readonly #names = new Map<string, bigint>();
-  /** What calls from a frame take; borrowed from the helpers. */
+  /** What {@linkcode Interpreter.callFramed} needs; borrowed from the helpers. */
   #frames: { readonly nextCall: bigint; readonly byPosition: bigint; readonly byName: bigint } | null = null;
   readonly #namespace: bigint;
   readonly #float: bigint;
-  /** References that JavaScript has let go of while it did not hold the lock. */
+  /** References to release when the lock is next held. */
   #toRelease: bigint[] = [];
   #depth = 0;
 
-  /** Uses an interpreter that runs. */
+  /** Uses an interpreter that was started. */
   constructor({ path, handle, functions }: NativeLibrary<typeof cpython>) {
     this.api = functions;
     this.path = path;
@@ -125,32 +128,32 @@ export class Interpreter {
     }
   }
 
-  /** Gives up a reference now. Needs the lock. */
+  /** Releases a reference now. Needs the lock. */
   release(object: bigint): void {
     this.api.objects.Py_DecRef(object);
   }
 
-  /** Gives up references, and then what is held for nobody: they may have been to capsules that were never used. */
+  /** Releases references, then polls exports: what was released may have held capsules that nobody used. */
   releaseAndPoll(...objects: readonly bigint[]): void {
     for (const object of objects) this.release(object);
     if (this.hasExports) this.release(this.callHelper("poll_exports", []));
   }
 
-  /** Gives up a reference when the lock is next held: for the garbage collector, which must not wait for it. */
+  /** Releases a reference when the lock is next held: for finalizers, which must not wait for it. */
   releaseLater(object: bigint): void {
     this.#toRelease.push(object);
   }
 
-  /** Another reference to an object. */
+  /** Makes another reference to an object. */
   retain(object: bigint): bigint {
     this.api.objects.Py_IncRef(object);
     return object;
   }
 
   /**
-   * The result of a call that returns NULL where it fails.
+   * The result of a call that returns NULL if it fails.
    *
-   * @throws {PythonError} if it has
+   * @throws {PythonError} if it has failed
    */
   check(result: bigint): bigint {
     if (result === 0n) throw this.#error();
@@ -158,9 +161,9 @@ export class Interpreter {
   }
 
   /**
-   * The result of a call that returns -1 where it fails.
+   * The result of a call that returns -1 if it fails.
    *
-   * @throws {PythonError} if it has
+   * @throws {PythonError} if it has failed
    */
   checkInt(result: number): number {
     if (result === -1) throw this.#error();
@@ -182,7 +185,7 @@ export class Interpreter {
     return this.#run(code, Py_input.Py_eval_input, namespace);
   }
 
-  /** Calls a helper; takes the references to the arguments over. */
+  /** Calls a helper; adopts the references to the arguments. */
   callHelper(name: Helper, args: readonly bigint[]): bigint {
     return this.call(this.helper(name), args);
   }
@@ -197,7 +200,7 @@ export class Interpreter {
     return found;
   }
 
-  /** Calls an object; takes the references to the arguments over, not the one to the object. */
+  /** Calls an object; adopts the references to the arguments, not the one to the object. */
   call(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
     const tuple = this.tuple(args);
     try {
@@ -209,8 +212,8 @@ export class Interpreter {
   }
 
   /**
-   * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for what looks at its caller's frame. It costs
-   * 100 ns, which is half of the shortest call.
+   * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for functions that inspect their caller's frame.
+   * The frame costs 100 ns, half of the shortest call.
    *
    * @param keywords a dict, or 0n
    */
@@ -233,7 +236,7 @@ export class Interpreter {
     }
   }
 
-  /** A tuple that takes the references to its items over. */
+  /** A tuple; adopts the references to its items. */
   tuple(items: readonly bigint[]): bigint {
     const { PyTuple_New, PyTuple_SetItem } = this.api.tuples;
     const tuple = PyTuple_New(BigInt(items.length));
@@ -249,7 +252,7 @@ export class Interpreter {
     return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }
 
-  /** A string. Half a surrogate pair, which JavaScript's strings may have, is one in Python's too. */
+  /** A string. A lone surrogate, which JavaScript's strings may have, stays one in Python. */
   text(value: string): bigint {
     const { PyUnicode_FromStringAndSize, PyUnicode_DecodeUTF16 } = this.api.text;
     if (value.isWellFormed()) {
@@ -263,7 +266,7 @@ export class Interpreter {
     return this.check(PyUnicode_DecodeUTF16(bytes, BigInt(bytes.length), surrogatePass, this.#int.$address));
   }
 
-  /** The name of an attribute as a string; borrowed, until the next name. */
+  /** The name of an attribute as a string; borrowed, until the next call. */
   name(value: string): bigint {
     let name = this.#names.get(value);
     if (name !== undefined) return name;
@@ -276,7 +279,7 @@ export class Interpreter {
     return name;
   }
 
-  /** The value of an int object: a number if it is exact. */
+  /** The value of an int: a number if that is exact, else a bigint. */
   readInteger(object: bigint): number | bigint {
     const value = this.api.numbers.PyLong_AsLongLongAndOverflow(object, this.#int.$address);
     if (this.#int.value === 0) {
@@ -289,7 +292,7 @@ export class Interpreter {
     return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
   }
 
-  /** The value of a str object. What Python makes of a file name that is no UTF-8 has halves of surrogate pairs. */
+  /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */
   readText(object: bigint): string {
     const { PyUnicode_AsUTF8AndSize, PyUnicode_AsEncodedString } = this.api.text;
     const start = PyUnicode_AsUTF8AndSize(object, this.#size.$address);
@@ -318,7 +321,7 @@ export class Interpreter {
     return has;
   }
 
-  /** Whether an object has a method of a protocol: its type has it, and this one does not hide it. */
+  /** Whether an object has a method of a protocol: its type has it, and the object itself does not hide it. */
   speaks(object: bigint, name: string): boolean {
     return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
@@ -337,7 +340,7 @@ export class Interpreter {
   }
 
   /**
-   * What `str()` says of an object.
+   * What `str()` returns for an object.
    *
    * @throws {PythonError} if it raises an exception
    */
@@ -350,7 +353,7 @@ export class Interpreter {
     }
   }
 
-  /** What to call an object in a message, which must not fail for that: as `str()` says, or why it says nothing. */
+  /** An object in the text of an error: its `str()`, or why that fails. */
   show(object: bigint): string {
     try {
       return this.str(object);
@@ -360,7 +363,7 @@ export class Interpreter {
     }
   }
 
-  /** Whether an object is of a type itself, and of no subtype. */
+  /** Whether an object is an instance of a type, and not of a subtype. */
   isExactly(object: bigint, type: Helper): boolean {
     const itsType = this.api.objects.PyObject_Type(object);
     this.release(itsType);
@@ -371,7 +374,7 @@ export class Interpreter {
     return this.check(this.api.run.PyRun_StringFlags(cString(code), start, namespace, namespace, 0n));
   }
 
-  /** Takes the pending exception. */
+  /** Takes the pending exception, and clears it. */
   #error(): PythonError {
     if (this.api.errors.PyErr_Occurred() === 0n) {
       return new PythonError("SystemError", "SystemError: a call failed without an exception", "");
@@ -390,7 +393,7 @@ export class Interpreter {
     return new PythonError(type, message, traceback);
   }
 
-  /** The exception that is set, with its traceback, which is no longer set then. */
+  /** Takes the pending exception with its traceback, and clears it; a new reference. */
   #takeException(): bigint {
     const { errors, objects } = this.api;
     if (errors.PyErr_GetRaisedException !== null) return errors.PyErr_GetRaisedException();

@@ -17,29 +17,29 @@ import { isPlain, toPython } from "./to_python.ts";
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
  * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for an
- * attribute, and for a key where Python has a mapping. What comes back is converted: None, truth values, numbers and texts
- * to JavaScript's, arrays to views of the same memory, all else to another `PyObject`. Members of our own begin with `$`,
- * which no name in Python does.
+ * attribute, and for a key where Python has a mapping. What comes back is converted: None, booleans, numbers and strings
+ * to JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are not Python's
+ * begin with `$`, as no name in Python does.
  *
- * It holds a reference until it is closed with `using` or `$close()`, or collected. A method, `array.sum`, holds its
- * object until it was called: what is looked up to be called keeps nothing afterwards.
+ * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps its
+ * object alive until it was called, and not afterwards.
  */
 export interface PyObject extends Iterable<unknown>, Disposable {
   /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   (...args: unknown[]): any;
-  /** Calls the object and returns the result as it is, an array or number too: for its methods. */
+  /** Calls the object and returns the result as it is, also an array or a number, so that its methods can be used. */
   $call(...args: unknown[]): PyObject;
-  /** An attribute as it is, an array or number too. */
+  /** An attribute as it is, also an array or a number. */
   $get(name: string): PyObject;
   /** The item for an index, a key, a slice, or several of them: Python's `object[a, b]`. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
   $item(...keys: unknown[]): any;
   /** Sets the item for a key. */
   $setItem(key: unknown, value: unknown): void;
-  /** A copy of the object with all that is in it: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array. */
+  /** A copy of the object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array. */
   $value(): unknown;
-  /** Lets go of the object. Closing twice is harmless. */
+  /** Releases the object. Closing twice is harmless. */
   $close(): void;
   /** An attribute. */
   // deno-lint-ignore no-explicit-any -- only Python knows what comes back
@@ -77,7 +77,7 @@ export const pythonArrays: ArraySource = {
         try {
           return importArray(python, object, options);
         } catch (error) {
-          // PyArrow refuses by DLPack what it hands over by its own protocol: truth values, dates, lists of fixed size.
+          // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
           if (!(error instanceof PythonError) || !speaksArrow) throw error;
         }
       }
@@ -88,10 +88,10 @@ export const pythonArrays: ArraySource = {
 };
 
 /**
- * What an object of Python is in JavaScript; takes the reference over.
+ * Converts an object of Python to JavaScript's; adopts the reference.
  *
  * @param options where arrays of devices will be used
- * @param origin of what it is an attribute
+ * @param origin where the object was found, if it is an attribute
  */
 export function fromPython(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): unknown {
   let isKept = false;
@@ -107,7 +107,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
   }
 }
 
-/** An array as a view. What cannot be handed over, such as a tensor that needs a gradient, is an object like any other. */
+/** An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other. */
 function takeIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
   try {
     return importArray(python, object, options);
@@ -117,17 +117,17 @@ function takeIfPossible(python: Interpreter, object: bigint, options: ImportOpti
   }
 }
 
-/** Properties that JavaScript itself asks for, in passing, of whatever it is given. */
+/** Properties that JavaScript itself reads of any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor"]);
 
-/** A name that stands for an item. */
+/** A name that means an item. */
 const index = /^(0|-?[1-9]\d*)$/;
 
-/** A `PyObject` that takes the reference over. */
+/** Makes a `PyObject`, which adopts the reference. */
 export function wrap(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): PyObject {
   const handle = new Handle(python, object, origin);
   const members = membersOf(handle, options);
-  // A proxy is inspected as its target is.
+  // A console inspects the target of a proxy.
   const target = Object.assign(() => {}, { [Symbol.for("nodejs.util.inspect.custom")]: () => inspect(handle) });
   const proxy = new Proxy(target, {
     apply: (_, __, args: unknown[]) => call(handle, args, options),
@@ -154,7 +154,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
       else deleteAttribute(handle, name);
       return true;
     },
-    // What JavaScript's own functions do with properties does not reach Python.
+    // What JavaScript's own functions do to properties does not reach Python.
     defineProperty: () => false,
     preventExtensions: () => false,
     setPrototypeOf: () => false,
@@ -165,9 +165,9 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
 }
 
 /**
- * The name of an attribute that is to be changed.
+ * The name of an attribute that is to be set or deleted.
  *
- * @throws {TypeError} for names that are no attribute's
+ * @throws {TypeError} for symbols, and for names that begin with $
  */
 function nameOf(key: string | symbol, doing: "set" | "delete"): string {
   if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
@@ -195,7 +195,7 @@ function membersOf(handle: Handle, options: ImportOptions) {
   };
 }
 
-/** What a console shows, which must not fail for whatever it is given. */
+/** What a console shows. It must not fail, whatever the object is. */
 function inspect(handle: Handle): string {
   const { python } = handle;
   return handle.isClosed ? "PyObject (closed)" : python.locked(() => `PyObject ${python.show(handle.object)}`);
@@ -218,11 +218,11 @@ function has(handle: Handle, name: string): boolean {
   return python.locked(() => {
     const { object } = handle;
     if (!index.test(name) && hasAttribute(handle, name)) return true;
-    const isMapping = python.typeHas(object, "keys"); // as dict() tells one
+    const isMapping = python.typeHas(object, "keys"); // which dict() looks for as well
     if (!isMapping && !index.test(name)) return false;
     const key = index.test(name) ? python.integer(BigInt(name)) : python.text(name);
     let found: boolean;
-    if (isMapping) found = objects.PySequence_Contains(object, key) === 1; // some make an item when it is asked for
+    if (isMapping) found = objects.PySequence_Contains(object, key) === 1; // __getitem__ of some mappings, as defaultdict's, inserts an item
     else {
       const item = objects.PyObject_GetItem(object, key);
       found = item !== 0n;
@@ -308,7 +308,7 @@ function rawCall(handle: Handle, args: readonly unknown[]): bigint {
     const { object } = handle;
     const objects = toPython(python, isNamed ? [...args.slice(0, -1), { ...last.values }] : args);
     const named = isNamed ? objects.pop() ?? 0n : 0n;
-    // A function that does not look at its caller's frame may call what it is given, which does.
+    // A function that does not inspect its caller's frame may call one of its arguments that does.
     const isFramed = handle.inspectsFrame || isNamed || args.some(isPyObject);
     return isFramed ? python.callFramed(object, objects, named) : python.call(object, objects);
   } catch (error) {
@@ -325,10 +325,10 @@ function isPyObject(value: unknown): boolean {
     handleOf(value) !== undefined;
 }
 
-/** Exceptions of functions that have got a dict where they expect something else. */
+/** Exceptions of functions that were given a dict where they expect something else. */
 const mayTakeForKeywords = new Set(["TypeError", "ValueError", "AttributeError", "KeyError"]);
 
-/** How arguments by name are given, if the last argument looks as if it was to be those. */
+/** Says how arguments by name are given, if the last argument looks as if it was meant as such. */
 function keywordsHint(last: unknown): string {
   if (!isPlain(last) || Object.keys(last).length === 0) return "";
   const names = Object.keys(last).join(", ");

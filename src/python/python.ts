@@ -16,9 +16,9 @@ import { setWorkStream } from "./current_work_streams.ts";
 export interface OpenPythonOptions extends PythonOptions {
   /**
    * The stream on which device arrays that come from Python will be used. Default: that of the first view of device
-   * memory among the arguments of the call that they come from. It is also the one that libraries find in DLPack's table of
-   * C functions on arrays of its device, and work on: until it is closed, or Python is opened with another one. Without
-   * one they work on the legacy default stream.
+   * memory among the arguments of the call that they come from. Libraries that use DLPack's exchange API work on it,
+   * too, with arrays of its device: until it is closed, or Python is opened with another one. Without one they work on the
+   * legacy default stream.
    */
   readonly stream?: CudaStream;
 }
@@ -26,10 +26,10 @@ export interface OpenPythonOptions extends PythonOptions {
 const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, home: true, stream: true };
 
 /**
- * The Python interpreter of this process, to call functions of its libraries with arrays of ours and to see theirs.
+ * The Python interpreter of this process: calls functions of its libraries with JavaScript's arrays, and sees theirs.
  *
- * The interpreter's lock is held during calls only, so Python's own threads run while JavaScript does something else. A
- * call of Python blocks the event loop until it returns.
+ * The interpreter's lock is held during calls only, so Python's threads run while JavaScript does something else. A call
+ * blocks the event loop until it returns.
  *
  * @example
  * ```ts ignore
@@ -40,7 +40,7 @@ const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, h
  * ```
  *
  * There is one interpreter in a process, for as long as the process lives: nothing ends it, because extension modules
- * do not survive that, and arrays of ours may still be in use there.
+ * do not survive that, and Python may still use arrays of JavaScript.
  */
 export class Python {
   readonly #python: Interpreter;
@@ -52,11 +52,11 @@ export class Python {
   }
 
   /**
-   * Starts the interpreter of this process, or finds it running.
+   * Starts the interpreter of this process, unless it is running already.
    *
    * Which one: that of `home`, else what `CAUSEWAY_PYTHON` names, else that of the active virtualenv (`VIRTUAL_ENV`) or
-   * conda environment, else the first `python3` on PATH, else the system's. It is asked where its library is;
-   * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another one of the same version.
+   * conda environment, else the first `python3` on PATH, else the system's. It says where its library is;
+   * `library`, or the variable `CAUSEWAY_LIBPYTHON`, names another file of the same version.
    *
    * @throws {LibraryNotFoundError} if there is no libpython; the message says what to install
    * @throws {FfiError} if the process has another Python already, or the library is not of the interpreter's version
@@ -118,7 +118,7 @@ export class Python {
     const python = this.#python;
     return python.locked(() => {
       const value = fromPython(python, python.evaluate(expression, this.#main()), this.#options);
-      python.releaseAndPoll(); // what it has let go of
+      python.releaseAndPoll(); // what the expression has released
       return value;
     });
   }

@@ -26,7 +26,7 @@ export interface PythonOptions {
   readonly home?: string;
 }
 
-/** Starts the interpreter, unless this process has it running already. */
+/** Starts the interpreter, unless it is running in this process already. */
 function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
   if (api.opening.Py_IsInitialized() !== 0) return;
   const version = readCString(api.opening.Py_GetVersion()).split(" ")[0] ?? "";
@@ -42,13 +42,13 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   // An embedded interpreter takes the encoding of texts from the C locale, which the runtimes never set.
   const isSaid = getenv(cString("PYTHONUTF8")) !== 0n;
   if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
-  api.opening.Py_InitializeEx(0); // 0: signals stay with the runtime
+  api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
   if (!isSaid) unsetenv(cString("PYTHONUTF8"));
   api.run.PyRun_SimpleString(cString(prepareProcess));
   api.threads.PyEval_SaveThread();
 }
 
-/** Says which program this is: Python looks for its virtualenv, its library and its packages from there. */
+/** Says which program this is: from there Python looks for its virtualenv, its library and its packages. */
 function setProgram({ home }: Functions<typeof cpython>, executable: string): void {
   if (home.Py_SetProgramName === null) throw new FfiError("Cannot start this Python: it is newer than 3.14");
   using arena = new NativeArena();
@@ -69,7 +69,7 @@ export function openInterpreter(options: PythonOptions): Interpreter {
     running = new Interpreter(opened);
     alsoPoll(pollPython);
   } else if (library !== undefined && openLibrary({ ...pythonLibrary, path: library }).path !== running.path) {
-    throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run one only`);
+    throw new FfiError(`Cannot open ${library}: this process runs the Python of ${running.path}, and can run only one`);
   }
   return running;
 }
@@ -82,13 +82,13 @@ function pollPython(): void {
 
 interface Found {
   readonly opened: NativeLibrary<typeof cpython>;
-  /** null: an interpreter that finds its packages by itself, because no program belongs to the library. */
+  /** null if no program belongs to the library: then the interpreter finds its packages by itself. */
   readonly installation: Installation | null;
 }
 
-/** The first interpreter that has its library, with it. */
+/** The first interpreter whose library can be opened, and the library. */
 function find({ library, home }: PythonOptions): Found {
-  // Global: extension modules such as NumPy's find the interpreter among the symbols that everybody sees.
+  // Global: extension modules such as NumPy's find the interpreter's functions among the global symbols.
   const description = { ...pythonLibrary, global: true as const, ...(library === undefined ? {} : { path: library }) };
   let problem: LibraryNotFoundError | undefined;
   for (const installation of findInterpreters(home)) {
@@ -96,7 +96,7 @@ function find({ library, home }: PythonOptions): Found {
       return { opened: openLibrary({ ...description, sonames: installation.libraries }), installation };
     } catch (error) {
       if (!(error instanceof LibraryNotFoundError)) throw error;
-      problem ??= error; // what the best one lacks is what to install
+      problem ??= error; // the best interpreter's: it says what to install
     }
   }
   if (problem !== undefined) throw problem;
@@ -113,9 +113,9 @@ function find({ library, home }: PythonOptions): Found {
 }
 
 /**
- * Extension modules find the interpreter by its symbols, wherever they come first in the process.
+ * Extension modules call the functions of the libpython that comes first among the global symbols.
  *
- * @throws {FfiError} if another libpython comes first: its functions would be given this one's objects
+ * @throws {FfiError} if another libpython comes first: its functions would get objects of this one
  */
 function checkOnlyLibrary({ path, handle }: NativeLibrary<typeof cpython>): void {
   const { dlsym } = libc().loading;
@@ -123,8 +123,8 @@ function checkOnlyLibrary({ path, handle }: NativeLibrary<typeof cpython>): void
   const first = dlsym(0n, symbol); // RTLD_DEFAULT
   if (first !== 0n && first !== dlsym(handle, symbol)) {
     throw new FfiError(
-      `Cannot run the Python of ${path}: this process has loaded another libpython before, whose symbols its extension ` +
-        "modules would find. Load one only.",
+      `Cannot run the Python of ${path}: this process has loaded another libpython before, whose functions its extension ` +
+        "modules would call. Load only one.",
     );
   }
 }

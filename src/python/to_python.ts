@@ -1,6 +1,6 @@
 /**
- * Values across the border. Numbers, texts, truth values and None are copied, arrays are seen where they are, and any
- * other object of Python stays in Python.
+ * Values of JavaScript in Python: numbers, strings, booleans and null are copied, lists and dicts are made, arrays are exported
+ * where they are.
  *
  * All functions here need the interpreter's lock.
  *
@@ -17,7 +17,9 @@ import { emptyStream, exportArrow, exportStream } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
-/** References to several values, which go to Python together: none, and nothing consumed, if one of them cannot be passed. */
+/**
+ * References to several values, for one call. If one of them cannot be passed there are none, and no stream is given away.
+ */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   const conversion = new Conversion(python);
   const made = conversion.all(values);
@@ -25,19 +27,19 @@ export function toPython(python: Interpreter, values: readonly unknown[]): bigin
   return made;
 }
 
-/** Values on their way to Python. What can be given away once only is given when all the others are there. */
+/** Converts values for one call. Streams, which can be given away only once, are exported when all else is converted. */
 class Conversion {
   readonly #python: Interpreter;
-  /** Containers that the value lies in, outermost first. */
+  /** The containers around the current value, outermost first. */
   readonly #above: object[] = [];
-  /** Streams, and what they will be in Python; borrowed. Few calls have any. */
+  /** Streams, and the empty objects that will own them; borrowed. Few calls have any. */
   #streams: Map<ArrowStreamExport, bigint> | null = null;
 
   constructor(python: Interpreter) {
     this.#python = python;
   }
 
-  /** References to several values; none, if one of them cannot be passed. */
+  /** References to several values; none if one of them cannot be passed. */
   all(values: readonly unknown[]): bigint[] {
     const made: bigint[] = [];
     try {
@@ -49,16 +51,16 @@ class Conversion {
     }
   }
 
-  /** Gives away what can be given once. */
+  /** Gives the streams away. */
   exportStreams(): void {
     if (this.#streams === null) return;
     for (const [stream, object] of this.#streams) exportStream(this.#python, object, stream);
   }
 
   /**
-   * A new reference to what a JavaScript value is in Python.
+   * A new reference to a value in Python.
    *
-   * @throws {TypeError} for symbols, containers within themselves, functions and instances of classes that are no arrays
+   * @throws {TypeError} for symbols, containers within themselves, functions, and instances of classes that are not arrays
    */
   #value(value: unknown): bigint {
     const python = this.#python;
@@ -96,7 +98,7 @@ class Conversion {
     if (value instanceof StridedMemoryView) return exportArray(python, value);
     if (value instanceof ArrayBuffer) return exportArray(python, StridedMemoryView.from(new Uint8Array(value)));
     if (ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
-      using view = StridedMemoryView.from(value); // Python keeps what is imported here
+      using view = StridedMemoryView.from(value); // the exported array keeps it alive
       return exportArray(python, view);
     }
     if (isPlain(value)) return this.#inside(value, () => this.#dict(Object.entries(value)));
@@ -107,7 +109,7 @@ class Conversion {
   }
 
   #inside(container: object, convert: () => bigint): bigint {
-    if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that lies in itself");
+    if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that contains itself");
     this.#above.push(container);
     try {
       return convert();
@@ -148,14 +150,14 @@ class Conversion {
     if (streams.has(stream)) {
       throw new ExchangeError("Cannot pass an Arrow stream to Python twice: it is read once");
     }
-    if (stream.taken) stream.take(); // which throws
+    if (stream.taken) stream.take(); // throws
     const object = emptyStream(this.#python, stream);
     streams.set(stream, object);
     return object;
   }
 }
 
-/** Whether a value goes to Python as a dict with names as keys. */
+/** Whether a value becomes a dict with strings as keys. */
 export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -554,7 +554,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/python/dlpack_exchange_api.ts", ["tests/python/dlpack_exchange_api_test.ts"], [
-    ["(table.mustAsk && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],
+    ["(exchangeApi.mustAsk && !isPlain(python, object))", "false", "A conjugate is taken for what lies in memory."],
     [
       "    if (version.major === DLPACK_MAJOR_VERSION) {\n",
       "    if (true) {\n",
@@ -565,7 +565,11 @@ export const exchangeMutations: readonly Mutation[] = [
       "false",
       "Any capsule is a table.",
     ],
-    ["    orderAfterProducer(python, table, out, view, options);\n", "", "We read before the producer has written."],
+    [
+      "    orderAfterProducer(python, exchangeApi, out, view, options);\n",
+      "",
+      "We read before the producer has written.",
+    ],
     [
       "  if (device === null || stream === null) return;\n",
       "  if (device === null) return;\n",

@@ -42,7 +42,7 @@ export const pythonMutations: readonly Mutation[] = [
       "What Python writes to a copy is lost without a word.",
     ],
   ]),
-  ...inFile("src/python/thread_end.ts", ["tests/python/current_stream_thunk_test.ts"], [
+  ...inFile("src/python/thread_end.ts", ["tests/python/thunks_test.ts"], [
     ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
     ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],
   ]),
@@ -67,7 +67,7 @@ export const pythonMutations: readonly Mutation[] = [
     ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A stream is named that is gone."],
     [" && isLasting(stream)", "", "A stream is named that somebody else may destroy."],
     [
-      "      if (handles[ordinal] !== handle) return; // another one was named since\n",
+      "      if (handles[ordinal] !== handle) return; // another one was set since\n",
       "",
       "Closing a stream ends the naming of another.",
     ],
@@ -137,11 +137,33 @@ export const pythonMutations: readonly Mutation[] = [
       "    }\n  }\n\n  /**\n",
       "Arguments are never freed.",
     ],
+    ["    this.release(type.value);\n", "", "Types of exceptions are never freed."],
+    ["      this.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
+    ["    this.release(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
+    ["    this.release(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
+    ["    this.release(itsType);\n", "", "Types of objects are never freed."],
+    ["    this.release(args);\n", "", "Exceptions are never freed."],
+    ["    this.release(description);\n", "", "Descriptions of exceptions are never freed."],
   ]),
   ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [
     [
       "    if (this.#isClosed) return;\n    this.#isClosed",
       "    this.#isClosed",
+      "A reference that was closed is given up again.",
+    ],
+    [
+      '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
+      "",
+      "An object is used that Python has freed.",
+    ],
+    [
+      "    finalizer.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
+      "  }\n\n  /** The object; borrowed. */\n",
+      "What is dropped is never given back to Python.",
+    ],
+    [
+      "    this.#isClosed = true;\n    finalizer.unregister(this);\n",
+      "    this.#isClosed = true;\n",
       "A reference that was closed is given up again.",
     ],
   ]),
@@ -189,19 +211,10 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/copy_out.ts", objects, [
     [
-      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // a list of pairs, says the helper\n  } finally {\n    python.release(pairs);\n  }\n",
+      "  try {\n    return new Map(copyOut(python, pairs, other) as [unknown, unknown][]); // the helper returns a list of pairs\n  } finally {\n    python.release(pairs);\n  }\n",
       "  return new Map(copyOut(python, pairs, other) as [unknown, unknown][]);\n",
       "The pairs of a dict are never freed.",
     ],
-  ]),
-  ...inFile("src/python/interpreter.ts", objects, [
-    ["    this.release(type.value);\n", "", "Types of exceptions are never freed."],
-    ["      this.release(traceback.value);\n", "", "Tracebacks are never freed, nor what their frames hold."],
-    ["    this.release(type);\n    return has;\n", "    return has;\n", "Types of objects are never freed."],
-    ["    this.release(type);\n    return flags;\n", "    return flags;\n", "Types of objects are never freed."],
-    ["    this.release(itsType);\n", "", "Types of objects are never freed."],
-    ["    this.release(args);\n", "", "Exceptions are never freed."],
-    ["    this.release(description);\n", "", "Descriptions of exceptions are never freed."],
   ]),
   ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...objects], [
     ['"toJSON", ', "", "An object of Python in another one cannot be written as JSON."],
@@ -223,23 +236,37 @@ export const pythonMutations: readonly Mutation[] = [
     ],
     ["Py_InitializeEx(0)", "Py_InitializeEx(1)", "Python takes the signals."],
   ]),
-  ...inFile("src/python/current_stream_thunk.ts", ["tests/python/current_stream_thunk_test.ts"], [
+  ...inFile("src/python/current_stream_thunk.ts", ["tests/python/thunks_test.ts"], [
     ["...[0x73, 0x10], // jae", "...[0x77, 0x10], // ja", "The word behind the last is read."],
     ["0x54000002 | 3 << 5", "0x54000008 | 3 << 5", "The word behind the last is read."],
+  ]),
+  ...inFile("src/python/python_call_thunk.ts", ["tests/python/thunks_test.ts"], [
+    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
+    [
+      "    ...[0x31, 0xc0], // xor eax, eax: the variadic call has no floating-point argument\n",
+      "",
+      "A variadic function reads registers that hold nothing.",
+    ],
+    [
+      "    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n",
+      "    ...end,\n",
+      "A call that succeeds fails.",
+    ],
+    [
+      "    0xd2800002, // mov x2, #0: the end of the arguments\n",
+      "",
+      "A call has arguments that nobody gave.",
+    ],
+    [
+      "    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n",
+      "",
+      "A call has arguments that nobody gave.",
+    ],
     [
       "    ...[0x74, called.length + succeeded.length], // jz fail\n",
       "",
       "An address that cannot be made an object is used all the same.",
     ],
-    ["    ...[0x31, 0xd2], // xor edx, edx: the end of the arguments\n", "", "A call has arguments that nobody gave."],
-    ["    0xd2800002, // mov x2, #0: the end of the arguments\n", "", "A call has arguments that nobody gave."],
-    [
-      "    ...[0x31, 0xc0], // xor eax, eax: a variadic function is told of no floating-point argument\n",
-      "",
-      "A variadic function reads registers that hold nothing.",
-    ],
-    ["    0xa90153f3, // stp x19, x20, [sp, #16]\n", "    0xd503201f,\n", "Registers of the caller are lost."],
-    ["    ...[0x31, 0xc0], // xor eax, eax\n    ...end,\n", "    ...end,\n", "A call that succeeds fails."],
   ]),
   ...inFile("src/python/start_interpreter.ts", ["tests/python/open_test.ts"], [
     ["    checkOnlyLibrary(opened);\n", "", "The extension modules of one Python call functions of another."],
@@ -272,7 +299,7 @@ export const pythonMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/python/export_array.ts", arrays, [
     [
-      '  if (device === null) hostWaitsToRead(view, "giving to Python"); // whoever reads it there has no stream\n',
+      '  if (device === null) hostWaitsToRead(view, "giving to Python"); // its consumers there have no stream\n',
       "",
       "Python reads page-locked memory before it is written.",
     ],
@@ -283,7 +310,7 @@ export const pythonMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/python/export_array.ts", ["tests/python/order_test.ts"], [
-    ["  take(); // which begins it\n", "", "What Python orders first is not told to the checker."],
+    ["  take(); // the first call starts the list\n", "", "What Python orders first is not told to the checker."],
     [
       "      checks.get(context)?.orderedElsewhere(context, home, consumer);\n",
       "",
@@ -325,140 +352,137 @@ export const pythonMutations: readonly Mutation[] = [
       "An event is read between addresses.",
     ],
   ]),
-
-  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
-    '    if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");\n',
-    "",
-    "An object is used that Python has freed.",
-  ]]),
-  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    finalizer.register(this, { python, object }, this);\n  }\n\n  /** The object; borrowed. */\n",
-    "  }\n\n  /** The object; borrowed. */\n",
-    "What is dropped is never given back to Python.",
-  ]]),
-  ...inFile("src/python/handle.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    this.#isClosed = true;\n    finalizer.unregister(this);\n",
-    "    this.#isClosed = true;\n",
-    "A reference that was closed is given up again.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    "    if (owner.isClosed) return; //",
-    "    //",
-    "A method of a closed object is looked up in it.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
-    "    if (false) {\n",
-    "Who has kept a method calls another one.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    "    this.#function = functionOf(",
-    "    functionOf(",
-    "What is kept and called is never the same method again.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    "    finalizer.unregister(this);\n    this.python.release(this.#object);\n",
-    "    this.python.release(this.#object);\n",
-    "A method that was called is given up again when it is collected.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
-    "return PyMethod_Function(object);",
-    "A method of another object is looked up where it was found.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    '  if (!python.isExactly(object, "builtin_function")) return true;\n',
-    "",
-    "Python's functions find no frame.",
-  ]]),
-  ...inFile("src/python/handle.ts", objects, [[
-    'self === python.helper("builtins") || self === python.helper("sys")',
-    'self === python.helper("builtins")',
-    "Without it sys._getframe finds no frame.",
-  ]]),
-  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "      made.forEach((object) => this.#python.release(object));\n",
-    "",
-    "What goes with a value that is refused is never freed.",
-  ]]),
-  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    if (!isKept) python.release(object);\n",
-    "",
-    "What comes back from Python is never freed there.",
-  ]]),
-  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    if (this.#above.includes(container)) throw",
-    "    if (false) throw",
-    "A container in itself is followed without end.",
-  ]]),
-  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "      this.#above.pop();\n",
-    "",
-    "The same list twice is a loop.",
-  ]]),
-  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [[
-    "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
-    "",
-    "A result that is more than an array is an error.",
-  ]]),
-  ...inFile("src/python/to_python.ts", objects, [[
-    "    if (stream.taken) stream.take(); // which throws\n",
-    "",
-    "A stream is given away with one that was.",
-  ]]),
-  ...inFile("src/python/to_python.ts", objects, [[
-    "    if (streams.has(stream)) {",
-    "    if (false) {",
-    "A stream that is passed twice is given away, and nobody gets it.",
-  ]]),
-  ...inFile("src/python/to_python.ts", objects, [[
-    "      using view = StridedMemoryView.from(value);",
-    "      const view = StridedMemoryView.from(value);",
-    "An array of another owner is kept until it is collected.",
-  ]]),
-  ...inFile("src/python/to_python.ts", objects, [[
-    "        objects.forEach((object) => python.release(object));\n",
-    "",
-    "What is in a dict is never freed.",
-  ]]),
-  ...inFile("src/python/to_python.ts", objects, [[
-    "      python.release(made);\n      throw error;\n",
-    "      throw error;\n",
-    "A dict that is refused is never freed.",
-  ]]),
+  ...inFile("src/python/handle.ts", objects, [
+    [
+      "    if (owner.isClosed) return; //",
+      "    //",
+      "A method of a closed object is looked up in it.",
+    ],
+    [
+      "    if (functionOf(python, object, owner.object) !== this.#function) {\n",
+      "    if (false) {\n",
+      "Who has kept a method calls another one.",
+    ],
+    [
+      "    this.#function = functionOf(",
+      "    functionOf(",
+      "What is kept and called is never the same method again.",
+    ],
+    [
+      "    finalizer.unregister(this);\n    this.python.release(this.#object);\n",
+      "    this.python.release(this.#object);\n",
+      "A method that was called is given up again when it is collected.",
+    ],
+    [
+      "return PyMethod_Self(object) === self ? PyMethod_Function(object) : 0n;",
+      "return PyMethod_Function(object);",
+      "A method of another object is looked up where it was found.",
+    ],
+    [
+      '  if (!python.isExactly(object, "builtin_function")) return true;\n',
+      "",
+      "Python's functions find no frame.",
+    ],
+    [
+      'self === python.helper("builtins") || self === python.helper("sys")',
+      'self === python.helper("builtins")',
+      "Without it sys._getframe finds no frame.",
+    ],
+  ]),
+  ...inFile("src/python/to_python.ts", ["tests/python/values_test.ts", ...arrays], [
+    [
+      "      made.forEach((object) => this.#python.release(object));\n",
+      "",
+      "What goes with a value that is refused is never freed.",
+    ],
+    [
+      "    if (this.#above.includes(container)) throw",
+      "    if (false) throw",
+      "A container in itself is followed without end.",
+    ],
+    [
+      "      this.#above.pop();\n",
+      "",
+      "The same list twice is a loop.",
+    ],
+  ]),
+  ...inFile("src/python/object.ts", ["tests/python/values_test.ts", ...arrays], [
+    [
+      "    if (!isKept) python.release(object);\n",
+      "",
+      "What comes back from Python is never freed there.",
+    ],
+    [
+      "    if (error instanceof PythonError || error instanceof ExchangeError) return undefined;\n",
+      "",
+      "A result that is more than an array is an error.",
+    ],
+  ]),
+  ...inFile("src/python/to_python.ts", objects, [
+    [
+      "    if (stream.taken) stream.take(); // throws\n",
+      "",
+      "A stream is given away with one that was.",
+    ],
+    [
+      "    if (streams.has(stream)) {",
+      "    if (false) {",
+      "A stream that is passed twice is given away, and nobody gets it.",
+    ],
+    [
+      "      using view = StridedMemoryView.from(value);",
+      "      const view = StridedMemoryView.from(value);",
+      "An array of another owner is kept until it is collected.",
+    ],
+    [
+      "        objects.forEach((object) => python.release(object));\n",
+      "",
+      "What is in a dict is never freed.",
+    ],
+    [
+      "      python.release(made);\n      throw error;\n",
+      "      throw error;\n",
+      "A dict that is refused is never freed.",
+    ],
+  ]),
   ...inFile("src/python/copy_out.ts", [
     "tests/python/values_test.ts",
     "tests/python/leaks_test.ts",
-  ], [[
-    "isScalar(python, item) ? undefined : simpleValue(python, item)",
-    "simpleValue(python, item)",
-    "A longdouble is asked for its item without end.",
-  ]]),
+  ], [
+    [
+      "isScalar(python, item) ? undefined : simpleValue(python, item)",
+      "simpleValue(python, item)",
+      "A longdouble is asked for its item without end.",
+    ],
+    ["    python.release(item);\n", "", "Values of scalars are never freed."],
+  ]),
   ...inFile("src/python/to_python.ts", [
     "tests/python/values_test.ts",
     "tests/python/leaks_test.ts",
-  ], [[
-    "Number.isSafeInteger(value) && !Object.is(value, -0)",
-    "Number.isSafeInteger(value)",
-    "Minus zero loses its sign.",
-  ]]),
-  ...inFile("src/python/copy_out.ts", [
-    "tests/python/values_test.ts",
-    "tests/python/leaks_test.ts",
-  ], [["    python.release(item);\n", "", "Values of scalars are never freed."]]),
-  ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [[
-    '  python.release(python.callHelper("check_elements", [python.retain(object)]));\n',
-    "",
-    "An array that is described comes with the wrong sign.",
-  ]]),
-  ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [[
-    "  if (nameAt === 0n) errors.PyErr_Clear();",
-    "",
-    "What is no capsule leaves an exception behind, and the next call ends the process.",
-  ]]),
-  ...inFile("src/order/reclaim.ts", arrays, [[
-    "  pollOthers();\n",
-    "",
-    "What a thread of Python has let go of stays until JavaScript calls Python.",
-  ]]),
+  ], [
+    [
+      "Number.isSafeInteger(value) && !Object.is(value, -0)",
+      "Number.isSafeInteger(value)",
+      "Minus zero loses its sign.",
+    ],
+  ]),
+  ...inFile("src/python/import_array.ts", ["tests/python/malformed_test.ts"], [
+    [
+      '  python.release(python.callHelper("check_elements", [python.retain(object)]));\n',
+      "",
+      "An array that is described comes with the wrong sign.",
+    ],
+    [
+      "  if (nameAt === 0n) errors.PyErr_Clear();",
+      "",
+      "What is no capsule leaves an exception behind, and the next call ends the process.",
+    ],
+  ]),
+  ...inFile("src/order/reclaim.ts", arrays, [
+    [
+      "  pollOthers();\n",
+      "",
+      "What a thread of Python has let go of stays until JavaScript calls Python.",
+    ],
+  ]),
 ];

@@ -578,11 +578,11 @@ test(...withPython("who takes an array for a stream, or a stream for an array, i
     const stream of ["pa.chunked_array([[1], [2]])", "pa.table({'a': [1]})", "na.ArrayStream(pa.table({'a': [1]}))"]
   ) {
     const object = python.evaluate(stream);
-    assertThrows(() => ArrowArray.from(object), ExchangeError, "take them with ArrowStream.from()", stream);
+    assertThrows(() => ArrowArray.from(object), ExchangeError, "import it with ArrowStream.from()", stream);
     ArrowStream.from(object).close();
   }
   const array = python.evaluate("na.c_array([1], na.int64())");
-  assertThrows(() => ArrowStream.from(array), ExchangeError, "take it with ArrowArray.from()");
+  assertThrows(() => ArrowStream.from(array), ExchangeError, "import it with ArrowArray.from()");
   using taken = ArrowArray.from(array);
   assertThrows(() => ArrowStream.from(taken), ExchangeError, "taken by ArrowArray.from()");
   assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "taken by ArrowStream.from()");

@@ -66,7 +66,7 @@ test(...needs(missing, "what has no counterpart is refused, and nothing is left 
   const repr = python.builtins["repr"];
   const loop: unknown[] = [];
   loop.push([loop]);
-  assertThrows(() => repr(loop), TypeError, "lies in itself");
+  assertThrows(() => repr(loop), TypeError, "contains itself");
   assertThrows(() => repr(() => 1), TypeError, "a function");
   assertThrows(() => repr(Symbol("s")), TypeError, "symbol");
   assertThrows(() => repr(new Date(0)), TypeError, "an instance of Date");
@@ -165,7 +165,7 @@ test(...needs(missing, "there is one interpreter, and another library is refused
   assertEquals(second.version, second.import("platform")["python_version"]());
   assertEquals(Python.open({ library: first.library }).library, first.library);
   assertThrows(() => Python.open({ library: "/nonexistent/libpython.so" }), LibraryNotFoundError, "nonexistent");
-  assertThrows(() => Python.open({ library: "libc.so.6" }), FfiError, "can run one only");
+  assertThrows(() => Python.open({ library: "libc.so.6" }), FfiError, "can run only one");
 });
 
 test(...needs(missing, "the interpreter is that of the virtualenv, with its packages"), () => {
