@@ -1,5 +1,5 @@
 /**
- * What has been done to bytes, and what must not be unordered with it.
+ * What has been done to bytes, and what must be ordered after it.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { CallSite } from "./call_site.ts";
 /** What an access does with its bytes. */
 export type AccessKind = "read" | "write" | "allocation" | "free" | "kernel";
 
-/** Work that touches memory, at its place in the order. */
+/** Work that touches memory, with its place in the order. */
 export interface Access {
   /** The stream. */
   readonly stream: StreamClock;
@@ -26,13 +26,13 @@ export interface Access {
   readonly call: string;
   /** Where it was called. */
   readonly site: CallSite;
-  /** Of the bytes that it touches, the first. */
+  /** The address of the first byte that it touches. */
   readonly start: number;
-  /** The first address behind them. */
+  /** The address after the last byte. */
   readonly end: number;
 }
 
-/** Whether an access comes before whatever has this clock. */
+/** Whether an access happened before what has this clock. */
 export function isBefore({ stream, tick }: Access, clock: readonly number[]): boolean {
   return (clock[stream.index] ?? 0) >= tick;
 }
@@ -44,14 +44,17 @@ export class History {
   /** Reads since. */
   reads: readonly Access[] = noReads;
 
-  /** What an access is unordered with. */
+  /** The earlier access that an access is unordered with, or null. */
   conflict(writes: boolean, clock: Clock): Access | null {
     if (this.write !== null && !isBefore(this.write, clock)) return this.write;
     if (writes) { for (const read of this.reads) if (!isBefore(read, clock)) return read; }
     return null;
   }
 
-  /** Adds an access. After a change what was before it need not be known: whoever is ordered after it is after that too. */
+  /**
+   * Adds an access. What came before a write can be forgotten: what is ordered after the write is ordered after that
+   * too.
+   */
   add(access: Access, order: VectorClocks): void {
     if (access.writes === true) {
       this.write = access;
@@ -66,7 +69,7 @@ export class History {
     }
   }
 
-  /** Forgets what the host has waited for; says whether anything is left. */
+  /** Forgets what the host has waited for. @returns whether anything is left */
   prune(order: VectorClocks): boolean {
     this.reads = this.reads.filter(({ stream, tick }) => !order.isOver(stream.index, tick));
     this.#forgetWrite(order);
@@ -87,7 +90,7 @@ interface Span extends Interval {
   readonly history: History;
 }
 
-/** More pieces than this are not kept: the oldest are forgotten. */
+/** The most pieces that are kept: beyond them the oldest are forgotten. */
 const mostSpans = 1 << 16;
 
 /** The history of a range of memory, in pieces. */
@@ -95,7 +98,7 @@ export class RangeHistory {
   readonly #spans = new IntervalSet<Span>();
   #sweepAt = 1024;
 
-  /** Adds an access to bytes of it; says what it is unordered with. */
+  /** Adds an access to bytes of it. @returns the access that it is unordered with, or null */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;
     const at = spans.indexAt(start);
@@ -113,7 +116,7 @@ export class RangeHistory {
     return conflict;
   }
 
-  /** What something with this clock would be unordered with, if it touched bytes of it. */
+  /** The access that something with this clock would be unordered with if it touched these bytes, or null. */
   conflict(writes: boolean, start: number, end: number, clock: Clock): Access | null {
     let index = this.#spans.indexAt(start);
     for (let span = this.#spans.at(index); span !== undefined && span.start < end; span = this.#spans.at(++index)) {
@@ -123,7 +126,7 @@ export class RangeHistory {
     return null;
   }
 
-  /** Forgets everything about some bytes, because they begin a new life. */
+  /** Forgets the history of some bytes, because they are allocated anew. */
   forget(start: number, end: number): void {
     const at = this.#spans.indexAt(start);
     const first = this.#spans.at(at);

@@ -1,5 +1,6 @@
 /**
- * Where in the program a call was made: the frames of the stack outside this package, put into words when somebody asks.
+ * Where in the program a call was made: the frames of the stack outside this package, formatted only when they are
+ * read.
  *
  * @module
  */
@@ -12,10 +13,10 @@ export interface CallSite {
   readonly isEarlier?: boolean;
 }
 
-/** Frames to look at: those of this package come first, and there are up to eight of them. */
+/** Frames to capture: those of this package come first, and there are up to eight of them. */
 const frames = 16;
 
-/** The present place. The engine notes the frames at once, which costs 0.3 us in Bun and up to 2.5 us in Deno. */
+/** The current place. The engine captures the frames at once, which costs 0.3 us in Bun and up to 2.5 us in Deno. */
 export function currentSite(): CallSite {
   const { stackTraceLimit } = Error;
   if (stackTraceLimit >= frames) return new Error();
@@ -31,9 +32,9 @@ const own: readonly string[] = ["src/", "mod.ts"].flatMap((name) => {
   return [href, pathname];
 });
 
-/** Calls alike of which each is noted, and of those that follow, one in how many is. */
+/** Of calls that repeat, how many are captured each, and one in how many of those that follow. */
 const [alwaysNoted, notedOneIn] = [64, 32];
-/** More calls that differ are not told apart: then it begins anew. */
+/** The most different calls that are counted: beyond them counting starts again. */
 const mostKinds = 4096;
 
 interface Seen {
@@ -43,15 +44,16 @@ interface Seen {
 }
 
 /**
- * The places of calls that repeat. Deno notes a stack so slowly that a hot loop would spend most of its time with that:
- * there, a call that was seen often, on the same stream with the same bytes, mostly takes the place of an earlier one.
+ * The places of calls that repeat. Deno captures a stack so slowly that a hot loop would spend most of its time on it:
+ * there, a call that was seen often, on the same stream with the same bytes, mostly reuses the place of an earlier
+ * one.
  */
 export class CallSites {
   readonly #seen = new Map<string, Map<number, Seen>>();
   readonly #isSlow = ffiPort().runtime.name === "deno";
   #count = 0;
 
-  /** The present place, or that of an earlier call of the same function with the same bytes. */
+  /** The current place, or that of an earlier call of the same function with the same bytes. */
   of(call: string, start: number, bytes: number): CallSite {
     if (!this.#isSlow) return currentSite();
     let starts = this.#seen.get(call);

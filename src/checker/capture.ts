@@ -7,17 +7,17 @@ import type { AccessKind } from "./access_history.ts";
 import type { Clock } from "./vector_clocks.ts";
 import type { CallSite } from "./call_site.ts";
 
-/** Bytes that a piece of work touches. */
+/** Bytes that work touches. */
 export interface Touch {
   readonly start: number;
-  /** The first address behind them. */
+  /** The address after the last byte. */
   readonly end: number;
   readonly kind: AccessKind;
   /** Whether it changes them; null: a kernel of which that is not known. */
   readonly writes: boolean | null;
 }
 
-/** A captured piece of work. */
+/** Captured work. */
 export interface Node {
   readonly call: string;
   readonly site: CallSite;
@@ -32,7 +32,7 @@ export interface Capture {
   opaque: boolean;
 }
 
-/** What is captured next on a stream comes after these nodes. */
+/** The nodes that the next captured node of a stream depends on. */
 export interface CapturedPoint {
   readonly of: Capture;
   readonly after: readonly Node[];
@@ -43,15 +43,18 @@ export interface CheckedGraph {
   readonly nodes: readonly Node[];
   /** Whether its edges are not all known. */
   readonly opaque: boolean;
-  /** Whether it has no nodes at all, not even such as are not followed: launching it is no work, and orders nothing. */
+  /**
+   * Whether it has no nodes at all, not even any that are not followed: launching it enqueues nothing and orders
+   * nothing.
+   */
   readonly isEmpty: boolean;
-  /** What the last launch has come after, and it: the next launch waits for it. */
+  /** The last launch and all that it comes after: the next launch waits for it. */
   last: Clock;
-  /** Whether it was looked for work in it that is unordered with other work in it. */
+  /** Whether its nodes have been compared with each other. */
   examined: boolean;
 }
 
-/** More nodes than this are not compared with each other. */
+/** The most nodes that are compared with each other. */
 const mostNodes = 2048;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The checked driver: the functions that the checker looks at, and the driver's own for all others.
+ * The checked driver: functions of the checker around some of the driver's, and the driver's own for all others.
  *
  * @module
  */
@@ -20,12 +20,12 @@ import { ipcCalls, poolCalls, poolSharingCalls } from "./calls/pool.ts";
 import { streamCalls } from "./calls/stream.ts";
 import type { CheckerState } from "./checker_state.ts";
 
-/** The calls of a group that the checker looks at. */
+/** The calls of a group that are checked. */
 export type CheckedCalls<Group extends keyof DriverGroups> = {
   readonly [Name in keyof DriverGroups[Group]]?: NonNullable<DriverGroups[Group][Name]>;
 };
 
-/** How a group is watched, by its name. Groups that are not here are the driver's own. */
+/** How the calls of a group are checked. Groups that are not here are the driver's own. */
 const checkedGroups: {
   readonly [Group in keyof DriverGroups]?: (
     checker: CheckerState,
@@ -83,7 +83,7 @@ function makeGroup<Group extends keyof DriverGroups>(checker: CheckerState, grou
   return Object.fromEntries(all) as DriverGroups[Group]; // one property per function of the group
 }
 
-/** A call after which it is looked at what has come of earlier ones: kernels have run, or the driver says that a context is lost. */
+/** A call that also reports the races of kernels that have run by then, and notes that a context is lost. */
 function withReports(checker: CheckerState, call: CallableFunction): (...args: readonly unknown[]) => unknown {
   return (...args) => {
     const code: unknown = call(...args);

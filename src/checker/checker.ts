@@ -1,5 +1,5 @@
 /**
- * The causality checker: a driver that does what another one does, and sees whether the order of the calls makes sense.
+ * The causality checker: a driver that does what another one does, and checks that nothing is left to chance.
  *
  * @module
  */
@@ -13,8 +13,8 @@ import { CheckerState } from "./checker_state.ts";
 /** Options of the causality checker. */
 export interface CheckOptions {
   /**
-   * What to do with a report. Default: the call that shows the program to be wrong throws a `CausalityError`. The
-   * reports are kept in any case, and the same pair of places is reported once.
+   * Receives each report. Default: the call that shows the program to be wrong throws a `CausalityError`. The reports
+   * are kept in any case, and a pair of places is reported once.
    */
   readonly onReport?: (report: CausalityReport) => void;
   /**
@@ -23,9 +23,9 @@ export interface CheckOptions {
    */
   readonly leaks?: boolean;
   /**
-   * Which bytes a kernel touches of the memory that it is given. `certain`, the default: some of them, so that only what
-   * touches all of them can be unordered with it: no false alarm. `whole`: all of them, and a kernel that is not known
-   * to read only changes them: no miss, and an alarm where kernels share an allocation piece by piece.
+   * Which bytes a kernel touches of the memory that it is given. `certain`, the default: some of them, so that only
+   * what touches all of them can be unordered with it: no false alarm. `whole`: all of them, and a kernel that is not
+   * known to read only changes them: no miss, and an alarm where kernels share an allocation piece by piece.
    */
   readonly kernels?: "certain" | "whole";
 }
@@ -33,7 +33,7 @@ export interface CheckOptions {
 /** The names of {@linkcode CheckOptions}. */
 export const checkOptionNames: OptionNames<CheckOptions> = { onReport: true, leaks: true, kernels: true };
 
-/** A checked driver, and what was found out about whoever uses it. Made by {@linkcode checkDriver}. */
+/** A checked driver, and the reports on the program that uses it. Made by {@linkcode checkDriver}. */
 export class CausalityChecker implements DriverObserver {
   /** The driver to use: a value with the functions of libcuda. */
   readonly driver: CudaDriver;
@@ -63,7 +63,7 @@ export class CausalityChecker implements DriverObserver {
   }
 
   /**
-   * Notes where a stream is now, for a wait that the driver does not see: the host function that ends it is enqueued.
+   * Notes where a stream is now, for a wait that the driver does not see: it ends when a host function is called.
    *
    * @returns what to call when the wait is over
    */
@@ -75,14 +75,14 @@ export class CausalityChecker implements DriverObserver {
     return () => state.hostWaits(clock, "completed()", [seq]);
   }
 
-  /** Notes that a stream was made by somebody else, whose handle may be that of a stream that is gone. */
+  /** Notes that another library has made a stream, whose handle may be that of a destroyed one. */
   foreignStream(handle: bigint): void {
     this.#state.foreignStream(handle);
   }
 
   /**
-   * Notes that somebody has made a stream wait for another one by a driver that is not this one: Python does, when a consumer
-   * comes. It is noted as if it had been now.
+   * Notes that a stream was made to wait for another one through another driver, as Python does when a consumer asks
+   * for a capsule. It counts as if it had happened now.
    *
    * @param context the one that default streams are of
    */
@@ -124,7 +124,8 @@ export class CausalityChecker implements DriverObserver {
     this.#closed = true;
     const { lifetimes, memory, reporter, isLost, options: { leaks = true } } = this.#state;
     reporter.printUninspected();
-    const left = leaks && !isLost ? lifetimes.leaks(memory.allocations) : []; // nothing can be freed in a context that is lost
+    // Nothing can be freed in a context that is lost.
+    const left = leaks && !isLost ? lifetimes.leaks(memory.allocations) : [];
     if (left.length > 0) reporter.leaks(left);
   }
 

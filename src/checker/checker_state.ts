@@ -1,5 +1,6 @@
 /**
- * What the checker does with every call: put it into the order, and compare what it touches with what was touched before.
+ * What the checker does with every call: put it into the order, and compare what it touches with what was touched
+ * before.
  *
  * @module
  */
@@ -16,7 +17,7 @@ import { PendingCall } from "./pending_call.ts";
 
 const nothing: readonly number[] = [];
 
-/** Memory that was exported under the eyes of a checker of this process, by what the driver calls it. */
+/** Memory that was exported through a checked driver of this process, by the name that the driver gave it. */
 const exports = new Map<string, WeakRef<Allocation>>();
 
 /** The state of a checker. */
@@ -28,12 +29,12 @@ export class CheckerState extends StreamState {
   /** What is known of kernels, by their handles. */
   readonly kernels: Map<bigint, readonly KernelParam[]> = new Map();
 
-  /** Work of a call, whose bytes are yet to be said. */
+  /** A call that is about to be made, whose accesses are yet to be added. */
   pendingCall(call: string, stream: StreamClock | null): PendingCall {
     return new PendingCall(this, call, stream);
   }
 
-  /** Puts work without bytes into a stream: a mark of the order. Returns its number in the timeline. */
+  /** Adds work without accesses to a stream. @returns its number in the timeline */
   mark(stream: StreamClock, kind: "work" | "record" | "wait", call: string, after: number | null = null): number {
     const from: number[] = [];
     this.order.advance(stream, from);
@@ -99,7 +100,10 @@ export class CheckerState extends StreamState {
     }
   }
 
-  /** What will be known of kernels that a call is about to launch; null: nothing, because the driver does not let them be observed. */
+  /**
+   * What will be known of kernels that a call is about to launch; null: nothing, because the driver does not let them
+   * be observed.
+   */
   newRecording(kernels: number): KernelRecording | null {
     return this.journal === null || kernels === 0 ? null : new KernelRecording(kernels);
   }
@@ -109,7 +113,7 @@ export class CheckerState extends StreamState {
     return recording === null || this.observe === null ? call() : this.observe(recording, call);
   }
 
-  /** Looks at what a call of the driver has brought about: kernels have run, a context is lost. */
+  /** Reports the races of kernels that have run since the last call. */
   reportKernelRaces(): void {
     const { journal, isLost } = this;
     if (journal === null || journal.isIdle) return;
@@ -130,7 +134,7 @@ export class CheckerState extends StreamState {
     stream.capture = { of: capture.of, after: [node] };
   }
 
-  /** Enqueues all work of a graph: to everything else it is one piece. */
+  /** Enqueues all work of a graph, which counts as one piece of work. */
   launchGraph(stream: StreamClock, call: string, graph: CheckedGraph, recording: KernelRecording | null): void {
     if (graph.isEmpty) return;
     this.order.advance(stream, null);
@@ -141,7 +145,7 @@ export class CheckerState extends StreamState {
     graph.last = [...stream.clock];
   }
 
-  /** Looks once for work inside a graph that is unordered with other work inside it. */
+  /** Compares the nodes of a graph with each other, once. */
   #examine(stream: StreamClock, graph: CheckedGraph): void {
     graph.examined = true;
     const found = unorderedNodes(graph, this.options.kernels === "whole");
@@ -222,7 +226,7 @@ export class CheckerState extends StreamState {
     allocation.touch(access, start, end, stream.clock, this.order);
   }
 
-  /** Memory is described for another process. @param name what the driver calls it there */
+  /** Memory is exported to other processes. @param name what the driver calls it there */
   exported(address: bigint, name: string): void {
     const allocation = this.memory.find(Number(address));
     if (allocation !== undefined) exports.set(name, new WeakRef(allocation));
@@ -254,7 +258,7 @@ export class CheckerState extends StreamState {
     }
   }
 
-  /** Memory is freed at once: whoever uses it must be over by what the host has waited for. */
+  /** Memory is freed at once: the host must have waited for all uses of it. */
   freeByHost(call: string, allocation: Allocation): void {
     const { start, end } = allocation;
     const conflict = allocation.conflict(true, start, end, this.order.host);
@@ -268,7 +272,7 @@ export class CheckerState extends StreamState {
 
   /** Remembers memory that a call has freed. */
   freed(allocation: Allocation, call: string, stream: string, site: CallSite, seq: number): void {
-    // Freed memory of the host goes back to the system, where anyone may get it: using it again proves nothing.
+    // Freed host memory returns to the system, which may have allocated it again: using it is no proof of a mistake.
     const { start, end } = allocation;
     this.lifetimes.forgetMemory(start);
     this.journal?.freed(allocation);
@@ -276,7 +280,7 @@ export class CheckerState extends StreamState {
     else this.memory.free({ start, end, allocation, call, stream, site, seq });
   }
 
-  /** The memory that a call is about to free; reports what is freed already. */
+  /** The memory that a call is about to free. Reports it if it is freed already. */
   allocationToFree(stream: StreamClock | null, address: bigint, call: string): Allocation | null {
     const start = Number(address);
     if (address === 0n || !Number.isSafeInteger(start)) return null;
@@ -295,8 +299,8 @@ export class CheckerState extends StreamState {
   }
 
   /**
-   * Reports a copy that reads bytes which it writes: CUDA says nothing of what it does then. One of bytes to where they are is let pass:
-   * they stay what they are.
+   * Reports a copy that reads bytes which it writes: CUDA leaves the result undefined. A copy of bytes onto themselves
+   * is allowed, as it changes nothing.
    */
   checkOverlap(stream: StreamClock, call: string, touches: readonly Touch[]): void {
     const found = overlap(touches);
@@ -341,7 +345,7 @@ export class CheckerState extends StreamState {
     this.reporter.freed({ ...first, stack: framesOf(site) }, use, nameOf(allocation));
   }
 
-  /** Whether the driver knows the address again: then another library has allocated it meanwhile. */
+  /** Whether the driver knows the address again: then another library has allocated it since. */
   #isAnothers(freed: Freed): boolean {
     const { cuMemGetAddressRange_v2 } = this.inner.pointer;
     const { address } = this.reader;

@@ -1,6 +1,6 @@
 /**
- * Draws reports: a line for every stream and for the host, calls from left to right, arrows where one waits for another,
- * and the arrow that is missing.
+ * Draws reports: a line for every stream and for the host, calls from left to right, arrows where one waits for
+ * another, and the arrow that is missing.
  *
  * @module
  */
@@ -61,7 +61,7 @@ export function drawReport(report: CausalityReport): string {
 
 const titles = {
   "race": "Nothing orders these two calls",
-  "overlap": "Copied to where it comes from",
+  "overlap": "Source and destination overlap",
   "use-after-free": "Used after it was freed",
   "double-free": "Freed twice",
   "destroyed": "Used after it was destroyed",

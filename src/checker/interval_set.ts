@@ -1,5 +1,5 @@
 /**
- * Things at ranges of addresses that do not overlap, found in logarithmic time.
+ * Ranges of addresses that do not overlap, found by address in logarithmic time.
  *
  * Addresses are numbers here: those of user space are below 2^53, and comparing bigints would cost most of a call's
  * budget.
@@ -10,7 +10,7 @@
 /** A range of addresses. */
 export interface Interval {
   readonly start: number;
-  /** The first address behind it. */
+  /** The address after its last byte. */
   readonly end: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What kernels have really touched. A driver says that only where it is the simulator, and only when the kernel runs, which
- * may be long after the call that has launched it: so until then all that is done meanwhile is written down, with what it
- * comes after.
+ * What kernels have actually touched. Only some drivers let that be observed, and only when the kernel runs, which may
+ * be long after the launch: until then all accesses are recorded, each with its clock, to be compared with those of
+ * the kernel.
  *
  * @module
  */
@@ -16,16 +16,19 @@ interface Touched {
   readonly start: number;
   readonly end: number;
   readonly writes: boolean;
-  /** Whether other threads may touch them meanwhile: atomic and volatile accesses are no races among themselves. */
+  /** Whether other threads may access them concurrently: atomic and volatile accesses do not race with each other. */
   readonly isStrong: boolean;
 }
 
-/** More pieces than this are joined before more are added. */
+/** Beyond so many pieces, adjacent ones are joined before more are added. */
 const manyPieces = 1 << 14;
 
 /** What the kernels of one call have touched so far. */
 export class KernelRecording implements KernelObserver {
-  /** Whether the host may hear from a kernel before it has waited for it: by atomic or volatile writes to memory of its own. */
+  /**
+   * Whether a kernel may signal the host before the host has waited for it: by atomic or volatile writes to host
+   * memory.
+   */
   signalsHost = false;
   /** Kernels that have not ended. */
   #left: number;
@@ -52,12 +55,12 @@ export class KernelRecording implements KernelObserver {
     this.#joinAt = 2 * this.#pieces.length + manyPieces;
   }
 
-  /** A kernel has come to its end. */
+  /** A kernel has ended. */
   ended(): void {
     this.#left--;
   }
 
-  /** What was touched, in as few pieces as can be. */
+  /** What was touched, in as few pieces as possible. */
   touches(): Touched[] {
     return [true, false].flatMap((writes) => [true, false].flatMap((isStrong) => this.#joined(writes, isStrong)));
   }
@@ -74,10 +77,10 @@ export class KernelRecording implements KernelObserver {
   }
 }
 
-/** The kernels of one call, at their place in the order. */
+/** The kernels of one call, with their place in the order. */
 interface KernelLaunch {
   readonly recording: KernelRecording;
-  /** The call. What it touches is yet to be known: its bytes are none. */
+  /** The call. Its bytes are not known yet: it has none. */
   readonly access: Access;
   /** What it comes after. */
   readonly clock: readonly number[];
@@ -103,7 +106,7 @@ interface Entry {
   readonly isStrong: boolean;
 }
 
-/** A kernel, and what it is unordered with. */
+/** A kernel, and the access that it is unordered with. */
 export interface KernelRace {
   readonly kernel: Access;
   readonly other: Access | CausalityCall;
@@ -112,15 +115,15 @@ export interface KernelRace {
   readonly allocation: Allocation;
 }
 
-/** More entries than this are not kept: the older half is forgotten. */
+/** The most entries that are kept: beyond them the older half is forgotten. */
 const mostEntries = 1 << 16;
 
-/** What has been done, as long as kernels may turn out to be unordered with it. */
+/** What has been done, as long as a kernel may turn out to be unordered with it. */
 export class Journal {
   readonly #order: VectorClocks;
   /** What calls have done, and the host, other than by kernels. */
   #entries: Entry[] = [];
-  /** What kernels have done that have run. */
+  /** What kernels that have run have done. */
   #ofKernels: Entry[] = [];
   #running: KernelLaunch[] = [];
   #races: KernelRace[] = [];
@@ -134,22 +137,22 @@ export class Journal {
     this.#order = order;
   }
 
-  /** A number that rises: what has a smaller one was called before. */
+  /** A number that rises with each call. */
   next(): number {
     return ++this.#now;
   }
 
-  /** Whether nothing can come of it at the moment: no kernel is on its way, and none was unordered with anything. */
+  /** Whether there is nothing to compare or report: no kernel is in flight, and no race was found. */
   get isIdle(): boolean {
     return this.#running.length === 0 && this.#races.length === 0;
   }
 
-  /** Whether it knows of kernels: if not, nothing need be said of the host. */
+  /** Whether it knows of kernels: if not, accesses of the host need not be noted. */
   get knowsKernels(): boolean {
     return this.#running.length > 0 || this.#ofKernels.length > 0;
   }
 
-  /** Kernels are launched. They are heard of again when `settle` finds that they have ended. */
+  /** Kernels are launched. `takeRaces` compares them once they have ended. */
   launched(recording: KernelRecording, access: Access, clock: readonly number[], at: number): void {
     this.#running.push({ recording, access, clock, at });
   }
@@ -178,7 +181,7 @@ export class Journal {
       if (run === null || !conflict(kernel, entry) || areOrdered(run, entry)) continue;
       if (entry.host === null || !run.recording.signalsHost) this.#addRace(kernel, entry);
     }
-    // What the host has done comes before all that is launched later.
+    // What the host has done comes before everything that is launched later.
     if (entry.host === null || this.#running.length > 0) this.#entries.push(entry);
     if (this.#entries.length > this.#sweepAt) this.#sweep();
   }
@@ -200,10 +203,10 @@ export class Journal {
   }
 
   /**
-   * Compares the kernels that have ended since with all that was done before and after them.
+   * Compares the kernels that have ended since the last call with everything that was done before and after them.
    *
    * @param find the allocation that holds an address now
-   * @returns what was unordered since the last time
+   * @returns the races that were found since the last call
    */
   takeRaces(find: (address: number) => Allocation | undefined): KernelRace[] {
     const ended = this.#running.filter(({ recording }) => recording.isOver);
@@ -225,7 +228,7 @@ export class Journal {
       const entries: Entry[] = [];
       for (let from = start; from < end;) {
         const allocation = this.#allocationAt(from, at, find(from));
-        if (allocation === undefined) break; // memory that nobody was seen to allocate: a module's variable
+        if (allocation === undefined) break; // memory whose allocation was not seen: a variable of a module
         const to = Math.min(end, allocation.end);
         const piece = { ...access, start: from, end: to, writes };
         entries.push({ at, allocation, start: from, end: to, writes, access: piece, host: null, clock, run, isStrong });
@@ -246,7 +249,7 @@ export class Journal {
     const meeting = (other: Entry): Entry[] =>
       byAllocation.get(other.allocation)?.filter((one) => conflict(one, other)) ?? [];
     const others = [...this.#entries, ...this.#ofKernels];
-    // Kernels that talk to each other by atomic or volatile accesses keep an order of their own.
+    // Kernels that synchronise with each other by atomic or volatile accesses may keep an order of their own.
     const synchronized = new Set<KernelLaunch | null>();
     for (const other of this.#ofKernels) {
       const { isStrong, allocation } = other;
@@ -265,7 +268,7 @@ export class Journal {
     this.#ofKernels.push(...touched);
   }
 
-  /** Forgets what the host has waited for, unless kernels have not run that may have come before that. */
+  /** Forgets what the host has waited for, unless kernels are in flight that may come before it. */
   #sweep(): void {
     const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);
     if (this.#running.length === 0) {
@@ -283,7 +286,7 @@ function overlap(one: Entry, other: Entry): boolean {
   return one.start < other.end && other.start < one.end && (one.writes || other.writes);
 }
 
-/** Whether two accesses are a race if nothing orders them, and they are not of kernels that talk to each other. */
+/** Whether two accesses race if nothing orders them, and they are not of kernels that synchronise with each other. */
 function conflict(one: Entry, other: Entry): boolean {
   return one.allocation === other.allocation && overlap(one, other);
 }

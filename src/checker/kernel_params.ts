@@ -16,13 +16,13 @@ export interface KernelParam {
   readonly writes: boolean | null;
 }
 
-/** The parameters of every kernel of a module. A text that is not understood says nothing about its kernels. */
+/** The parameters of every kernel of a module; none for a text that is not understood. */
 export function paramsOf(ptx: string): ReadonlyMap<string, readonly KernelParam[]> {
   let functions: readonly FunctionSyntax[] = [];
   try {
     ({ functions } = parse(ptx));
   } catch {
-    return new Map(); // the driver understands more than the simulator: nothing is known then
+    return new Map(); // the driver understands more PTX than the parser
   }
   return new Map(functions.filter(({ isEntry }) => isEntry).map((entry) => [entry.name, describe(entry)]));
 }
@@ -45,7 +45,7 @@ function instructions(body: readonly Statement[]): Instruction[] {
 }
 
 const changing: ReadonlySet<string> = new Set(["st", "atom", "red"]);
-/** Instructions that could hand an address on where it is not followed. */
+/** Instructions that could pass an address on where it is not followed. */
 const opaque: ReadonlySet<string> = new Set([
   "call",
   "cp",
@@ -58,7 +58,7 @@ const opaque: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The parameters whose value may be part of an address that is written to, or null if that cannot be told. Values are
+ * The parameters whose value may be part of an address that is written to, or null if that is not known. Values are
  * followed from register to register, whatever the instructions do with them and whatever order they come in.
  */
 function writtenParams(params: ReadonlySet<string>, body: readonly Instruction[]): ReadonlySet<string> | null {

@@ -1,5 +1,5 @@
 /**
- * The memory that a driver's calls speak of: what is allocated, what was freed, and what was done to it.
+ * The memory that calls have named: what is allocated, what was freed, and what was done to it.
  *
  * @module
  */
@@ -15,7 +15,7 @@ export type MemoryKind = "device" | "pool" | "managed" | "pinned" | "registered"
 export class Allocation implements Interval {
   /** Address of the first byte. */
   readonly start: number;
-  /** The first address behind it. */
+  /** The address after its last byte. */
   readonly end: number;
   /** What it is. */
   readonly kind: MemoryKind;
@@ -29,19 +29,19 @@ export class Allocation implements Interval {
   readonly allocatedAt: number;
   /** How often it was opened, if it is another process' memory. */
   opened = 1;
-  /** What it is there that has exported it, if that is known. */
+  /** The allocation that was exported, if it is known. */
   origin: Allocation | null = null;
   /** How it was freed, if it was. */
   freed: Freed | null = null;
-  /** Whether the driver was told to make all copies and fills of it wait. */
+  /** Whether all copies and fills of it are synchronous: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS. */
   syncMemops = false;
   readonly #spans = new RangeHistory();
   /** What was done to all of it at once. */
   readonly #whole = new History();
-  /** Kernels that were given it: the last one of each stream and each way to use it. */
+  /** Kernels that it was passed to: the last one of each stream, apart by whether they write. */
   #kernels: readonly Access[] = [];
 
-  /** Memory that is allocated now. */
+  /** Memory that has just been allocated. */
   constructor(
     start: number,
     bytes: number,
@@ -70,7 +70,7 @@ export class Allocation implements Interval {
     return this.isPinned || this.kind === "managed";
   }
 
-  /** Adds an access to bytes of it; says what it is unordered with. */
+  /** Adds an access to bytes of it. @returns the access that it is unordered with, or null */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#spans.touch(access, start, end, clock, order);
     if (start > this.start || end < this.end) return conflict;
@@ -81,7 +81,7 @@ export class Allocation implements Interval {
     return conflict ?? kernel;
   }
 
-  /** What something with this clock would be unordered with, if it touched these bytes. */
+  /** The access that something with this clock would be unordered with if it touched these bytes, or null. */
   conflict(writes: boolean, start: number, end: number, clock: Clock): Access | null {
     const conflict = this.#spans.conflict(writes, start, end, clock);
     return start > this.start || end < this.end ? conflict : conflict ?? this.#kernel(writes, clock);
@@ -93,8 +93,8 @@ export class Allocation implements Interval {
   }
 
   /**
-   * Adds a kernel that was given this memory. It uses some of its bytes, nobody knows which: that certainly concerns
-   * whoever touches all of them, and perhaps whoever else does.
+   * Adds a kernel that this memory was passed to. It uses some of the bytes, and which is not known: so it certainly
+   * conflicts with what touches all of them, and only perhaps with what touches some.
    */
   touchByKernel(access: Access, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#whole.conflict(access.writes === true, clock);
@@ -117,10 +117,10 @@ export interface Freed extends Interval {
   readonly seq: number;
 }
 
-/** More freed memory than this is not remembered: the older half is forgotten. */
+/** The most freed allocations that are remembered: beyond them the older half is forgotten. */
 const mostFreed = 8192;
 
-/** All memory that calls have spoken of. */
+/** All memory that calls have named. */
 export class KnownMemory {
   readonly #allocations = new IntervalSet<Allocation>();
   readonly #freed = new IntervalSet<Freed>();
@@ -142,7 +142,7 @@ export class KnownMemory {
     return this.#freed.find(address);
   }
 
-  /** Memory is allocated: whatever was there before is over, also if somebody else has freed it. */
+  /** Memory is allocated: what was there before has been freed, if not through this driver then by another library. */
   allocate(allocation: Allocation): void {
     this.#allocations.removeOverlapping(allocation.start, allocation.end);
     this.#foreign.forget(allocation.start, allocation.end);
@@ -160,7 +160,7 @@ export class KnownMemory {
     this.#freed.retain(({ seq }) => seq > limit);
   }
 
-  /** Memory is no longer ours to watch: its context is gone, or the driver knows more of it than was seen. */
+  /** Stops following memory: its context is gone, or another library has allocated it again. */
   forget(item: Allocation | Freed): void {
     if (item instanceof Allocation) this.#allocations.remove(item);
     else this.#freed.remove(item);
@@ -181,7 +181,11 @@ export class KnownMemory {
     }
   }
 
-  /** Adds an access to bytes that may be of several allocations; says what it is unordered with. */
+  /**
+   * Adds an access to bytes that may be of several allocations.
+   *
+   * @returns the access that it is unordered with, or null
+   */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     let conflict: Access | null = null;
     for (let at = start; at < end;) {
@@ -197,8 +201,8 @@ export class KnownMemory {
   }
 
   /**
-   * What the host would be unordered with if it read or wrote these bytes now. What the host does is over before anything else
-   * begins, so that nothing has to be kept of it.
+   * The access that the host would be unordered with if it read or wrote these bytes now. Accesses of the host are
+   * over before anything else begins, so they need not be kept.
    */
   conflictWithHost(writes: boolean, start: number, end: number, order: VectorClocks): Access | null {
     let conflict: Access | null = null;

@@ -1,5 +1,5 @@
 /**
- * Reports in words.
+ * The texts of reports.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export function callOf({ kind, writes, call, stream, start, end, site, seq }: Ac
   };
 }
 
-/** Where a call was made, as short as can be. */
+/** Where a call was made, as short as possible. */
 export function placeOf({ stack }: CausalityCall): string {
   const [frame] = stack;
   return frame === undefined ? "an unknown place" : shortFrame(frame);
@@ -59,7 +59,7 @@ export function raceMessage(first: CausalityCall, second: CausalityCall, count: 
 export function overlapMessage(reads: CausalityCall, writes: CausalityCall, count: number, memory: string): string {
   return `Overlap: ${writes.call} (${placeOf(writes)}) reads and writes ${bytes(count)} of ${memory}, ` +
     `and nothing says what it reads there.\n${sentence(reads)}\n${sentence(writes)}\n` +
-    "Copy by way of memory that is neither of the two.";
+    "Copy through other memory.";
 }
 
 /** A call that uses memory which is gone. */
@@ -75,9 +75,7 @@ export function freedMessage(freed: CausalityCall, use: CausalityCall, memory: s
 
 /** A call that uses a stream or an event which is gone. */
 export function destroyedMessage(what: string, gone: CausalityCall, use: CausalityCall): string {
-  return `Use of what is gone: ${use.call} (${
-    placeOf(use)
-  }) is given ${what}, which ${gone.call} has destroyed before ` +
+  return `Use after destroy: ${use.call} (${placeOf(use)}) is given ${what}, which ${gone.call} has destroyed before ` +
     `(${placeOf(gone)}).\n${sentence(gone)}\n${sentence(use)}\nDestroy it after its last use.`;
 }
 
@@ -90,6 +88,6 @@ export function leakMessage(leaks: readonly LeakedObject[]): string {
     }`
   );
   const more = leaks.length > most ? `\n  and ${leaks.length - most} more` : "";
-  const count = leaks.length === 1 ? "1 thing is" : `${leaks.length} things are`;
+  const count = leaks.length === 1 ? "1 object is" : `${leaks.length} objects are`;
   return `Leak: ${count} still there at the end.\n${lines.join("\n")}${more}\nClose what you make: \`using\` does it.`;
 }

@@ -1,5 +1,5 @@
 /**
- * What a program makes and has to destroy: streams, events, pools and graphs; and memory whose context is gone.
+ * What a program creates and has to destroy: streams, events, pools and graphs; and memory whose context is gone.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { Allocation } from "./known_memory.ts";
 import type { CausalityCall, LeakedObject } from "./report.ts";
 import { type CallSite, CallSites, framesOf } from "./call_site.ts";
 
-/** A kind of thing. */
+/** Kinds of objects. */
 export type ObjectKind = "stream" | "event" | "pool" | "graph" | "executable graph";
 
 interface Created {
@@ -17,7 +17,7 @@ interface Created {
   readonly site: CallSite;
 }
 
-/** Something that is gone. */
+/** How an object was destroyed. */
 export interface Destroyed {
   /** In words: `stream 0x51`. */
   readonly what: string;
@@ -25,10 +25,10 @@ export interface Destroyed {
   readonly by: CausalityCall;
 }
 
-/** More things that are gone are not remembered: the oldest are forgotten. */
+/** The most destroyed objects that are remembered: beyond them the oldest are forgotten. */
 const mostDestroyed = 4096;
 
-/** Things by kind and handle. */
+/** Objects by kind and handle: which exist, and which were destroyed. */
 export class ObjectLifetimes {
   readonly #made = new Map<ObjectKind, Map<bigint, Created>>();
   readonly #gone = new Map<
@@ -37,43 +37,43 @@ export class ObjectLifetimes {
   >();
   readonly #abandoned: Allocation[] = [];
   readonly #sites = new CallSites();
-  /** What was closed by its user and lives on for somebody else, by handle or address. */
+  /** What its user has closed and others still retain, by handle or address. */
   readonly #closed = new Set<bigint>();
 
-  /** Something was made. */
+  /** An object was created. */
   created(kind: ObjectKind, handle: bigint, call: string): void {
     of(this.#made, kind).set(handle, { kind, handle, call, site: this.#sites.of(call, 0, 0) });
     this.reuse(kind, handle);
   }
 
-  /** Something was closed by its user, though somebody else still needs it. */
+  /** An object was closed by its user, though others still retain it. */
   closedByUser(handle: bigint): void {
     this.#closed.add(handle);
   }
 
-  /** Memory begins or ends its life. */
+  /** Memory is allocated or freed. */
   forgetMemory(address: number): void {
     if (this.#closed.size > 0) this.#closed.delete(BigInt(address));
   }
 
-  /** Something was destroyed by a call. */
+  /** An object was destroyed by a call. */
   destroyed(kind: ObjectKind, handle: bigint, call: string): void {
     this.#closed.delete(handle);
     of(this.#made, kind).delete(handle);
     this.#remember(kind, handle, { call, site: this.#sites.of(call, 0, 0), by: null });
   }
 
-  /** Something went down with its context: it was not destroyed, so it counts as left, too. */
+  /** An object was lost with its context: it was not destroyed, so it still counts as a leak. */
   destroyedWithContext(kind: ObjectKind, handle: bigint, by: CausalityCall): void {
     this.#remember(kind, handle, { call: by.call, site: null, by });
   }
 
-  /** A handle is used again, by somebody else. */
+  /** A handle is in use again, perhaps by another library. */
   reuse(kind: ObjectKind, handle: bigint): void {
     this.#gone.get(kind)?.delete(handle);
   }
 
-  /** How something went, if it is gone. */
+  /** How an object was destroyed, or null if it was not. */
   destruction(kind: ObjectKind, handle: bigint): Destroyed | null {
     const found = this.#gone.get(kind)?.get(handle);
     if (found === undefined) return null;
@@ -83,7 +83,7 @@ export class ObjectLifetimes {
     return { what, by: by ?? { ...destroyed, call, stack: site === null ? [] : framesOf(site) } };
   }
 
-  /** Memory is gone with its context, and nobody has freed it. */
+  /** Memory was lost with its context without having been freed. */
   abandon(allocation: Allocation): void {
     this.#abandoned.push(allocation);
   }

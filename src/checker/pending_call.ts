@@ -1,5 +1,6 @@
 /**
- * The work of one call: which bytes it touches, said before the driver is called, and kept once the driver has agreed.
+ * The work of one call: which bytes it touches is checked before the driver is called, and noted once it has accepted
+ * it.
  *
  * @module
  */
@@ -8,7 +9,7 @@ import type { KernelRecording } from "./journal.ts";
 import type { StreamClock } from "./vector_clocks.ts";
 import type { CheckerState } from "./checker_state.ts";
 
-/** Rows of a rectangle or a box that are followed one by one. Of more, the rest is not followed. */
+/** The most rows of a rectangle or a box that are followed one by one. The rest is not followed. */
 const mostRows = 1024;
 
 /** Rows of equal length. */
@@ -36,7 +37,7 @@ export class PendingCall {
   /** What it touches. */
   readonly touches: Touch[] = [];
   readonly #checker: CheckerState;
-  /** Whether it was said to touch no bytes: of such a copy or fill nothing is enqueued. */
+  /** Whether it touches no bytes: the driver enqueues nothing for such a copy or fill. */
   #touchesNone = false;
 
   /** Use {@linkcode CheckerState.pendingCall}. */
@@ -56,7 +57,7 @@ export class PendingCall {
     return this.#touch(address, Number(bytes), true);
   }
 
-  /** The work reads or writes rows, of which those without gaps are one. */
+  /** The work reads or writes rows; those without gaps between them count as one. */
   rows({ address, width, pitch, height, slicePitch, depth }: Rows, writes: boolean): this {
     if (width === 0 || height === 0 || depth === 0) {
       this.#touchesNone = true;
@@ -76,19 +77,23 @@ export class PendingCall {
     return this;
   }
 
-  /** A kernel is given memory. */
+  /** Memory is passed to a kernel. */
   usesInKernel(start: number, writes: boolean | null): void {
     this.#checker.checkNotFreed(this.stream, start, start + 1, this.call, "uses");
     const known = this.#checker.memory.find(start);
     if (known !== undefined) this.touches.push({ start: known.start, end: known.end, kind: "kernel", writes });
   }
 
-  /** Whether it is a copy or a fill of no bytes, of which the driver enqueues nothing. */
+  /** Whether it is a copy or a fill of no bytes, for which the driver enqueues nothing. */
   get isNothing(): boolean {
     return this.#touchesNone && this.touches.length === 0;
   }
 
-  /** The driver has agreed: the work is enqueued, or captured. @param recording what will be known of its kernel */
+  /**
+   * The driver has accepted the call: the work is enqueued, or captured.
+   *
+   * @param recording what its kernels will touch
+   */
   accepted(recording: KernelRecording | null = null): void {
     if (this.isNothing) return;
     if (this.stream !== null) this.#checker.enqueue(this.stream, this.call, this.touches, null, recording);

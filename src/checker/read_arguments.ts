@@ -1,5 +1,6 @@
 /**
- * Reading what calls point to, cheaply: the C library copies it into memory that JavaScript already sees.
+ * Reading what the arguments of calls point to, cheaply: the C library copies it into memory that JavaScript has a
+ * view of.
  *
  * @module
  */
@@ -9,16 +10,16 @@ import { type Libc, libc } from "../ffi/libc.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { struct, type StructView } from "../ffi/struct.ts";
 
-/** Bytes of the largest thing that is looked at: the struct of a copy of a box. */
+/** Bytes of the largest struct that is read: that of a copy of a box. */
 const largest = 512;
 
-/** A window on native memory. Making an ArrayBuffer for every look would cost 0.2 to 0.5 us each. */
+/** Reads native memory through one buffer. Making an ArrayBuffer for every read would cost 0.2 to 0.5 us each. */
 class ArgumentReader {
   readonly #memory: Libc["memory"];
   readonly #address: bigint;
   readonly #view: DataView<ArrayBuffer>;
 
-  /** A window that sees nothing yet. */
+  /** A reader that has read nothing yet. */
   constructor() {
     const { address, bytes } = new NativeArena().bytes(largest, 16);
     this.#memory = libc().memory;
@@ -26,23 +27,23 @@ class ArgumentReader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, largest);
   }
 
-  /** Where the window is: for calls that leave something there. */
+  /** The address of the buffer: for calls that write a result there. */
   get address(): bigint {
     return this.#address;
   }
 
-  /** What the window shows. */
+  /** The bytes of the buffer. */
   get view(): DataView<ArrayBuffer> {
     return this.#view;
   }
 
-  /** Shows bytes at an address, which must exist. */
+  /** Reads bytes at an address, which must be valid. */
   at(address: bigint, bytes: number): DataView<ArrayBuffer> {
     this.#memory.memmove(this.#address, address, BigInt(bytes));
     return this.#view;
   }
 
-  /** Shows a struct at an address, which must exist. The view is of use until something else is shown. */
+  /** Reads a struct at an address, which must be valid. The view is good until something else is read. */
   struct<const D extends StructDescription>(description: D, address: bigint): StructView<D> {
     const { size, over } = struct(description);
     const { buffer, byteOffset } = this.at(address, size);
@@ -54,7 +55,7 @@ class ArgumentReader {
     return this.at(address, 8).getBigUint64(0, littleEndian);
   }
 
-  /** The pointer, handle or size in the window. */
+  /** The pointer, handle or size in the buffer. */
   get value(): bigint {
     return this.#view.getBigUint64(0, littleEndian);
   }
@@ -64,7 +65,7 @@ export type { ArgumentReader };
 
 let shared: ArgumentReader | undefined;
 
-/** The window of this process. What it shows is used at once, so that one is enough; it lives as long as the process. */
+/** The reader of this process. What it reads is used at once, so one is enough; it lives as long as the process. */
 export function argumentReader(): ArgumentReader {
   shared ??= new ArgumentReader();
   return shared;

@@ -1,5 +1,5 @@
 /**
- * What the checker has to say.
+ * What the checker reports.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { Mark } from "./timeline.ts";
 /** What is wrong. */
 export type CausalityKind = "race" | "overlap" | "use-after-free" | "double-free" | "destroyed" | "leak";
 
-/** One side of a report: a call that touches memory, or makes or ends something. */
+/** One side of a report: a call that touches memory, or creates or destroys something. */
 export interface CausalityCall {
   /** What it does: `reads`, `writes`, `frees`, `allocates`, `uses` (a kernel of which no more is known). */
   readonly does: "reads" | "writes" | "frees" | "allocates" | "uses" | "creates" | "destroys";
@@ -17,22 +17,22 @@ export interface CausalityCall {
   readonly call: string;
   /** The stream's name, or `host`. */
   readonly stream: string;
-  /** Of the bytes that it concerns, the first; null if it concerns none. */
+  /** The address of the first byte that it concerns; null if it concerns none. */
   readonly address: bigint | null;
   /** How many there are. */
   readonly bytes: number;
   /** Where it was called: the frames outside this package, the innermost first. */
   readonly stack: readonly string[];
   /**
-   * Whether `stack` is that of an earlier call of the same function on the same stream with the same bytes. Deno notes
-   * stacks so slowly that of calls which repeat again and again only some are noted.
+   * Whether `stack` is that of an earlier call of the same function on the same stream with the same bytes. Deno
+   * captures stacks so slowly that only some of the calls that repeat are captured.
    */
   readonly isEarlier?: boolean;
   /** Its number in the timeline; 0 if it is not there. */
   readonly seq: number;
 }
 
-/** Something that was made and is still there. */
+/** An object or memory that was created and still exists. */
 export interface LeakedObject {
   /** What it is: `1024 bytes of pool memory`, `stream`, `event`, `pool`, `graph`. */
   readonly what: string;
@@ -46,7 +46,7 @@ export interface LeakedObject {
 export type ReportParts = Omit<CausalityReport, "toSvg">;
 
 /**
- * Something that the order of a program's calls leaves to chance, or that is used when it is gone, or never freed.
+ * A mistake in the order of a program's calls: accesses whose order is left to chance, a use after free, or a leak.
  *
  * @example
  * ```ts
@@ -66,17 +66,17 @@ export type ReportParts = Omit<CausalityReport, "toSvg">;
 export class CausalityReport {
   /** What is wrong. */
   readonly kind: CausalityKind;
-  /** All of it in words: who, where, which bytes, and what to do. */
+  /** The report as text: which calls, where, which bytes, and what to do. */
   readonly message: string;
   /** The earlier call; null for leaks. */
   readonly first: CausalityCall | null;
-  /** The later call, which was found out; null for leaks. */
+  /** The later call, at which it was found; null for leaks. */
   readonly second: CausalityCall | null;
-  /** Of the bytes that both touch, the first; null if it is not about bytes. */
+  /** The address of the first byte that both touch; null if it is not about bytes. */
   readonly address: bigint | null;
   /** How many there are. */
   readonly bytes: number;
-  /** What is still there; empty unless it is a report of leaks. */
+  /** What still exists; empty unless it is a report of leaks. */
   readonly leaks: readonly LeakedObject[];
   /** The last calls of the driver before the report. */
   readonly timeline: readonly Mark[];
@@ -94,7 +94,7 @@ export class CausalityReport {
   }
 
   /**
-   * Draws the streams, the order that there is between them, the two calls and the order that is missing.
+   * Draws the streams, the order between them, the two calls and the order that is missing.
    *
    * @returns an SVG document. It needs nothing else, and can be written to a file as it is
    */
@@ -104,8 +104,8 @@ export class CausalityReport {
 }
 
 /**
- * Thrown at the first call that shows a program to be wrong, unless reports are only collected. What is found after it is
- * collected, not thrown: it would hide this one where blocks with `using` end.
+ * Thrown by the first call that shows a program to be wrong, unless reports are only collected. Later reports are
+ * collected, not thrown: they would hide this one where blocks with `using` end.
  */
 export class CausalityError extends Error {
   /** `CausalityError`. */
@@ -125,7 +125,7 @@ export class CausalityError extends Error {
     return this.#report;
   }
 
-  /** Whether somebody has looked at its parts. If nobody has when the Cuda is closed, that says it again. */
+  /** Whether its parts have been read. If not, closing the Cuda prints the report to the console. */
   get isInspected(): boolean {
     return this.#isInspected;
   }

@@ -1,5 +1,5 @@
 /**
- * Reports on their way to the program.
+ * Making reports, and passing them to the program.
  *
  * @module
  */
@@ -20,10 +20,10 @@ import {
   raceMessage,
 } from "./messages.ts";
 
-/** More reports are not kept. */
+/** The most reports that are kept. */
 const mostReports = 1000;
 
-/** Makes reports, each once, and throws them or hands them over. */
+/** Makes reports, each once, and throws them or passes them on. */
 export class Reporter {
   /** What was reported so far. */
   readonly reports: CausalityReport[] = [];
@@ -32,7 +32,7 @@ export class Reporter {
   readonly #reported = new Set<string>();
   #thrown: CausalityError | null = null;
 
-  /** @param onReport takes reports; if there is nobody to take them they are thrown */
+  /** @param onReport receives reports; if it is undefined the first one is thrown */
   constructor(timeline: Timeline, onReport: ((report: CausalityReport) => void) | undefined) {
     this.#timeline = timeline;
     this.#onReport = onReport;
@@ -71,7 +71,7 @@ export class Reporter {
     this.#report({ kind: "destroyed", message, first, second, address: null, bytes: 0 });
   }
 
-  /** Things are left. */
+  /** Objects or memory are left. */
   leaks(leaks: readonly LeakedObject[]): void {
     const parts = { first: null, second: null, address: null, bytes: 0 } as const;
     this.#report({ kind: "leak", message: leakMessage(leaks), ...parts, leaks });
@@ -95,11 +95,11 @@ export class Reporter {
       this.reports.push(report);
     }
     if (this.#onReport !== undefined) return this.#onReport(report);
-    // Only the first: what is found while it ends the blocks that it is thrown in follows from it, and would hide it.
+    // Only the first: what is found while the blocks around it end mostly follows from it, and would hide it.
     if (this.#thrown === null) throw this.#thrown = new CausalityError(report);
   }
 
-  /** Says in the end what was thrown, unless somebody has looked at it: an error of a disposal may have hidden it. */
+  /** Prints the report that was thrown, unless its parts were read: an error of a disposal may have hidden it. */
   printUninspected(): void {
     if (this.#thrown?.isInspected !== false) return;
     const { message } = this.#thrown;

@@ -1,5 +1,5 @@
 /**
- * Which contexts, streams and events a driver's calls speak of.
+ * The contexts, streams and events that calls have named.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { Timeline } from "./timeline.ts";
 
 /** An event, as last recorded. */
 export interface EventState {
-  /** What it stands for; null if it was never recorded, or last in a capture. */
+  /** What was recorded; null if it was never recorded, or last in a capture. */
   record: { readonly clock: Clock; readonly seq: number } | null;
   /** Where it was recorded, if that was in a capture. */
   captured: StreamClock["capture"];
@@ -35,21 +35,21 @@ export class StreamState {
   readonly order: VectorClocks = new VectorClocks();
   /** How the driver has kernels observed; null if it cannot, or it is not wanted. */
   readonly observe: NonNullable<DriverTraits[typeof observeKernels]> | null;
-  /** What is done while kernels are on their way, if it will be known what they touch. */
+  /** The accesses while kernels are in flight, if it will be known what they touch. */
   readonly journal: Journal | null;
   /** What is known of memory. */
   readonly memory: KnownMemory = new KnownMemory();
   /** The last calls. */
   readonly timeline: Timeline = new Timeline();
-  /** A look at native memory. */
+  /** Reads what arguments point to. */
   readonly reader: ArgumentReader = argumentReader();
   /** Events that were recorded through this driver. */
   readonly events: Map<bigint, EventState> = new Map();
-  /** What was made through this driver, and what of it is gone. */
+  /** What was created through this driver, and what of it was destroyed. */
   readonly lifetimes: ObjectLifetimes = new ObjectLifetimes();
-  /** What is said to the program. */
+  /** Makes the reports. */
   readonly reporter: Reporter;
-  /** Whether a context is lost: from then on nothing can be given back, and nobody is to blame for it. */
+  /** Whether a context is lost: from then on nothing can be freed or destroyed, which is no mistake of the program. */
   isLost = false;
   readonly #streams = new Map<bigint, StreamClock>();
   readonly #sharedEvents = new Set<bigint>();
@@ -71,7 +71,7 @@ export class StreamState {
     return context;
   }
 
-  /** The context that is current, or null. The driver is asked: others change it too. */
+  /** The current context, or null. The driver is queried each time: others change it too. */
   current(): ContextClock | null {
     const { cuCtxGetCurrent, cuCtxGetDevice } = this.inner.context;
     const { address } = this.reader;
@@ -84,7 +84,7 @@ export class StreamState {
     return this.context(handle, device);
   }
 
-  /** The stream that a call is about; null if it is none, which the driver will say. Reports a destroyed one. */
+  /** The stream of a handle; null if there is none, an error which the driver will return. Reports a destroyed one. */
   stream(handle: bigint, call: string): StreamClock | null {
     if (handle === 0n || handle === CU_STREAM_LEGACY) return this.legacy();
     if (handle === CU_STREAM_PER_THREAD) return this.#perThread();
@@ -114,7 +114,7 @@ export class StreamState {
     return context.perThread;
   }
 
-  /** A stream that somebody else has made. What it did so far is not known. */
+  /** A stream that another library has made. What it did so far is not known. */
   #openForeign(handle: bigint): StreamClock | null {
     const { cuStreamGetCtx, cuStreamGetFlags } = this.inner.stream;
     const { address, view } = this.reader;
@@ -124,7 +124,7 @@ export class StreamState {
     return this.openStream(handle, context, view.getUint32(0, true));
   }
 
-  /** An event can be recorded by other processes from now on: what it stands for is not known any more. */
+  /** An event can be recorded by other processes from now on: what it was recorded after is not known any more. */
   shareEvent(handle: bigint): void {
     this.#sharedEvents.add(handle);
   }
@@ -135,7 +135,7 @@ export class StreamState {
     this.#sharedEvents.delete(handle);
   }
 
-  /** An event that was recorded through this driver, or null: somebody else's. Reports a destroyed one. */
+  /** An event that was recorded through this driver, or null for another library's. Reports a destroyed one. */
   event(handle: bigint, call: string): EventState | null {
     const state = this.events.get(handle);
     if (state !== undefined) return this.#sharedEvents.has(handle) ? null : state;
@@ -159,7 +159,7 @@ export class StreamState {
     if (stream !== undefined) this.order.close(stream);
   }
 
-  /** Somebody else has made a stream of this handle, perhaps where one of ours was. */
+  /** Another library has made a stream with this handle, perhaps that of one that was destroyed. */
   foreignStream(handle: bigint): void {
     this.lifetimes.reuse("stream", handle);
   }
@@ -180,18 +180,18 @@ export class StreamState {
       this.journal?.freed(known);
       this.memory.forget(known);
     }
-    // Its lanes stay in clocks: destroyed work has happened, or never will.
+    // Its streams stay in clocks: destroyed work has happened, or never will.
     for (const stream of context.streams) {
       if (stream === context.legacy || stream === context.perThread) this.order.close(stream);
     }
   }
 
-  /** Lanes whose capture has ended. */
+  /** A capture has ended, for all streams in it. */
   endCapture(of: NonNullable<StreamClock["capture"]>["of"]): void {
     for (const stream of this.order.streams) if (stream.capture?.of === of) stream.capture = null;
   }
 
-  /** A call of the driver as a report names it, here and now: on a stream, or the host's. */
+  /** The current call of the driver as a report names it: on a stream, or of the host. */
   describeCall(call: string, stream: StreamClock | null = null): CausalityCall {
     const stack = framesOf(currentSite());
     return { does: "uses", call, stream: stream?.name ?? "host", address: null, bytes: 0, stack, seq: 0 };

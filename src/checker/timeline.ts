@@ -1,5 +1,5 @@
 /**
- * The last things that a driver was asked to do, for drawing them.
+ * The last calls of a driver, for drawing them.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 /** What a mark of the timeline is. */
 export type MarkKind = "work" | "record" | "wait" | "host";
 
-/** One thing on a stream, or a wait of the host. */
+/** Work, a record or a wait on a stream, or a wait of the host. */
 export interface Mark {
   /** Its number, rising in the order of the calls. */
   readonly seq: number;
@@ -17,7 +17,7 @@ export interface Mark {
   readonly kind: MarkKind;
   /** The driver's function. */
   readonly call: string;
-  /** What it comes after besides what is before it on its stream, by number. */
+  /** The numbers of the marks that it comes after, besides those before it on its stream. */
   readonly after: readonly number[];
 }
 
@@ -36,7 +36,7 @@ export class Timeline {
     return seq;
   }
 
-  /** The marks that are still known, in order. */
+  /** The marks that are still kept, in order. */
   marks(): readonly Mark[] {
     return this.#ring.filter((mark) => mark !== undefined).sort((a, b) => a.seq - b.seq);
   }

@@ -1,9 +1,10 @@
 /**
- * Which work has happened before which, as CUDA's rules say and not as it happened to run: a vector clock for every
- * stream, and one for the host.
+ * Which work happens before which, by CUDA's rules and not by how it happened to run: a vector clock for every stream,
+ * and one for the host.
  *
- * Work of a stream is numbered. Something with a clock comes after number `n` of lane `l` if `clock[l] >= n`. The host
- * has a clock and no lane: what it does itself is over when the call returns, and everything enqueued later comes after.
+ * Work of a stream is numbered. What has a clock comes after work `n` of the stream with index `s` if `clock[s] >= n`.
+ * The host has a clock and no index: what it does itself is over when the call returns, and everything enqueued later
+ * follows.
  *
  * @module
  */
@@ -11,10 +12,10 @@
 import type { CapturedPoint } from "./capture.ts";
 import { CallSites } from "./call_site.ts";
 
-/** How much of each lane's work has happened before, by the lane's index. */
+/** How much of each stream's work happens before, by the stream's index. */
 export type Clock = number[];
 
-/** Takes over what another clock knows. */
+/** Merges another clock into one: the larger of each two entries. */
 export function join(into: Clock, other: readonly number[]): void {
   for (let i = 0; i < other.length; i++) {
     const value = other[i] ?? 0;
@@ -23,7 +24,7 @@ export function join(into: Clock, other: readonly number[]): void {
   }
 }
 
-/** A context, as far as order goes. */
+/** The order of a context. */
 export class ContextClock {
   /** `CUcontext`. */
   readonly handle: bigint;
@@ -47,23 +48,24 @@ export class ContextClock {
   }
 }
 
-/** A stream, as far as order goes. */
+/** The order of a stream. */
 export class StreamClock {
-  /** Its place in clocks. A destroyed stream's place is given to another one once the host has seen all its work. */
+  /** Its index in clocks. A destroyed stream's index is reused once the host has waited for all its work. */
   readonly index: number;
   /** `CUstream`. */
   readonly handle: bigint;
   /** The context that it belongs to. */
   readonly context: ContextClock;
-  /** Whether it waits for the legacy default stream and that one for it. */
+  /** Whether it and the legacy default stream wait for each other. */
   readonly isBlocking: boolean;
   /** Its name in reports. */
   readonly name: string;
   /** What comes before its next work, as far as that is decided; its own entry is the number of its last work. */
   readonly clock: Clock;
   /**
-   * What streams take over that come after this one by the rules of default streams, where that is less than the clock: an
-   * allocation on the legacy default stream hands on nothing of what it comes after (`tests/gpu/implied_order_test.ts`).
+   * The clock that streams merge which follow this one by the rules of default streams, where that is less than its
+   * own: they do not follow what an allocation on the legacy default stream waits for
+   * (`tests/gpu/implied_order_test.ts`).
    */
   implicitClock: Clock | null = null;
   /** Rises when the clock changes. */
@@ -74,7 +76,7 @@ export class StreamClock {
   readonly sites: CallSites = new CallSites();
   /** The capture that it takes part in, if it does. */
   capture: CapturedPoint | null = null;
-  /** Versions of clocks that have been taken over. */
+  /** Versions of clocks that have been merged. */
   seenHost = -1;
   /** See `seenHost`. */
   seenBarrier = 0;
@@ -106,7 +108,7 @@ export class VectorClocks {
   lastWait = 0;
   #hostVersion = 0;
   readonly #streams: StreamClock[] = [];
-  /** Destroyed streams whose places are still in use. */
+  /** Destroyed streams whose indices are still in use. */
   #closed: StreamClock[] = [];
 
   /** All streams, destroyed ones included that the host has not waited for. */
@@ -114,7 +116,7 @@ export class VectorClocks {
     return this.#streams;
   }
 
-  /** Whether the host has waited for a piece of work, so that nothing can be unordered with it any more. */
+  /** Whether the host has waited for work, so that nothing can be unordered with it any more. */
   isOver(stream: number, tick: number): boolean {
     return (this.host[stream] ?? 0) >= tick;
   }
@@ -140,9 +142,9 @@ export class VectorClocks {
     this.#closed.push(stream);
   }
 
-  /** A place in clocks that nothing can be unordered with any more: all that its stream did comes before all to come. */
+  /** An index that can be reused: everything its stream did comes before everything that will be enqueued. */
   #reusable(): StreamClock | null {
-    // Not only its own work: a stream that has only waited knows what the default stream is yet to learn from it.
+    // Not only its own work: the legacy default stream may not yet have merged what a stream has only waited for.
     const at = this.#closed.findIndex(({ clock }) => clock.every((tick, stream) => this.isOver(stream, tick)));
     const [stream] = at < 0 ? [] : this.#closed.splice(at, 1);
     stream?.context.streams.delete(stream);
@@ -150,10 +152,10 @@ export class VectorClocks {
   }
 
   /**
-   * Takes over what a stream's next work has to wait for by the rules: what the host has waited for, what its context
-   * waits for, and what the legacy default stream means.
+   * Merges what a stream's next work waits for by the rules: what the host has waited for, what its context waits for,
+   * and the legacy default stream.
    *
-   * @param from takes the timeline's numbers of what it waits for
+   * @param from receives the timeline's numbers of what it waits for
    */
   advance(stream: StreamClock, from: number[] | null): void {
     const { context, clock } = stream;
@@ -182,14 +184,14 @@ export class VectorClocks {
     stream.version++;
   }
 
-  /** Numbers a piece of work, after `advance`. */
+  /** Numbers work, after `advance`. */
   step(stream: StreamClock): number {
     const tick = stream.tick + 1;
     stream.clock[stream.index] = tick;
     return tick;
   }
 
-  /** What a stream has handed on so far, for an allocation on it to add itself to; null if the rules ask nothing of that. */
+  /** The implicit clock of the legacy default stream, for an allocation to add itself to; null for other streams. */
   implicitClockOf(stream: StreamClock): Clock | null {
     return stream === stream.context.legacy ? [...stream.implicitClock ?? stream.clock] : null;
   }
@@ -218,7 +220,7 @@ export class VectorClocks {
     return stream === context.legacy ? [...context.streams].filter(({ isBlocking }) => isBlocking) : [stream];
   }
 
-  /** Everything that is enqueued anywhere. What stands for an event that somebody else has recorded. */
+  /** Everything that is enqueued anywhere: it stands for an event that was recorded elsewhere. */
   everything(): Clock {
     const all: Clock = [];
     for (const stream of this.#streams) join(all, stream.clock);

@@ -1,5 +1,5 @@
 /**
- * What can go wrong: text that is not understood, and kernels that do what a GPU would stop them for.
+ * What can go wrong: text that is not understood, and kernels that do what a GPU would stop.
  *
  * @module
  */
@@ -41,11 +41,11 @@ export class PtxError extends Error {
 
 /** Why a running kernel was stopped. */
 export type PtxFaultKind =
-  /** An address that nothing lives at, or that may not be accessed so: CUDA_ERROR_ILLEGAL_ADDRESS. */
+  /** An address at which nothing is allocated, or that may not be accessed so: CUDA_ERROR_ILLEGAL_ADDRESS. */
   | "illegal address"
   /** An address that is no multiple of the size of the access: CUDA_ERROR_MISALIGNED_ADDRESS. */
   | "misaligned address"
-  /** A barrier, or a meeting of the threads of a warp, that not all of them can reach: a GPU would hang. */
+  /** A barrier, or a collective of a warp, that not all of its threads can reach: a GPU would hang. */
   | "deadlock"
   /** What PTX leaves undefined and no two GPUs need agree on. */
   | "undefined behaviour"
@@ -59,23 +59,23 @@ export type PtxFaultKind =
   | "instruction limit";
 
 /**
- * A kernel that was stopped while it ran. What other threads had written by then stays written. Where a GPU reports such
- * an error, or its watchdog would end the kernel, it is the `cause` of the {@linkcode CudaError} that reports it first; a
- * deadlock, and what a GPU would do as it likes, is thrown as it is by the call that made the kernel run.
+ * A kernel that was stopped while it ran. What other threads had written by then stays written. Where a GPU reports
+ * such an error, or its watchdog would end the kernel, it is the `cause` of the {@linkcode CudaError} that reports it
+ * first; a deadlock, and undefined behaviour, is thrown as it is by the call that made the kernel run.
  */
 export class PtxFault extends Error {
   /** `PtxFault`. */
   override readonly name: string = "PtxFault";
   /** Why. */
   readonly kind: PtxFaultKind;
-  /** Line of the instruction, from 1; 0 for what no one instruction is to blame for. */
+  /** Line of the instruction, from 1; 0 if it is not the fault of one instruction. */
   readonly line: number;
 
   /**
    * For the interpreter.
    *
    * @param kind why
-   * @param line line of the instruction, from 1; 0 for what no one instruction is to blame for
+   * @param line line of the instruction, from 1; 0 if it is not the fault of one instruction
    * @param what the kernel, the thread and the circumstances
    * @param cause the error of the memory, for an illegal address that it refused
    */

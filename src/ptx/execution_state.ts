@@ -1,5 +1,5 @@
 /**
- * The state that compiled instructions work on: registers, the memory spaces, and the thread that is being run.
+ * The state that compiled instructions work on: registers, the memory spaces, and the running thread.
  *
  * @module
  */
@@ -16,7 +16,8 @@ export interface PtxMemory {
    * @param bytes 1, 2, 4, 8 or 16, or up to 32 for a vector
    * @param access what happens to them; an atomic access reads and writes
    * @returns a view that has them, and where they begin in it
-   * @throws for an address at which nothing lives or which may not be accessed so; the launch then ends with a PtxFault
+   * @throws for an address at which nothing is allocated, or which may not be accessed so; the launch then ends with a
+   * PtxFault
    *   of the kind "illegal address" that has the error as its cause
    */
   view(
@@ -29,16 +30,20 @@ export interface PtxMemory {
 /** What an instruction does to memory. `volatile`: in a way that other threads may rely on, as atomic ones do. */
 export type PtxAccess = "read" | "write" | "atomic" | "volatile read" | "volatile write";
 
-/** A compiled instruction: takes the offset of the thread's frame, gives the next instruction, or LEFT. */
+/**
+ * An instruction that is bound to a state.
+ *
+ * @returns the next one, or YIELDED or FRAME_CHANGED; `t` is the thread's frame
+ */
 export type Op = (t: number) => number;
 
-/** Makes an instruction for a machine: `next` is the one after it, `base` the first of its function. */
+/** A compiled instruction, to be bound to a state: `next` is the one after it, `base` the first of its function. */
 export type Compiled = (state: ExecutionState, next: number, base: number) => Op;
 
-/** What an instruction returns when the thread itself says how it goes on: after a call, at a barrier, at its end. */
+/** What an instruction returns after which the thread does not continue now: it waits, or has ended. */
 export const YIELDED = -1;
 
-/** What a call and its return give: the thread runs on, elsewhere and in another frame. */
+/** What a call and a return give: the thread continues at its own `pc` and in another frame. */
 export const FRAME_CHANGED = -2;
 
 /** A function of a kernel, as its callers see it. */
@@ -67,7 +72,7 @@ export const windows: { readonly shared: number; readonly local: number; readonl
 const noBytes = new DataView(new ArrayBuffer(0));
 const address = new DataView(new ArrayBuffer(8));
 
-/** One machine per kernel; it is used again by later launches. */
+/** The state of a kernel; later launches reuse it. */
 export class ExecutionState {
   /** Name of the kernel, for errors. */
   readonly kernel: string;
@@ -83,7 +88,7 @@ export class ExecutionState {
   /** Device memory of this launch. */
   memory: PtxMemory = {
     view: () => {
-      throw new RangeError("there is no memory");
+      throw new RangeError("this launch has no memory");
     },
   };
   /** Parameters of this launch. */
@@ -92,13 +97,13 @@ export class ExecutionState {
   sharedBytes = 0;
   /** Instructions executed, which is what the clock registers count. */
   executed = 0;
-  /** Where text goes that the kernel prints, as bytes. */
+  /** Receives the text that the kernel prints, as bytes. */
   print: (text: Uint8Array, to: PrintTarget) => void = () => {};
   /** Why the launch has failed, though other threads still run. */
   failure: PtxFault | null = null;
   /** How many instructions may have been executed before the launch is stopped. */
   limit = Infinity;
-  /** What stands in registers and memory that nobody has written; another one in each launch. */
+  /** The value of registers and memory that were never written; another one in each launch. */
   poison = 0;
   /** Threads that can run. */
   readonly ready: Thread[] = [];
@@ -144,7 +149,7 @@ export class ExecutionState {
     return this.#callees.has(name);
   }
 
-  /** Prints text, a character for each byte. */
+  /** Prints text: one character for each byte. */
   printText(text: string, to: PrintTarget): void {
     this.print(Uint8Array.from(text, (character) => character.charCodeAt(0)), to);
   }

@@ -1,5 +1,5 @@
 /**
- * Numbers as they stand in registers: reading them, and writing them with the NaN that GPUs write.
+ * Floats in registers: reading them, and writing them with the NaN that GPUs write.
  *
  * @module
  */

@@ -1,6 +1,7 @@
 /**
- * The formatting of `printf`: conversions as in C, of arguments that lie in memory as the device has promoted them. What CUDA
- * does not know stays as it is written, as on a GPU: sizes other than h, l and ll, and a precision that is an argument.
+ * The formatting of `printf`: conversions as in C, of arguments in memory as the device has promoted them. What CUDA
+ * does not support is printed as it is written, as on a GPU: sizes other than h, l and ll, and a precision that is an
+ * argument.
  *
  * @module
  */
@@ -15,7 +16,7 @@ export interface FormatArguments {
   text(address: bigint, most: number): string;
 }
 
-/** More arguments than these are not passed: a conversion that comes after them stays as it is written. */
+/** The most arguments that are passed: a conversion beyond them is printed as it is written. */
 const mostArguments = 32;
 
 /** How an argument is to be written. */
@@ -179,7 +180,8 @@ function fixed(magnitude: Magnitude, places: number, keepsPoint: boolean): strin
 function scientific(magnitude: Magnitude, places: number, keepsPoint: boolean): { text: string; power: number } {
   const { mantissa, exponent } = magnitude;
   const most = 10n ** BigInt(places + 1);
-  // Never too large to begin with, as 2 ** n is below the number; what is rounded up to the next power has one digit more.
+  // Never too large to begin with, as 2 ** n is below the number; what is rounded up to the next power has one digit
+  // more.
   let power = mantissa === 0n ? 0 : Math.floor((mantissa.toString(2).length - 1 + exponent) * Math.LOG10E * Math.LN2);
   let digits = scaled(magnitude, places - power);
   while (digits >= most) digits = scaled(magnitude, places - ++power);

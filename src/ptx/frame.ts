@@ -1,6 +1,6 @@
 /**
- * Where a function keeps its values. Everything that an instruction can read has a place in the frame: registers,
- * constants, special registers, addresses of variables. So an instruction needs no cases for what its operands are.
+ * Where a function keeps its values. Everything that an instruction can read has a slot in the frame: registers,
+ * constants, special registers, addresses of variables. So an instruction need not distinguish kinds of operands.
  *
  * @module
  */

@@ -1,9 +1,10 @@
 /**
  * Running a kernel: which thread runs next, and for how long.
  *
- * CUDA promises no order between threads but at barriers and meetings, so the seed chooses one of many: blocks in any
- * order and a few at once; threads from first to last, from last to first or at random; each until it must wait, or for
- * only a few instructions before another has its turn. A kernel without races gives the same result in all of them.
+ * CUDA promises no order between threads but at barriers and collectives, so the seed chooses one of many: blocks in
+ * any order and a few at once; threads from first to last, from last to first or at random; each until it must wait,
+ * or for only a few instructions before another has its turn. A kernel without races gives the same result in all of
+ * them.
  *
  * @module
  */
@@ -28,9 +29,9 @@ export interface PtxLaunch {
   readonly globals: ReadonlyMap<string, bigint>;
   /** Chooses the order of threads and blocks. Default 0, which is an order like any other. */
   readonly seed?: number;
-  /** Instructions that all threads together may do: with more to do the launch is stopped. Default: any number. */
+  /** Instructions that all threads together may execute before the launch is stopped. Default: any number. */
   readonly maxInstructions?: number;
-  /** Gets what threads print, as bytes: with `printf` for stdout, with an `assert` for stderr. Default: nobody gets it. */
+  /** Receives what threads print, as bytes: `printf` for stdout, `assert` for stderr. Default: it is dropped. */
   readonly print?: (text: Uint8Array, to: PrintTarget) => void;
 }
 
@@ -45,7 +46,7 @@ function generator(seed: number): () => number {
   };
 }
 
-/** A turn so long that a thread reaches the next barrier or its end, unless it waits for memory to change. */
+/** A turn in which a thread reaches the next barrier or its end, unless it waits for memory to change. */
 const LONG_TURN = 20_000;
 
 /** The most threads that are resident at once, as on a multiprocessor. */
@@ -71,7 +72,7 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** A permutation of the numbers below `count`: steps of a length that meets each of them. */
+/** A permutation of the numbers below `count`: steps of a length that is coprime to it. */
 function* permutation(count: number, random: () => number): Generator<number> {
   let step = 1 + Math.floor(random() * Math.min(count, 1 << 20));
   while (greatestCommonDivisor(step, count) !== 1) step--;
@@ -82,7 +83,7 @@ function* permutation(count: number, random: () => number): Generator<number> {
   }
 }
 
-/** Runs a thread until it leaves or its turn is over. */
+/** Runs a thread until it yields or its turn is over. @returns whether it can continue */
 function turn(state: ExecutionState, ops: readonly Op[], thread: Thread, instructions: number): boolean {
   state.thread = thread;
   let { pc, base } = thread;
@@ -118,7 +119,7 @@ class Execution {
   readonly #threads: number;
   readonly #blocks: Generator<number>;
   readonly #resident: Block[] = [];
-  /** Parts of the machine's memory that no block has. */
+  /** Parts of the state's memory that no block uses. */
   readonly #places: number[];
   readonly #placeOf = new Map<Block, number>();
 
@@ -171,7 +172,7 @@ class Execution {
       if (left <= 0) this.#exhausted(thread, this.#state.limit);
       const length = this.#order.turn === null ? LONG_TURN : 1 + Math.floor(this.#random() * this.#order.turn);
       if (turn(this.#state, this.#ops, thread, Math.min(length, left))) {
-        // Others have their turn before it has another.
+        // Other threads get a turn before its next one.
         if (this.#order.pick === "last") ready.unshift(thread);
         else ready.push(thread);
       } else if (thread.block.live === 0) {

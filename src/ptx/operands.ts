@@ -1,6 +1,6 @@
 /**
- * The instruction that is being compiled: its modifiers and operands, asked for one by one. What nobody asked for is
- * not understood, so nothing is ever passed over.
+ * Reads an instruction that is being compiled: its modifiers and operands, one by one. What has not been read at the
+ * end is not understood, so nothing is ever ignored.
  *
  * @module
  */
@@ -74,7 +74,7 @@ export function bits64(value: number): bigint {
   return convert.getBigUint64(0);
 }
 
-/** An instruction and what surrounds it. */
+/** Reads the modifiers and operands of an instruction. */
 export class InstructionReader {
   readonly instruction: Instruction;
   readonly context: InstructionContext;
@@ -143,11 +143,13 @@ export class InstructionReader {
     for (const name of [...this.#unread]) if (accepts(name)) this.flag(name);
   }
 
-  /** No modifier is left, and there are so many operands. */
+  /** Checks that no modifier is left unread, and that there are so many operands. */
   end(operands: number, most: number = operands): void {
     if (this.#unread.length > 0) {
       this.fail(
-        `the modifier${this.#unread.length > 1 ? "s" : ""} .${this.#unread.join(", .")} are not understood here`,
+        `the modifier${this.#unread.length > 1 ? "s" : ""} .${this.#unread.join(", .")} ${
+          this.#unread.length > 1 ? "are" : "is"
+        } not understood here`,
       );
     }
     const { length } = this.instruction.operands;
@@ -173,7 +175,7 @@ export class InstructionReader {
     return meaning;
   }
 
-  /** Where a result goes. `_`, which throws it away, goes to a place that nothing reads. */
+  /** The slot of a result. For `_`, which discards it, a slot that nothing reads. */
   to(operand: Operand, type: ScalarType, wider = false): number {
     if (operand.kind === "name" && operand.name === "_") return this.context.frame.allocate(8);
     const register = this.register(operand);

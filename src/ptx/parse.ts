@@ -25,7 +25,7 @@ const spaces: ReadonlyMap<string, StateSpace> = new Map([
   [".param", "param"],
 ]);
 
-/** Directives of an entry that limit how it is launched. What a limit on registers or residency says is no matter here. */
+/** Directives of an entry that limit how it is launched. Limits on registers and residency have no effect here. */
 const launchDirectives = new Set([".minnctapersm", ".maxnreg", ".maxclusterrank", ".noreturn"]);
 
 /** The bits of a number that was written as its bits, or read from decimal digits. */

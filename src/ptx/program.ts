@@ -177,7 +177,7 @@ export class Program {
     this.#localStride = room(depth.locals);
   }
 
-  /** A machine for a launch, and its code. */
+  /** The state for a launch, and the instructions bound to it. */
   bind(launch: Uniform, threads: number): { readonly state: ExecutionState; readonly ops: readonly Op[] } {
     let bound = this.#bound;
     if (bound === null || bound.threads < threads) {

@@ -1,5 +1,5 @@
 /**
- * Functions that every kernel may call and no module defines: what the driver brings along for `printf` and `assert`.
+ * Functions that every kernel may call and no module defines: what the driver provides for `printf` and `assert`.
  *
  * @module
  */
@@ -19,7 +19,7 @@ export interface SystemCall {
   run(state: ExecutionState, args: readonly bigint[], line: number): number | null;
 }
 
-/** After an assertion has failed the other threads come to as many instructions more, together. */
+/** After a failed assertion the other threads execute so many more instructions, together. */
 const afterFailure = 200_000;
 
 /** A string of bytes, a character each. */
@@ -66,7 +66,7 @@ const vprintf: SystemCall = {
 
 /**
  * `void __assertfail(const char *message, const char *file, unsigned line, const char *function, size_t charSize)`. The
- * thread ends. Which others still get somewhere, and fail too, CUDA leaves open: here those do that are not held up.
+ * thread ends. Which other threads still continue, and may fail too, CUDA leaves open: here those that do not wait do.
  */
 const assertfail: SystemCall = {
   params: [8, 8, 4, 8, 8],

@@ -14,13 +14,13 @@ export interface Return {
   readonly finish: (calleeLocal: number, callerLocal: number) => void;
 }
 
-/** A thread of a warp that has arrived where others must arrive too: `shfl.sync` and its relatives. */
+/** A thread of a warp at an instruction that others must execute with it: `shfl.sync` and its relatives. */
 export interface WarpCollective {
-  /** Instruction with its modifiers: only the same may meet. */
+  /** Instruction with its modifiers: all threads must execute the same. */
   readonly what: string;
   readonly line: number;
   readonly mask: number;
-  /** What this thread brings. */
+  /** What this thread contributes. */
   readonly value: number | bigint;
   /** Gives every thread its result, once all are there: `lanes[i]` is that of lane i, or null. */
   readonly resolve: (lanes: readonly (WarpCollective | null)[], lane: number) => void;
@@ -30,13 +30,13 @@ export interface WarpCollective {
 export interface BarrierWait {
   readonly barrier: number;
   readonly line: number;
-  /** Instruction, by which it is told whether a warp has come apart; null for barriers at which it may. */
+  /** Instruction, by which a diverged warp is detected; null for barriers at which a warp may diverge. */
   readonly pc: number | null;
   /** Threads that the instruction asks for; null for all of the block. */
   readonly expected: number | null;
-  /** What the thread brings to a reduction. */
+  /** What the thread contributes to a reduction. */
   readonly predicate: boolean;
-  /** Takes what all have brought, if it is a reduction. */
+  /** Receives what all threads have contributed, if it is a reduction. */
   readonly receive: ((predicates: readonly boolean[]) => void) | null;
 }
 
@@ -149,7 +149,7 @@ export class Block {
       this.#state.fault(
         "undefined behaviour",
         line,
-        `barrier ${barrier} is asked to wait for ${one} and for ${two} threads`,
+        `barrier ${barrier} is to wait for ${one} and for ${two} threads`,
       );
     }
     arrivals.arrived++;
@@ -184,7 +184,7 @@ export class Block {
     this.#completeCollectives(thread.index >> 5);
   }
 
-  /** Lets the threads of a warp go on that have all met. */
+  /** Completes the collectives of a warp that all their threads have reached. */
   #completeCollectives(warp: number): void {
     const lanes = this.threads.slice(warp * 32, warp * 32 + 32);
     for (const { collective } of lanes) {

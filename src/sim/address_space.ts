@@ -22,12 +22,12 @@ const pieceBytes = 2 ** 20;
 /** A page of the host: what pinned and managed memory is aligned to. */
 const pageBytes = 4096;
 
-/** Memory of the host that was freed while work could still use it. */
+/** Host memory that was freed while work could still use it. */
 interface Freed {
   readonly address: bigint;
   /** A multiple of pages. */
   readonly bytes: number;
-  /** After these nothing uses it any more. */
+  /** Once these have run, nothing uses it any more. */
   readonly until: readonly Task[];
 }
 
@@ -38,7 +38,7 @@ export class AddressSpace {
   readonly #devices: readonly Device[];
   /** Views of host memory that kernels use, by its allocation: making one costs more than an access. */
   readonly #hostViews = new WeakMap<Allocation, DataView<ArrayBuffer>>();
-  /** What is freed and not yet the system's again, the last one at the end. */
+  /** What was freed and not yet returned to the system, the latest at the end. */
   #freed: Freed[] = [];
   #ids = 0n;
 
@@ -47,7 +47,7 @@ export class AddressSpace {
     this.#devices = devices;
   }
 
-  /** Device memory, at once. Null if there is not enough. */
+  /** Allocates device memory at once. Null if there is not enough. */
   allocateDevice(context: Context, bytes: number): Allocation | null {
     const { device } = context;
     const block = roundUp(bytes, blockBytes);
@@ -59,7 +59,7 @@ export class AddressSpace {
     return allocation;
   }
 
-  /** Memory of the host that a device reaches too. Null if the host has not enough. */
+  /** Allocates host memory that devices can access too. Null if the host has not enough. */
   allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
     const block = roundUp(bytes, pageBytes);
     const address = this.#reuse(block) ?? libc().loading.aligned_alloc(BigInt(pageBytes), BigInt(block));
@@ -79,7 +79,7 @@ export class AddressSpace {
   /**
    * Frees memory that was not allocated in stream order.
    *
-   * @param unfinished work that may still use it: it finds poison, or what the next owner has there
+   * @param unfinished work that may still use it: it reads poison, or what the next owner has written there
    */
   free(allocation: Allocation, unfinished: readonly Task[]): void {
     const { address, bytes, device, kind } = allocation;
@@ -111,7 +111,9 @@ export class AddressSpace {
     this.#freeUnused();
   }
 
-  /** Whether memory of the host that work was told of as registered has been unregistered: it may not be there any more. */
+  /**
+   * Whether host memory that was registered when work was enqueued has been unregistered since: it may be gone by now.
+   */
   isUnregistered(allocation: Allocation | null): boolean {
     return allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered";
   }
@@ -174,7 +176,7 @@ export class AddressSpace {
     }
   }
 
-  /** Memory as kernels of a context reach it. */
+  /** Memory as kernels of a context access it. */
   kernelMemory(context: Context): PtxMemory {
     return {
       view: (address, bytes, access) => {
@@ -194,7 +196,7 @@ export class AddressSpace {
     };
   }
 
-  /** Memory of the host that was freed last, if the size fits. */
+  /** The host memory that was freed last, if the size fits. */
   #reuse(bytes: number): bigint | null {
     this.#freeUnused();
     const at = this.#freed.findLastIndex((one) => one.bytes === bytes);
@@ -202,7 +204,7 @@ export class AddressSpace {
     return again?.address ?? null;
   }
 
-  /** Gives memory of the host that nothing uses any more back to the system. */
+  /** Returns host memory that nothing uses any more to the system. */
   #freeUnused(): void {
     const isOver = ({ until }: Freed) => until.every(({ done }) => done);
     for (const { address } of this.#freed.filter(isOver)) libc().loading.free(address);
@@ -234,14 +236,14 @@ export function offsetOf(address: bigint): number {
   return Number((address - deviceBase) % BigInt(deviceSpan));
 }
 
-/** Whether kernels and copies of a device may reach the memory of an allocation. */
+/** Whether kernels and copies of a device may access the memory of an allocation. */
 export function isAccessible({ device, pool, context }: Allocation, from: Context): boolean {
   if (device === from.device) return true;
   if (pool !== null) return pool.access(from.device.ordinal) === CU_MEM_ACCESS_FLAGS_PROT.READWRITE;
   return from.peers.has(context);
 }
 
-/** Whether the bytes are the host's, which every device reaches. */
+/** Whether the bytes are the host's, which every device can access. */
 export function isOnHost({ kind }: Allocation): boolean {
   return kind === "pinned" || kind === "registered" || kind === "managed";
 }

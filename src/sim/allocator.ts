@@ -16,7 +16,7 @@ export class Segments {
   /** Bytes of memory that the device has. */
   readonly limit: number;
   #reserved = 0;
-  #end = segmentBytes; // offset 0 is never handed out: the first address of a device stays a mistake
+  #end = segmentBytes; // offset 0 is never handed out, so that the first address of a device is never a valid one
   readonly #released: { readonly offset: number; readonly bytes: number }[] = [];
 
   /** @param limit bytes of memory that the device has */
@@ -29,7 +29,7 @@ export class Segments {
     return this.#reserved;
   }
 
-  /** Takes memory: what was given back last, if the size fits. Null if there is not enough. */
+  /** Takes memory: what was released last, if the size fits. Null if there is not enough. */
   reserve(bytes: number): number | null {
     if (this.#reserved + bytes > this.limit) return null;
     this.#reserved += bytes;
@@ -41,14 +41,14 @@ export class Segments {
     return offset;
   }
 
-  /** Gives memory back. */
+  /** Returns memory to the device. */
   release(offset: number, bytes: number): void {
     this.#reserved -= bytes;
     this.#released.push({ offset, bytes });
   }
 }
 
-/** Free memory of a heap, and what its owner has to say about it. */
+/** Free memory of a heap, with a tag of its owner. */
 export interface FreeBlock<Tag> {
   readonly offset: number;
   readonly bytes: number;
@@ -61,11 +61,11 @@ interface Segment {
   readonly bytes: number;
 }
 
-/** A heap: blocks of any size out of segments, the block that was freed last first. */
+/** A heap: blocks of any size out of segments. The block that was freed last is handed out first. */
 export class Heap<Tag> {
   readonly #segments: Segments;
   readonly #own: Segment[] = [];
-  /** The one that was freed last stands at the end. */
+  /** The one that was freed last is at the end. */
   #free: FreeBlock<Tag>[] = [];
   #reserved = 0;
 
@@ -117,8 +117,8 @@ export class Heap<Tag> {
   }
 
   /**
-   * Joins neighbours that may be used at once, which `settled` says of a tag. What comes of it is as recent as the most
-   * recent of them.
+   * Joins adjacent blocks that may be used at once, as `settled` says of their tags. The joined block counts as freed
+   * when the latest of them was.
    */
   join(settled: (tag: Tag) => boolean): void {
     const blocks = this.#free.map((block) =>
@@ -140,9 +140,9 @@ export class Heap<Tag> {
   }
 
   /**
-   * Gives segments in which nothing is used back to the device, as long as more than `keep` bytes remain.
+   * Returns segments in which nothing is used to the device, as long as at least `keep` bytes remain.
    *
-   * @returns what was given back
+   * @returns what was returned
    */
   trim(keep: number, settled: (tag: Tag) => boolean): Segment[] {
     this.join(settled);

@@ -1,13 +1,13 @@
 /**
- * How the simulator's calls are written: those of one group of the symbol table in a table, and the errors that they throw
- * wherever one arises, which become the return value of the call.
+ * How the simulator's calls are written: those of one group of the symbol table in a table, and the errors that they
+ * throw wherever one arises, which become the return value of the call.
  *
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../driver/driver.ts";
 
-/** What a call does. It returns CUDA_SUCCESS unless it returns another code or throws a `Refusal`. */
+/** What a call does. It returns CUDA_SUCCESS unless it returns another code or throws a `CallError`. */
 type Call<F> = F extends (...args: infer A) => number ? (...args: A) => number | void : never;
 
 /** The simulated calls of a group. */
@@ -32,7 +32,7 @@ export class CallError extends Error {
   }
 }
 
-/** The refusal of something that a GPU's driver would do and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
+/** The error for what a GPU's driver would do and the simulator does not: CUDA_ERROR_NOT_SUPPORTED. */
 export class UnsimulatedError extends CallError {
   /** `Unsimulated`. */
   override readonly name: string = "Unsimulated";
@@ -46,12 +46,12 @@ export class UnsimulatedError extends CallError {
   }
 }
 
-/** The refusal of what is not simulated: `throw unsimulated("graphs in graphs")`. */
+/** The error for what is not simulated: `throw unsimulated("graphs in graphs")`. */
 export function unsimulated(what: string): UnsimulatedError {
   return new UnsimulatedError(what);
 }
 
-/** The refusal of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
+/** The error of a call: `throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE)`. */
 export function refuse(code: ResultCode): CallError {
   return new CallError(code);
 }

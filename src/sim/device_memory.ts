@@ -13,7 +13,7 @@ export const deviceBase = 0x000d_0000_0000_0000n;
 /** Addresses per device: device 1 begins at 0x000d_0100_0000_0000. */
 export const deviceSpan = 0x0100_0000_0000;
 
-/** What memory holds that was never written, or was freed. */
+/** The value of bytes that were never written, or were freed. */
 export const poison = 0xdb;
 
 /** The device whose address this is, or null for an address of the host. */
@@ -24,12 +24,15 @@ export function deviceOfAddress(address: bigint): number | null {
 /** Bytes per page: what is taken from the host at the first write to one of them. */
 const pageBytes = 65536;
 
-/** Pages from here on, in the upper half of a device's addresses, are never allocated: they show other drivers' memory. */
+/**
+ * Pages from here on, in the upper half of a device's addresses, are never allocated: they alias other drivers'
+ * memory.
+ */
 const firstAlias = deviceSpan / 2 / pageBytes;
 
 /**
  * The memory of a device: poison until it is written, and again when it is freed. Offsets count from the device's first
- * address. Any offset can be read and written; what is allocated is the allocators' business.
+ * address. Any offset can be read and written: what is allocated, the allocators decide.
  */
 export class DeviceMemory {
   readonly #pages = new Map<number, Uint8Array<ArrayBuffer>>();
@@ -78,7 +81,7 @@ export class DeviceMemory {
   }
 
   /**
-   * Shows a range of another driver's memory here, at an offset of its own: what one writes the other reads.
+   * Maps a range of another driver's memory at an offset of this one: what one writes the other reads.
    *
    * @returns the offset
    */

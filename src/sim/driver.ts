@@ -42,27 +42,31 @@ export interface SimulateOptions {
   readonly memory?: number;
   /** Whether the devices have memory pools. Default true. */
   readonly poolsSupported?: boolean;
-  /** The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
-   * that NVRTC makes is PTX then, which can be run, and not machine code. */
+  /**
+   * The CUDA version that the driver claims, as 13000 for 13.0. Functions that came later are null. Default 13050: code
+   * that NVRTC makes is PTX then, which can be run, and not machine code.
+   */
   readonly driverVersion?: number;
   /**
    * Whether what frees or unmaps memory at once (cuMemFree, cuMemFreeHost, cuMemHostUnregister, cuIpcCloseMemHandle,
-   * cuModuleUnload) waits for all work first, as drivers mostly do though CUDA does not promise it. If not, the memory is
-   * gone during the call, poisoned, and handed out again first: work that still uses it finds whatever is there then.
-   * Default true.
+   * cuModuleUnload) waits for all work first, as drivers mostly do though CUDA does not promise it. If not, the memory
+   * is gone during the call, poisoned, and handed out again first: work that still uses it finds whatever is there
+   * then. Default true.
    */
   readonly freesWait?: boolean;
   /**
-   * Instructions that a launch may do, all threads together. A kernel that has not ended then is stopped as by a watchdog,
-   * with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: none is stopped.
+   * Instructions that a launch may execute, all threads together. A kernel that has not ended by then is stopped as by
+   * a watchdog, with CUDA_ERROR_LAUNCH_TIMEOUT. Default 1e9; Infinity: no kernel is stopped.
    */
   readonly maxInstructions?: number;
   /** Whether a device can access the memory of another one directly. Default: every one can. */
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
   /** What turns PTX into kernels. Default: the interpreter of this package. */
   readonly loadPtx?: LoadPtx;
-  /** Takes what kernels say, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
-   * the process's own stdout and stderr. */
+  /**
+   * Receives what kernels print, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
+   * the process's own stdout and stderr.
+   */
   readonly print?: Print;
 }
 
@@ -127,7 +131,7 @@ export interface LiveObjects {
 
 const simulated = new WeakMap<CudaDriver, SimulatedDriver>();
 
-/** A simulated driver, and what a test may want to know of it. */
+/** A simulated driver, with what tests ask about it. */
 export class SimulatedDriver {
   /** The driver: a value with the functions of libcuda. */
   readonly driver: CudaDriver;

@@ -1,5 +1,5 @@
 /**
- * Work that is written down instead of done: captures of streams, and the graphs that they become.
+ * Work that is recorded instead of run: captures of streams, and the graphs that they become.
  *
  * @module
  */
@@ -21,7 +21,7 @@ export interface GraphNode {
   readonly memory: GraphMemory | null;
 }
 
-/** The nodes that whatever is captured next comes after. */
+/** The nodes that the next captured node depends on. */
 export type CapturedPoint = readonly GraphNode[];
 
 /** A graph. */

@@ -1,5 +1,6 @@
 /**
- * Memory that graphs allocate: its addresses are those of the graph, from the capture on; it is there from launch to launch.
+ * Memory that graphs allocate: its addresses belong to the graph from the capture on, and each launch allocates it
+ * anew.
  *
  * @module
  */
@@ -15,7 +16,9 @@ import { roundUp } from "../ffi/struct.ts";
 import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 
-/** Where its addresses begin, in those of the device: between memory of all other kinds and what other drivers show. */
+/**
+ * Where its addresses begin: between those of all other memory of the device and the aliases of other drivers' memory.
+ */
 const firstOffset = deviceSpan / 4;
 
 /** What a node allocates: each launch anew, at the same address. */
@@ -23,17 +26,17 @@ export interface GraphMemory {
   readonly allocation: Allocation;
   /** The graph that allocates it. */
   readonly owner: Graph;
-  /** The last graph that was given a node which frees it. Once its own graph frees it, nobody else may. */
+  /** The last graph with a node that frees it. Once its own graph frees it, no other may. */
   freedBy: Graph | null;
-  /** Whether it is allocated, as the host sees it: a launch has allocated it, and nothing that was called since frees it. */
+  /** Whether it is allocated, as the host sees it: a launch has allocated it, and no call since has freed it. */
   isLive: boolean;
-  /** The last task that has to do with it: a launch waits for it before it allocates anew. */
+  /** The last task that uses it: a launch waits for it before it allocates the memory again. */
   last: Task | null;
-  /** The device's bytes that it has: from the first launch on. */
+  /** The device's bytes that back it, from the first launch on. */
   bytes: { readonly offset: number; readonly bytes: number } | null;
 }
 
-/** A device's memory for graphs. What no graph needs any more is kept for the next one. */
+/** A device's memory for graphs. Bytes that no graph needs any more are kept for the next one. */
 export class GraphPool {
   readonly #segments: Segments;
   readonly #addresses: Heap<Task> = new Heap(new Segments(deviceSpan / 4 - segmentBytes));
@@ -68,7 +71,7 @@ export class GraphPool {
     return offset === null ? null : firstOffset + offset;
   }
 
-  /** Gives memory its bytes, if it has none. */
+  /** Backs memory with bytes of the device, if it has none. */
   commit(memory: GraphMemory): void {
     if (memory.bytes !== null) return;
     const bytes = roundUp(memory.allocation.bytes, segmentBytes);
@@ -86,7 +89,7 @@ export class GraphPool {
     this.reservedHigh = Math.max(this.reservedHigh, this.#reserved);
   }
 
-  /** Takes back what a graph had that is no more. */
+  /** Takes back the addresses and bytes of a graph that is gone. */
   release({ allocation, bytes, last }: GraphMemory): void {
     const block = roundUp(allocation.bytes, blockBytes);
     const tag = last?.done === false ? last : null;
@@ -96,7 +99,7 @@ export class GraphPool {
     this.#kept.push(bytes);
   }
 
-  /** Gives the device back what belongs to no graph. */
+  /** Returns to the device what belongs to no graph. */
   trim(): void {
     for (const { offset, bytes } of this.#kept.splice(0)) {
       this.#segments.release(offset, bytes);
@@ -153,7 +156,7 @@ export function freeGraphMemory(
 function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
   const run = () => unmap(memory);
   const { context, id } = stream;
-  // Whether it comes after the launch is the caller's affair; the next launch comes after both.
+  // That it comes after the launch is up to the caller; the next launch comes after both.
   const free = inOrder ? simulator.enqueue(stream, run) : simulator.queue(context, id, run, []);
   if (inOrder) memory.last = simulator.queue(context, id, () => {}, [memory.last, free]);
   else simulator.scheduler.force(free);
@@ -162,7 +165,7 @@ function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOr
 
 function map({ allocation }: GraphMemory): void {
   const { device, address, bytes } = allocation;
-  device.mapped.remove(address); // a free that nothing ordered may have run too early
+  device.mapped.remove(address); // a free that nothing orders may have run too early
   device.mapped.add(address, bytes, allocation);
 }
 
@@ -184,7 +187,7 @@ export function hasMemory({ nodes }: Pick<GraphExec, "nodes">): boolean {
   return nodes.some(({ memory }) => memory !== null);
 }
 
-/** Takes the bytes that a graph needs. */
+/** Backs all memory of a graph with bytes. */
 export function commit(exec: GraphExec): void {
   for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.commit(memory);
 }
@@ -192,7 +195,7 @@ export function commit(exec: GraphExec): void {
 /**
  * Prepares a launch: refuses to allocate what is allocated, or to free what is not.
  *
- * @returns what the launch must wait for, and what is to be told its end
+ * @returns what the launch must wait for, and what to call with its last task
  */
 export function prepareLaunch(
   simulator: Simulator,
@@ -219,7 +222,7 @@ export function prepareLaunch(
   };
 }
 
-/** Forgets memory that no graph can allocate any more and that is not allocated. */
+/** Releases memory that no graph can allocate any more and that is not allocated. */
 export function releaseUnused(simulator: Simulator): void {
   if (simulator.graphMemory.size === 0) return;
   const owners = new Set<Graph>([...simulator.graphs.values(), ...[...simulator.captures].map(({ graph }) => graph)]);

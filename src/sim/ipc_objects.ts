@@ -1,6 +1,6 @@
 /**
- * What simulated drivers of one process share with each other, as the drivers of real processes do by way of the kernel:
- * names under which one driver's memory and events are found by another.
+ * What the simulated drivers of a process share with each other, as those of real processes do through the kernel:
+ * names under which a driver finds another one's memory and events.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { Allocation, Event } from "./objects.ts";
 import type { Pool } from "./pool.ts";
 import { refuse } from "./call.ts";
 
-/** Something of a driver that another one may be given. */
+/** An object of a driver that another driver may open. */
 export type SharedObject =
   & { readonly simulator: Simulator }
   & (
@@ -29,13 +29,13 @@ type SharedOf<K extends SharedObject["kind"]> = Extract<SharedObject, { readonly
 /** Bytes of a handle in the driver's ABI. */
 export const handleBytes = 64;
 
-/** By name. The driver keeps its own alive, so that a driver that nobody uses can be collected. */
+/** By name. A driver keeps its own objects alive, so that a driver that is not used any more can be collected. */
 const shared = new Map<string, WeakRef<SharedObject>>();
 const finalizer = new FinalizationRegistry<string>((name) => {
   shared.delete(name);
 });
 
-/** Gives something a name; the same name each time. */
+/** Gives an object a name, the same each time. */
 export function share(object: SharedObject): string {
   const { exports } = object.simulator;
   const key = object.kind === "pool" ? object.pool : object.kind === "event" ? object.event : object.allocation;
@@ -48,7 +48,7 @@ export function share(object: SharedObject): string {
   return name;
 }
 
-/** What has this name; refused if there is nothing of the kind. */
+/** The object of this name; refused if there is none of the kind. */
 export function find<K extends SharedObject["kind"]>(name: string, kind: K): SharedOf<K> {
   const object = shared.get(name)?.deref();
   if (object?.kind !== kind) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -67,7 +67,7 @@ export function fromHandle(bytes: Uint8Array): string {
   return readField(bytes);
 }
 
-/** A name as a file: its descriptor can be sent to whoever is to find it. */
+/** A name as a file, whose descriptor can be sent to another process. */
 export function toFile(name: string): number {
   const fd = libc().files.memfd_create(cString("causeway-simulated-pool"), MFD.CLOEXEC);
   if (fd < 0) throw refuse(CUresult.CUDA_ERROR_OPERATING_SYSTEM);
@@ -78,7 +78,7 @@ export function toFile(name: string): number {
   return fd;
 }
 
-/** The name in a file; empty if it is another one. */
+/** The name in a file; empty if the file holds none. */
 export function fromFile(fd: number): string {
   using arena = new NativeArena();
   const { address, bytes } = arena.bytes(handleBytes);

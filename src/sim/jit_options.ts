@@ -1,5 +1,5 @@
 /**
- * The options of the just-in-time compiler: which there are, what may be asked of them, and where it writes its log.
+ * The options of the just-in-time compiler: which there are, which values they take, and where the log is written.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { nativeView, readInt, readWord, writeFloat, writeString, writeUint } fro
 import { PtxError } from "../ptx/mod.ts";
 import { refuse, unsimulated } from "./call.ts";
 
-/** What is asked of a compilation, as far as something here depends on it. */
+/** The options of a compilation that have an effect here. */
 export interface JitOptions {
   /** Writes what was wrong with the text; an empty string if nothing was. */
   report(log: string): void;
 }
 
-/** Options that say how code is made, of which there is none here. The driver takes any value of them. */
+/** Options for generating code, which is not done here. The driver accepts any value of them. */
 const codegenOptions: ReadonlySet<number> = new Set([
   CU_JIT.MAX_REGISTERS,
   CU_JIT.THREADS_PER_BLOCK,
@@ -38,7 +38,7 @@ const cacheModes = 3n;
 interface Log {
   address: bigint;
   capacity: number;
-  /** Where the driver writes how much there was to say. */
+  /** Where the driver writes how long the text is. */
   size: bigint;
 }
 
@@ -88,14 +88,14 @@ function write({ address, capacity, size }: Log, text: string): void {
   if (size !== 0n) writeUint(size, Math.min(capacity, new TextEncoder().encode(text).length));
 }
 
-/** How text is refused. */
+/** The error for a text that is refused. */
 export interface JitError {
   readonly code: typeof CUresult.CUDA_ERROR_INVALID_IMAGE | typeof CUresult.CUDA_ERROR_INVALID_PTX;
-  /** What the log says, in the shape in which the driver's compiler says it. */
+  /** The log, in the format of the driver's compiler. */
   readonly log: string;
 }
 
-/** Puts an error of the interpreter into the words of a driver. */
+/** An error of the interpreter as the driver's compiler reports it. */
 export function jitErrorOf(text: string, error: unknown): JitError {
   if (!beginsAsPtx(text)) {
     const log = "error   : Binary format for key='0', ident='' is not recognized";
@@ -107,7 +107,7 @@ export function jitErrorOf(text: string, error: unknown): JitError {
   return { code: CUresult.CUDA_ERROR_INVALID_PTX, log };
 }
 
-/** Whether a text begins with a directive, behind comments: anything else is no program to a driver. */
+/** Whether a text begins with a directive, after comments: the driver takes anything else for no program at all. */
 function beginsAsPtx(text: string): boolean {
   return /^(?:\s|\/\/[^\n]*\n|\/\*[^]*?\*\/)*\.[a-z]/.test(text);
 }

@@ -1,5 +1,5 @@
 /**
- * Where the driver meets the interpreter of PTX: what turns text into kernels, and what it means if one of them fails.
+ * What the driver makes of the PTX interpreter: how text becomes kernels, and which error a failed kernel is.
  *
  * @module
  */
@@ -25,7 +25,7 @@ export function observedMemory(memory: PtxMemory, observer: KernelObserver): Ptx
   };
 }
 
-/** A kernel has used an address that it may not use. */
+/** A kernel has used an address that it may not access. */
 export class IllegalAddressError extends Error {
   /** `IllegalAddressError`. */
   override readonly name: string = "IllegalAddressError";
@@ -40,8 +40,8 @@ export class IllegalAddressError extends Error {
 }
 
 /**
- * What the driver answers from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks, for what a
- * GPU would do as it likes, and for errors of the interpreter: those reach whoever made the work run as they are.
+ * What the driver returns from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks,
+ * undefined behaviour and errors of the interpreter: the call that made the work run throws those as they are.
  */
 export function faultCode(error: unknown): ResultCode | null {
   if (!(error instanceof PtxFault)) return null;

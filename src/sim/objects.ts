@@ -1,5 +1,5 @@
 /**
- * What lives behind a driver's handles.
+ * The objects that a driver's handles stand for.
  *
  * @module
  */
@@ -51,7 +51,7 @@ export interface Context {
   barrier: Task | null;
   /** Contexts whose memory may be accessed from this one. */
   readonly peers: Set<Context>;
-  /** What its kernels have said. */
+  /** What its kernels have printed. */
   readonly output: Output;
 }
 
@@ -59,20 +59,20 @@ export interface Context {
 export class Stream {
   /** Its handle; those of the default streams are the same in every context. */
   readonly handle: bigint;
-  /** A number of its own. */
+  /** A number that no other stream has. */
   readonly id: number;
   /** `CU_STREAM`. */
   readonly flags: number;
-  /** Lower is sooner; no order follows from it. */
+  /** Lower runs sooner; it makes no order. */
   readonly priority: number;
-  /** The last thing enqueued. */
+  /** The task that was enqueued last. */
   tail: Task | null = null;
   /**
-   * What streams come after that must, by the rules of default streams, come after this one: what was enqueued last, but no
-   * allocation on the legacy default stream.
+   * The task that other streams wait for when they follow this one by the rules of default streams: the one that was
+   * enqueued last, except that an allocation on the legacy default stream does not count.
    */
   implicitTail: Task | null = null;
-  /** The last thing enqueued that the driver looks at before it reads memory of the host at once. */
+  /** The last task that the driver checks before it reads host memory during a call. */
   explicitTail: Task | null = null;
   /** Whether cuStreamDestroy_v2() was called: what is queued still runs. */
   destroyed = false;
@@ -101,13 +101,13 @@ export class Stream {
     return this;
   }
 
-  /** Whether it waits for the legacy default stream and that one for it. */
+  /** Whether it and the legacy default stream wait for each other. */
   get isBlocking(): boolean {
     return (this.flags & CU_STREAM.NON_BLOCKING) === 0;
   }
 }
 
-/** What an event was last recorded as. */
+/** The last record of an event. */
 export interface EventRecord {
   /** The driver in which it was recorded: an event for several processes may be recorded in another one. */
   readonly simulator: Simulator;
@@ -135,9 +135,9 @@ export interface Allocation {
   /** Bytes, as asked for. */
   readonly bytes: number;
   /**
-   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `graph`: by a node of a graph; `pinned` and `registered`: memory of
-   * the host that the device reaches too; `managed`: the same, and it belongs to the device; `opened`: memory of another
-   * driver, by cuIpcOpenMemHandle_v2().
+   * `device`: cuMemAlloc_v2() and the variables of modules; `pool`: in stream order; `graph`: by a node of a graph;
+   * `pinned` and `registered`: memory of the host that the device reaches too; `managed`: the same, and it belongs to
+   * the device; `opened`: memory of another driver, by cuIpcOpenMemHandle_v2().
    */
   readonly kind: "device" | "pool" | "graph" | "pinned" | "registered" | "managed" | "opened";
   readonly device: Device;

@@ -1,18 +1,18 @@
 /**
- * What the kernels of a context have said and the host has not seen yet.
+ * What the kernels of a context have printed and the host has not received yet.
  *
  * @module
  */
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import type { PrintTarget } from "../ptx/mod.ts";
 
-/** Takes what kernels say: text of `printf` for stdout, of a failed `assert` for stderr. */
+/** Receives what kernels print: text of `printf` for stdout, of a failed `assert` for stderr. */
 export type Print = (text: string, to: PrintTarget) => void;
 
-/** Bytes that are kept, as many as CUDA keeps unless it is told otherwise. */
+/** Bytes that are kept: as many as CUDA keeps by default. */
 const capacity = 2 ** 20;
 
-/** Text in the order in which it was said. Of more than a megabyte the oldest is lost. */
+/** Text in the order in which it was printed. Of more than a megabyte the oldest is lost. */
 export class Output {
   #parts: { readonly text: Uint8Array; readonly to: PrintTarget }[] = [];
   #first = 0;
@@ -25,7 +25,7 @@ export class Output {
     while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;
   }
 
-  /** Hands over all that is kept. */
+  /** Passes on all that is kept. */
   flush(print: Print): void {
     const parts = this.#parts.slice(this.#first);
     this.#parts = [];

@@ -43,7 +43,7 @@ export class Pool {
   readonly handle: bigint;
   /** The device whose memory it is. */
   readonly ordinal: number;
-  /** Whether the device came with it. */
+  /** Whether it is the device's default pool. */
   readonly isDefault: boolean;
   /** Bytes that it may take from the device; 0: no limit of its own. */
   readonly maxBytes: number;
@@ -54,9 +54,9 @@ export class Pool {
     reuseAllowInternalDependencies: true,
     releaseThreshold: 0n,
   };
-  /** Whether other processes may be given it. */
+  /** Whether it can be exported to other processes. */
   isShareable = false;
-  /** The pool of another driver that this one shows; nothing can be allocated from it then. */
+  /** The pool of another driver that this one stands for; nothing can be allocated from it then. */
   origin: Pool | null = null;
   /** How often it was imported and not destroyed since. */
   imports = 0;
@@ -70,7 +70,7 @@ export class Pool {
   readonly #scheduler: Scheduler;
   readonly #access = new Map<number, number>();
   #used = 0;
-  /** Frees that had not run when they were last looked at. */
+  /** Frees that had not run at the last check. */
   #frees: Task[] = [];
 
   /** An empty pool. */
@@ -100,7 +100,7 @@ export class Pool {
     return this.#used;
   }
 
-  /** Whether memory is allocated, or on its way back. */
+  /** Whether memory is allocated, or a free of it has not run. */
   get isBusy(): boolean {
     this.#frees = this.#frees.filter(({ done }) => !done);
     return this.#used > 0 || this.#frees.length > 0;
@@ -120,7 +120,7 @@ export class Pool {
   /**
    * Takes memory for an allocation on a stream: memory that was freed last, if the rules allow it.
    *
-   * @param impatient whether to wait for a free, if the settings allow it, rather than to take new memory
+   * @param preferReuse whether to wait for a free, if the settings allow it, rather than to take new memory
    * @returns null if there is not enough
    */
   allocate(wanted: number, stream: Stream, preferReuse: boolean): PoolBlock | null {
@@ -133,7 +133,7 @@ export class Pool {
     return found;
   }
 
-  /** Takes memory back, for whoever may have it after the free has run. */
+  /** Takes memory back, for the allocations that may reuse it. */
   release(offset: number, wanted: number, stream: Stream, task: Task): void {
     const bytes = roundUp(wanted, blockBytes);
     this.#used -= wanted;
@@ -141,7 +141,7 @@ export class Pool {
     this.#heap.release({ offset, bytes, tag: task.done ? null : { task, stream } });
   }
 
-  /** Gives unused memory back to the device until at most `keep` bytes remain, as far as whole segments are unused. */
+  /** Returns unused segments to the device, as long as at least `keep` bytes remain. */
   trim(keep: bigint): void {
     if (BigInt(this.reserved) <= keep) return;
     this.#heap.trim(Number(keep), ({ task }) => task.done); // at most what is reserved: a safe integer
@@ -165,7 +165,7 @@ export class Pool {
   #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, mayWait: boolean): boolean {
     if (tag === null || tag.stream === stream) return true;
     const { settings } = this;
-    // Of what is done it is not known any more who came after it.
+    // Of a task that has run it is not known any more what comes after it.
     if (tag.task.done ? settings.reuseAllowOpportunistic : this.#isFollowed(tag.task, stream)) return true;
     return mayWait && settings.reuseAllowInternalDependencies;
   }

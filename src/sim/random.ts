@@ -1,5 +1,5 @@
 /**
- * Chance that repeats: the same seed gives the same choices on every machine.
+ * Random choices that can be repeated: the same seed gives the same ones on every machine.
  *
  * @module
  */

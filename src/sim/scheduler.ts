@@ -1,5 +1,5 @@
 /**
- * When queued work runs: never before what it depends on, otherwise whenever the schedule likes.
+ * When queued work runs: never before what it depends on, otherwise as the schedule chooses.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Random } from "./random.ts";
  *
  * - `latest`: nothing runs before something forces it, and then only what it needs, the newest first.
  * - `random`: by the seed, work runs early or late, and unrelated work along with what is forced.
- * - `round-robin`: each stream in turn does one thing, also when nothing is forced: like a GPU that is idle enough.
+ * - `round-robin`: each stream in turn runs one task, also when nothing is forced: like a GPU with little to do.
  */
 export type Schedule = "random" | "latest" | "round-robin";
 
@@ -21,7 +21,7 @@ export const schedules: ReadonlySet<Schedule> = new Set(["random", "latest", "ro
 export interface Task {
   /** Rises with every task of a scheduler. */
   readonly id: number;
-  /** The stream it stands in, for the schedule that takes turns. */
+  /** The stream that it is in, for the schedule that takes turns. */
   readonly streamId: number;
   /** Whether it has run. */
   readonly done: boolean;
@@ -35,11 +35,11 @@ interface Queued extends Task {
   /** How many of them have not run. */
   missing: number;
   dependents: Queued[];
-  /** Where it stands in the list of ready tasks, or -1. */
+  /** Its index in the list of ready tasks, or -1. */
   position: number;
 }
 
-/** More than this many queued tasks are not kept: like a real queue, it makes the caller wait for the oldest. */
+/** The most queued tasks: beyond them, as with a real queue, the caller waits for the oldest. */
 const capacity = 4096;
 
 /** Runs tasks in an order that respects their dependencies. */
@@ -92,7 +92,7 @@ export class Scheduler {
     return task;
   }
 
-  /** What a call of the driver does to the queue by the way: nothing, or as much as the schedule likes. */
+  /** Runs what the schedule runs at each call of the driver: nothing, or some of what is ready. */
   progress(): void {
     if (this.#schedule === "round-robin") this.#stepInTurn();
     else if (this.#schedule === "random") {
@@ -144,7 +144,7 @@ export class Scheduler {
     return false;
   }
 
-  /** Runs a task and its ancestors: of several that stand open, the newest first. */
+  /** Runs a task and all that it depends on: of several that could run, the newest first. */
   #runNeeded(target: Queued): void {
     const stack = [target];
     for (let task = stack.at(-1); task !== undefined; task = stack.at(-1)) {
@@ -166,9 +166,10 @@ export class Scheduler {
     return this.#step(this.#best((a, b) => a.id < b.id));
   }
 
-  /** The next lane after the last one that has a ready task. */
+  /** Runs a task of the next stream, after that of the last one, that has a ready task. */
   #stepInTurn(): boolean {
-    const distance = ({ streamId }: Task) => streamId > this.#lastStreamId ? streamId : streamId + 2 ** 32; // lanes that were served come last
+    // Streams that have had their turn come last.
+    const distance = ({ streamId }: Task) => streamId > this.#lastStreamId ? streamId : streamId + 2 ** 32;
     const next = this.#best((a, b) => distance(a) < distance(b) || (a.streamId === b.streamId && a.id < b.id));
     if (next !== undefined) this.#lastStreamId = next.streamId;
     return this.#step(next);
@@ -192,7 +193,7 @@ export class Scheduler {
       task.run();
     } finally {
       task.done = true;
-      task.run = nothing; // what it holds on to can be collected
+      task.run = nothing; // what it refers to can be collected
       task.dependencies = [];
       this.#queued--;
       this.#executed++;

@@ -1,6 +1,6 @@
 /**
- * How work gets into a simulator's queue and when it has to run: what new work waits for, what happens when the host waits,
- * and what a capture forbids.
+ * How work gets into a simulator's queue and when it has to run: what new work waits for, what happens when the host
+ * waits, and what a capture forbids.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import { SimulatorState } from "./simulator_state.ts";
 
 /** A simulated driver's state, and the rules that its calls share. */
 export class Simulator extends SimulatorState {
-  /** How often it was asked whether a task has run, and how often the answer may be no. */
+  /** How often each task was queried. After a number of queries, chosen by the seed, it has run. */
   readonly #queryCounts = new WeakMap<Task, number>();
   readonly #mostNotReady: number;
 
@@ -70,11 +70,11 @@ export class Simulator extends SimulatorState {
   }
 
   /**
-   * Appends an allocation to a stream. On the legacy default stream it is no work to others: the memory is there for those
-   * that come after the stream without being told, but what the allocation comes after is not handed on by it
-   * (`tests/gpu/implied_order_test.ts`).
+   * Appends an allocation to a stream. On the legacy default stream it is not work that others wait for: streams that
+   * follow that stream by the rules of default streams can use the memory, but do not follow what the allocation
+   * itself waits for (`tests/gpu/implied_order_test.ts`).
    *
-   * @param after the end of those that had the memory before
+   * @param after the free of those that had the memory before
    */
   enqueueAllocation(stream: Stream, run: () => void, after: Task | null): void {
     const { context, id, implicitTail } = stream;
@@ -84,11 +84,11 @@ export class Simulator extends SimulatorState {
     stream.implicitTail = there;
   }
 
-  /** Queues work that stands in no stream. It does nothing if the context has failed before it runs. */
+  /** Queues work outside of any stream. It does nothing if a kernel of the context has failed by the time it runs. */
   queue(context: Context, streamId: number, run: () => void, after: readonly (Task | null)[]): Task {
     const { observer } = this;
     return this.scheduler.enqueue(streamId, after, () => {
-      this.clock += 0.001; // what happens at all takes a microsecond
+      this.clock += 0.001; // everything takes at least a microsecond
       this.runningObserver = observer;
       if (context.fault === 0) run();
     });
@@ -103,8 +103,8 @@ export class Simulator extends SimulatorState {
   }
 
   /**
-   * Answers whether tasks have run, as the schedule likes: work that has not run by now may run because of the question,
-   * and has run at the latest after a few of them, so that asking again and again comes to an end.
+   * Answers whether tasks have run, which the schedule decides: work that has not run yet may run because of the
+   * query, and has run after a few queries at the latest, so that polling comes to an end.
    */
   query(context: Context, ...tasks: readonly (Task | null)[]): number {
     const open = tasks.filter((task) => task !== null && !task.done);
@@ -128,7 +128,7 @@ export class Simulator extends SimulatorState {
     return [...contexts].flatMap((context) => this.tails(context)).filter(({ done }) => !done);
   }
 
-  /** Lets all work of some contexts run, which may use memory that is about to go; unless frees do not wait. */
+  /** Runs all work of some contexts, which may use memory that is about to be freed; unless frees do not wait. */
   waitBeforeFree(contexts?: Iterable<Context>): void {
     if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
   }
@@ -138,14 +138,14 @@ export class Simulator extends SimulatorState {
     this.space.free(allocation, this.unfinished());
   }
 
-  /** Ends a capture for good: what was asked for cannot be captured. */
+  /** Makes a capture invalid: a call was made that cannot be captured. */
   invalidate(capture: Capture): void {
     capture.invalidated = true;
   }
 
   /**
-   * Refuses a call that might wait for, or act behind the back of, work that is only being captured. What is refused so
-   * invalidates the captures, unless they are relaxed.
+   * Refuses a call that might wait for work that is only being captured, or bypass it. The refusal invalidates the
+   * captures, unless they are relaxed.
    */
   refuseInCapture(): void {
     if (this.captureMode === CU_STREAM_CAPTURE_MODE.RELAXED) return;
@@ -162,7 +162,7 @@ export class Simulator extends SimulatorState {
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   }
 
-  /** Begins to use a context. A primary one in which a kernel has failed stays so until the process ends. */
+  /** Brings a context to life. A primary one in which a kernel has failed stays lost until the process ends. */
   activate(context: Context): void {
     this.refuseFault(context);
     context.alive = true;
@@ -170,7 +170,7 @@ export class Simulator extends SimulatorState {
     this.contexts.set(context.handle, context);
   }
 
-  /** Destroys a context with all that belongs to it. What is queued is done first. */
+  /** Destroys a context with all that belongs to it, after running what is queued. */
   destroy(context: Context): void {
     for (const task of this.tails(context)) this.scheduler.force(task);
     this.flush(context);
@@ -195,7 +195,7 @@ export class Simulator extends SimulatorState {
     throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }
 
-  /** Says so if a stream is the legacy one and has captures to wait for, and harms nobody. */
+  /** Refuses the same without invalidating the captures. */
   checkImplicit(stream: Stream): void {
     if (this.#capturesBehind(stream).length > 0) throw refuse(CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
   }

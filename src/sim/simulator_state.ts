@@ -1,6 +1,5 @@
 /**
- * The state of a simulated driver, and the rules that several calls share: which context is current, which stream a
- * handle means, what new work waits for, and what happens when the host waits.
+ * The state of a simulated driver: what was chosen, and the objects that its handles stand for.
  *
  * @module
  */
@@ -32,7 +31,7 @@ import type { SharedObject } from "./ipc_objects.ts";
 /** The options with their defaults. */
 export type ResolvedOptions = Required<SimulateOptions>;
 
-/** A simulated driver's state. */
+/** A simulated driver's options, tables of objects, and clock. */
 export class SimulatorState {
   /** What was chosen. */
   readonly options: ResolvedOptions;
@@ -54,9 +53,12 @@ export class SimulatorState {
   readonly events: Map<bigint, Event> = new Map();
   /** Pools by handle. */
   readonly pools: Map<bigint, Pool> = new Map();
-  /** Pools that were destroyed while their memory was allocated or on its way back: libcuda (580) keeps those for ever. */
+  /**
+   * Pools that were destroyed while memory of theirs was allocated or not yet freed: libcuda (580) keeps those for
+   * ever.
+   */
   lostPools = 0;
-  /** What other drivers may have been given, by itself: its name, and what keeps it findable. */
+  /** Objects that other drivers may have opened: their names, and what keeps them from being collected. */
   readonly exports: WeakMap<object, { readonly name: string; readonly object: SharedObject }> = new WeakMap();
   /** Graphs by handle. */
   readonly graphs: Map<bigint, Graph> = new Map();
@@ -74,7 +76,7 @@ export class SimulatorState {
   readonly lastLaunch: WeakMap<GraphExec, Task> = new WeakMap();
   /** Captures that have not ended. */
   readonly captures: Set<Capture> = new Set();
-  /** The stack of current contexts of the one thread there is. */
+  /** The stack of current contexts: there is only one thread. */
   readonly stack: Context[] = [];
   /** How the thread interacts with captures: cuThreadExchangeStreamCaptureMode(). */
   captureMode: number = CU_STREAM_CAPTURE_MODE.GLOBAL;
@@ -96,7 +98,7 @@ export class SimulatorState {
   #streamIds = 0;
   #ids = 0n;
 
-  /** A machine with idle devices. */
+  /** The state of idle devices. */
   constructor(options: SimulateOptions) {
     this.options = {
       devices: 1,
@@ -135,7 +137,7 @@ export class SimulatorState {
 
   /** A handle that nothing else has. */
   newHandle(): bigint {
-    return 0x51_0000_0000n + (this.#handles += 0x100n); // no address of anything, and easy to recognise
+    return 0x51_0000_0000n + (this.#handles += 0x100n); // not an address of anything, and easy to recognise
   }
 
   /** A number that nothing else has. */
@@ -233,11 +235,11 @@ export class SimulatorState {
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault(context: Context): void {
     if (context.fault === 0) return;
-    this.flush(context); // what was said before it, and an assertion that is the reason
+    this.flush(context); // what was printed before it, and the text of a failed assertion
     throw refuse(context.fault);
   }
 
-  /** Hands the program what kernels of a context have said. */
+  /** Passes on what kernels of a context have printed. */
   flush({ output }: Context): void {
     output.flush(this.options.print);
   }

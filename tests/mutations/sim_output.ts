@@ -43,7 +43,7 @@ export const simOutputMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/sim/simulator_state.ts", output, [
     [
-      "    this.flush(context); // what was said before it, and an assertion that is the reason\n",
+      "    this.flush(context); // what was printed before it, and the text of a failed assertion\n",
       "",
       "The assertion that a query has found is never said.",
     ],

@@ -10,7 +10,7 @@ import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts
 
 /** The calls of the group. */
 export function copyCalls(checker: CheckerState, inner: DriverGroups["copy"]): CheckedCalls<"copy"> {
-  /** Copies in the legacy default stream. What is said of `to` and `from` is what the function's name says. */
+  /** Copies in the legacy default stream. `ends` is what the function's name says about `to` and `from`. */
   const now = (
     call: string,
     to: bigint,

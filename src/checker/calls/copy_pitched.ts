@@ -11,7 +11,7 @@ import type { PendingCall, Rows } from "../pending_call.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
-/** What of a copy both structs say. */
+/** What both structs say about a copy. */
 interface Box {
   readonly to: Rows;
   readonly from: Rows;
@@ -81,7 +81,7 @@ export function copyPitchedCalls(
   };
 }
 
-/** The ends of a copy, or null if one is no memory with an address. */
+/** The ends of a copy, or null if one is not linear memory. */
 function ends(
   to: { readonly type: number; readonly host: bigint; readonly device: bigint },
   from: { readonly type: number; readonly host: bigint; readonly device: bigint },

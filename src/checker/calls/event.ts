@@ -34,7 +34,7 @@ export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]):
     return code;
   };
 
-  /** The host knows that what an event stands for is over. */
+  /** The host knows that what an event was recorded after is over. */
   const passed = (state: EventState | null, call: string): void => {
     if (state === null) checker.hostWaits(order.everything(), call, []);
     else if (state.record !== null) checker.hostWaits(state.record.clock, call, [state.record.seq]);
@@ -53,7 +53,7 @@ export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]):
       checker.event(handle, "cuEventDestroy_v2");
       const code = inner.cuEventDestroy_v2(handle);
       if (code !== 0) return code;
-      checker.forgetEvent(handle); // who waits for it waits for what it stood for
+      checker.forgetEvent(handle); // waits that are enqueued wait for what was recorded
       lifetimes.destroyed("event", handle, "cuEventDestroy_v2");
       return code;
     },

@@ -58,7 +58,7 @@ export function graphCalls(checker: CheckerState, inner: DriverGroups["graph"]):
       const code = inner.cuGraphInstantiateWithFlags(out, handle, flags);
       if (code !== 0) return code;
       const made = checker.reader.word(out);
-      // Somebody else may have made it, or added nodes: what they do is not followed, but it is work.
+      // Another library may have made it, or added nodes: what those do is not followed, but it is work.
       const { nodes, opaque }: Pick<CheckedGraph, "nodes" | "opaque"> = graphs.get(handle) ??
         { nodes: [], opaque: true };
       const isEmpty = inner.cuGraphGetNodes(handle, 0n, checker.reader.address) === 0 && checker.reader.value === 0n;

@@ -1,5 +1,5 @@
 /**
- * What a copy means for the host: whether it has waited when the call returns, and for what.
+ * What the host has waited for when a copy returns.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { ContextClock } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
 
-/** Where the two ends of a copy are, as far as the function's name or a struct says it. */
+/** Where the two ends of a copy are, as far as the function's name or a struct says. */
 export interface Ends {
   readonly to?: "device" | "host";
   readonly from?: "device" | "host";
@@ -18,7 +18,7 @@ export interface Ends {
 type Place = "device" | "pinned" | "pageable" | "unknown";
 
 /**
- * Keeps a copy that the driver has accepted, and what the host knows after it.
+ * Notes a copy that the driver has accepted, and what the host has waited for after it.
  *
  * As documented ("API synchronization behavior"): a copy that is not asynchronous has ended if it concerns the host,
  * except that from pageable memory to a device only the source has been read; one within devices has not. An
@@ -43,17 +43,17 @@ export function acceptCopy(checker: CheckerState, pending: PendingCall, ends: En
   if (touches.some(({ start }) => checker.memory.find(start)?.syncMemops)) checker.hostWaitsFor([stream], call);
 }
 
-function placeOf(checker: CheckerState, touches: readonly Touch[], writes: boolean, said: Ends["to"]): Place {
+function placeOf(checker: CheckerState, touches: readonly Touch[], writes: boolean, named: Ends["to"]): Place {
   const touch = touches.find((one) => one.writes === writes);
   const allocation = touch === undefined ? undefined : checker.memory.find(touch.start);
   if (allocation !== undefined) return allocation.isPinned ? "pinned" : "device";
-  if (said === undefined) return "unknown";
-  return said === "device" ? "device" : "pageable";
+  if (named === undefined) return "unknown";
+  return named === "device" ? "device" : "pageable";
 }
 
 /**
- * A peer copy that is not asynchronous: documented as serialised with all work of the contexts that take part, before
- * and after.
+ * Notes a peer copy that is not asynchronous: documented as serialised with all earlier and later work of the two
+ * contexts.
  */
 export function acceptPeerCopy(checker: CheckerState, pending: PendingCall, contexts: readonly bigint[]): void {
   const { stream } = pending;

@@ -1,5 +1,5 @@
 /**
- * Kernels: which memory a launch is given.
+ * Kernels: which memory is passed to a launch.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
-/** How machine code begins: no text does. */
+/** The first bytes of machine code, with which no text begins. */
 const binaryMarks: readonly number[] = [0x464c_457f, 0xba55_ed50];
 
 /** Calls for modules: they are read to know which parameters of their kernels are addresses. */
@@ -93,7 +93,7 @@ export function kernelCalls(checker: CheckerState, inner: DriverGroups["kernel"]
   };
 }
 
-/** Adds the memory that a launch is given: every argument of 8 bytes that is an address in known memory. */
+/** Adds the memory that is passed to a launch: every argument of 8 bytes that is an address in known memory. */
 function addArguments(
   checker: CheckerState,
   pending: PendingCall,
@@ -116,10 +116,13 @@ function addArguments(
   });
 }
 
-/** More parameters than this are not asked for. */
+/** The most parameters that are queried. */
 const mostParams = 256;
 
-/** The parameters of a kernel that did not come as PTX, if the driver can tell: what it does with them is not known. */
+/**
+ * The parameters of a kernel that was not loaded as PTX, if the driver knows them; what it does with them is not
+ * known.
+ */
 function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly KernelParam[] {
   const params: KernelParam[] = [];
   const { cuFuncGetParamInfo } = inner.kernel;
@@ -133,7 +136,7 @@ function ask({ inner, reader, kernels }: CheckerState, kernel: bigint): readonly
   return params;
 }
 
-/** The arguments as one buffer, from the list of keys and values that ends in a key of its own. */
+/** The arguments as one buffer, from a list of keys and values that ends with CU_LAUNCH_PARAM_END. */
 function bufferOf({ reader }: CheckerState, extra: bigint): bigint {
   for (let at = extra; at !== 0n; at += 16n) {
     const key = reader.word(at);

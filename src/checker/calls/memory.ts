@@ -29,8 +29,9 @@ export function memoryCalls(checker: CheckerState, inner: DriverGroups["memory"]
 }
 
 /**
- * Frees memory at once. Documented: memory of a pool must not be in use any more. Other memory drivers take back when its
- * uses are over, though they need not say so: nothing is said against whoever relies on it, and nothing follows from it.
+ * Frees memory at once. Documented: memory of a pool must not be in use any more. Other memory is mostly freed by
+ * drivers only when its uses are over, though that is not documented: relying on it is not reported, and it is not
+ * taken for a wait.
  */
 function freeNow(checker: CheckerState, address: bigint, call: string, perform: () => number): number {
   const allocation = checker.allocationToFree(null, address, call);

@@ -12,7 +12,7 @@ import type { CheckedCalls } from "../checked_driver.ts";
 export function poolCalls(checker: CheckerState, inner: DriverGroups["pool"]): CheckedCalls<"pool"> {
   const allocated = (code: number, out: bigint, size: bigint, handle: bigint, call: string): number => {
     const stream = code === 0 ? checker.stream(handle, call) : null;
-    // What a graph allocates lives from launch to launch: it is not followed.
+    // What a graph allocates is allocated by each launch: it is not followed.
     if (stream !== null && stream.capture === null) {
       checker.allocated(checker.reader.word(out), Number(size), "pool", call, stream);
     }
@@ -49,7 +49,7 @@ export function poolCalls(checker: CheckerState, inner: DriverGroups["pool"]): C
   };
 }
 
-/** Bytes of what a driver calls memory that other processes may have. */
+/** Bytes of the name that a driver gives to memory for other processes. */
 const nameBytes = 64;
 
 function nameOf(bytes: Uint8Array): string {
@@ -86,7 +86,10 @@ export function poolSharingCalls(
   };
 }
 
-/** The calls for memory and events of other processes. What is recorded there is not seen: waits for it are for everything. */
+/**
+ * The calls for memory and events of other processes. Records of other processes are not seen: a wait is for
+ * everything.
+ */
 export function ipcCalls(checker: CheckerState, inner: DriverGroups["ipc"]): CheckedCalls<"ipc"> {
   return {
     cuIpcOpenMemHandle_v2(out, handle, flags) {

@@ -1,5 +1,5 @@
 /**
- * Streams: making and destroying them, waiting for them, and work that touches no memory that is seen.
+ * Streams: creating and destroying them, waiting for them, and work whose accesses are not seen.
  *
  * @module
  */

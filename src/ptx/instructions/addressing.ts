@@ -64,7 +64,7 @@ export function locator(
     const place = reader.address(base, 0n);
     if (place === null || lives === undefined) return reader.fail(`${base} is not declared`);
     if (written === "generic") {
-      // A name where any address may be: it says itself where it is.
+      // The name of a variable where any address may be: the variable says which space it is in.
       space = lives === "shared" || lives === "local" ? lives : lives === "param" ? "param" : "global";
     } else if (lives !== written) reader.fail(`${base} is in .${lives}, not in .${written}`);
     if (meaning?.kind === "local") space = "local";
@@ -72,7 +72,7 @@ export function locator(
   }
   const add = Number(offset);
   if (Math.abs(add) >= 2 ** 31) reader.fail(`the offset ${offset} has more than 32 bits`);
-  // The names are looked up once: each of the machine's resolvers takes the same arguments.
+  // The space is chosen once: all resolvers take the same arguments.
   const resolve = resolvers[space];
   return (state, t) => {
     const r = state.regs;
@@ -99,7 +99,9 @@ const resolvers: Readonly<
   generic: (state, lo, hi, bytes, access, line) => state.generic(lo, hi, bytes, access, line),
 };
 
-/** Hints to caches, and orders that the interpreter's memory, which is sequentially consistent, always keeps. */
+/**
+ * Drops hints to caches, and memory orders, which the sequentially consistent memory of the interpreter always keeps.
+ */
 export function dropHints(reader: InstructionReader): void {
   const words = [
     "weak",
@@ -137,7 +139,7 @@ function cvta(reader: InstructionReader): Compiled {
   };
 }
 
-/** Asks which space a generic address is of. */
+/** Whether a generic address is of a space. */
 function isspacep(reader: InstructionReader): Compiled {
   reader.drop((name) => name === "shared::cta" ? shorten(reader, name) : false);
   const space = reader.choice("global", "const", "shared", "local", "param");

@@ -9,7 +9,7 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { BarrierWait } from "../thread.ts";
 import { u32 } from "../types.ts";
 
-/** Nothing: fences have nothing to order where memory is sequentially consistent. */
+/** Does nothing: there is nothing to order where memory is sequentially consistent. */
 function membar(reader: InstructionReader): Compiled {
   reader.choice("cta", "gl", "sys");
   reader.end(0);
@@ -24,7 +24,7 @@ function fence(reader: InstructionReader): Compiled {
   return (_, next) => () => next;
 }
 
-/** A nap is as long as it likes. */
+/** A sleep may take any time, so it takes none. */
 function nanosleep(reader: InstructionReader): Compiled {
   const type = reader.type("u32");
   reader.end(1);

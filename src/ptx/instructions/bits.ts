@@ -192,7 +192,7 @@ function extentReader(type: ScalarType): (r: DataView, slot: number) => number {
   return type.bits === 64 ? (r, slot) => Math.min(r.getUint32(slot, true), 255) : (r, slot) => r.getUint8(slot);
 }
 
-/** Extracts a field; beyond the top stands the sign. */
+/** Extracts a field; bits above the top are the sign. */
 function bfe(reader: InstructionReader): Compiled {
   const type = reader.type("u32", "s32", "u64", "s64");
   reader.end(4);

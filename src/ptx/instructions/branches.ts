@@ -135,7 +135,7 @@ function call(reader: InstructionReader): Compiled {
   };
 }
 
-/** The call of a function that the driver brings along. */
+/** The call of a function that the driver provides. */
 function callSystem(
   system: SystemCall,
   state: ExecutionState,

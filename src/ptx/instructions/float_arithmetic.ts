@@ -1,6 +1,6 @@
 /**
- * Arithmetic of floats. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is computed as a
- * double and rounded to nearest, which is at least as good as what a GPU gives but not the same.
+ * Arithmetic of floats. Everything that PTX rounds is rounded once and exactly; what PTX calls approximate is computed
+ * as a double and rounded to nearest, which is at least as good as what a GPU gives but not the same.
  *
  * @module
  */
@@ -73,8 +73,8 @@ function finished(codec: FloatCodec, finish: Finish, exact: number): number {
 }
 
 /**
- * Whether a result is too small to be normal. An H200 asks this of what it has rounded as if exponents had no end: just below
- * the smallest normal number there are results that round to it.
+ * Whether a result is too small to be normal. An H200 decides that after rounding with an unlimited exponent: just
+ * below the smallest normal number there are results that round to it.
  */
 function isTiny(codec: FloatCodec, exact: number, rounding: Rounding): boolean {
   const least = leastNormal(codec);

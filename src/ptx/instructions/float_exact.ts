@@ -1,5 +1,6 @@
 /**
- * Instructions on floats whose results need no rounding: signs, the smaller and the larger, and what kind of number it is.
+ * Instructions on floats whose results need no rounding: signs, the smaller and the larger, and what kind of number it
+ * is.
  *
  * @module
  */
@@ -58,7 +59,7 @@ function signBit(which: "abs" | "neg"): Lowering {
   };
 }
 
-/** The smaller or larger; -0 is smaller than 0, and a NaN gives way to a number unless `.NaN` is asked for. */
+/** The smaller or larger; -0 is smaller than 0, and a NaN loses against a number unless there is `.NaN`. */
 function minMax(which: "min" | "max"): Lowering {
   const pick = Math[which];
   return (reader) => {
@@ -106,7 +107,7 @@ function copysign(reader: InstructionReader): Compiled {
   };
 }
 
-/** Asks what kind of number it is. */
+/** Tests what kind of number it is. */
 function testp(reader: InstructionReader): Compiled {
   const property = reader.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal");
   const type = reader.type("f32", "f64");

@@ -80,7 +80,10 @@ function addition(negate: boolean, small: IntFunction, words: WordOp): Lowering 
   };
 }
 
-/** `d = a + b + carry`, or `d = a - b - borrow`, on the condition code, which is the carry and the opposite of a borrow. */
+/**
+ * `d = a + b + carry`, or `d = a - b - borrow`, on the condition code, which is the carry and the opposite of a
+ * borrow.
+ */
 function carried(
   reader: InstructionReader,
   bits: number,

@@ -15,7 +15,7 @@ const clocks: ReadonlyMap<string, 32 | 64> = new Map([["%clock", 32], ["%clock64
 
 const staging = new DataView(new ArrayBuffer(32));
 
-/** One copy after another into a place of its own, then out: the parts of a vector may be what is overwritten. */
+/** Copies through a buffer of its own: the parts of a vector may be registers that are overwritten. */
 function repack(total: number, targets: readonly number[], sources: readonly number[]): Compiled {
   const [into, outOf] = [total / sources.length, total / targets.length];
   return ({ regs: r }, next) => (t) => {
@@ -223,7 +223,7 @@ function st(reader: InstructionReader): Compiled {
   };
 }
 
-/** Instructions that only make things faster. Their operands are still looked at. */
+/** Instructions that only affect speed. Their operands are still checked. */
 function prefetch(reader: InstructionReader): Compiled {
   if (reader.instruction.opcode === "prefetchu") reader.choice("L1");
   else {

@@ -1,6 +1,6 @@
 /**
- * The shapes that most instructions have: some operands, a pure function, a result. Each shape is written out per width,
- * because that is what runs in the innermost loop.
+ * The shapes that most instructions have: some operands, a pure function, a result. Each shape is written out per
+ * width, because that is what runs in the innermost loop.
  *
  * @module
  */

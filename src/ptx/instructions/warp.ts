@@ -8,7 +8,7 @@ import type { InstructionReader, InstructionTable } from "../operands.ts";
 import type { WarpCollective } from "../thread.ts";
 import { pred, u32 } from "../types.ts";
 
-/** Brings a value to the other threads of the warp, and takes what comes of all values. */
+/** Contributes a value to a collective of the warp, and receives the result of all values. */
 function collective(
   reader: InstructionReader,
   mask: number,
@@ -42,7 +42,7 @@ export function barWarp(reader: InstructionReader): Compiled {
 
 /** `shfl.sync.down.b32 d|p, a, b, c, mask`: the value of another lane. */
 function shfl(reader: InstructionReader): Compiled {
-  if (!reader.flag("sync")) reader.fail("shuffles without .sync are gone since sm_70");
+  if (!reader.flag("sync")) reader.fail("shuffles without .sync do not exist since sm_70");
   const mode = reader.choice("up", "down", "bfly", "idx");
   const type = reader.type("b32");
   reader.end(5);
@@ -65,7 +65,7 @@ function shfl(reader: InstructionReader): Compiled {
       ? lane ^ by
       : min | (by & ~segment & 31);
     const inside = mode === "up" ? from >= max : from <= max;
-    // A lane that is not there has no value: whatever the kernel does with one, it must not matter.
+    // A lane that does not take part has no value: the result must not depend on it, so it is poison.
     const value = lanes[inside ? from : lane]?.value ?? poison;
     r.setInt32(t + d, Number(value), true);
     if (p !== null) r.setInt32(t + p, inside ? 1 : 0, true);
@@ -74,7 +74,7 @@ function shfl(reader: InstructionReader): Compiled {
 
 /** `vote.sync`: what the predicates of all lanes come to. */
 function vote(reader: InstructionReader): Compiled {
-  if (!reader.flag("sync")) reader.fail("votes without .sync are gone since sm_70");
+  if (!reader.flag("sync")) reader.fail("votes without .sync do not exist since sm_70");
   const mode = reader.choice("all", "any", "uni", "ballot");
   const type = reader.type(mode === "ballot" ? "b32" : "pred");
   reader.end(3);
@@ -147,7 +147,7 @@ function redux(reader: InstructionReader): Compiled {
   });
 }
 
-/** Which threads run beside this one: none need to, so that a kernel that hopes for more shows it. */
+/** Which threads are active together: only this one, so that a kernel that relies on more fails. */
 function activemask(reader: InstructionReader): Compiled {
   const type = reader.type("b32");
   reader.end(1);
@@ -158,7 +158,7 @@ function activemask(reader: InstructionReader): Compiled {
   };
 }
 
-/** One lane of those that are asked: the lowest. */
+/** Elects one lane of the mask: the lowest. */
 function elect(reader: InstructionReader): Compiled {
   if (!reader.flag("sync")) reader.fail("expected .sync");
   reader.end(2);

@@ -23,7 +23,7 @@ import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_param
 import type { Stream } from "../objects.ts";
 import type { Task } from "../scheduler.ts";
 
-/** An H200's driver takes one mode of threads more than the header names. */
+/** The driver of an H200 accepts one mode of threads more than the header names. */
 const mostOfMode = 3;
 
 /** The calls for captures. */
@@ -222,14 +222,14 @@ export function graphCalls(simulator: Simulator): CallTable<"graph"> {
   };
 }
 
-/** Writes as many handles as there is room for; what is not there is NULL. @returns how many were written */
+/** Writes as many handles as there is room for, and NULL in the room that is left. @returns how many were written */
 function writeList(at: bigint, room: bigint, handles: readonly bigint[]): number {
   nativeView(at, Number(room) * 8);
   for (let i = 0n; i < room; i++) writeWord(at + i * 8n, handles[Number(i)] ?? 0n);
   return Math.min(handles.length, Number(room));
 }
 
-/** Why nodes cannot take the place of others: a graph that is updated keeps its shape. */
+/** Why nodes cannot replace others: a graph that is updated keeps its shape. */
 function difference(
   before: readonly GraphNode[],
   after: readonly GraphNode[],
@@ -247,7 +247,7 @@ function difference(
   return null;
 }
 
-/** A graph in the language of Graphviz, with as much as there is to say. */
+/** A graph in the language of Graphviz. */
 function dot(nodes: readonly GraphNode[]): string {
   const name = (node: GraphNode) => `"graph_node_${nodes.indexOf(node)}"`;
   const kinds = Object.entries(CU_GRAPH_NODE_TYPE);

@@ -23,10 +23,10 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
   const checkFlags = (flags: number) => {
     if ((flags & ~allFlags) !== 0) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   };
-  /** A context by its handle, where NULL means none. A destroyed one is one that never was. */
+  /** A context by its handle, where NULL means none. A destroyed one is treated as one that never existed. */
   const contextOf = (handle: bigint): Context => simulator.context(handle);
 
-  /** What concerns all streams of a context cannot be done while one is being captured, and ends the capture. */
+  /** What concerns all streams of a context is refused while one is being captured, and invalidates the capture. */
   const refuseCaptures = (context: Context): void => {
     for (const stream of context.streams) simulator.refuseCapturing(stream);
   };
@@ -128,5 +128,5 @@ export function contextCalls(simulator: Simulator): CallTable<"context"> {
   };
 }
 
-/** The priority of what goes first. The least is 0. */
+/** The highest priority, which is the lowest number. The lowest priority is 0. */
 export const greatestPriority = -5;

@@ -32,7 +32,7 @@ type CopyMode = "synchronous" | "asynchronous";
 /** Where a run begins or ends, by the way the host takes part in it. */
 type Place = "device" | "pinned" | "pageable";
 
-/** What an address must be. Calls that name a direction insist on the device's side alone: `host` may be any memory. */
+/** What an address must be. Calls that name a direction check the device's side alone: the host's may be any memory. */
 type Expected = "any" | "device";
 
 /** The calls for runs of bytes. */
@@ -86,7 +86,7 @@ export function copyPitchedCalls(simulator: Simulator): CallTable<"copyPitched">
     const { srcContext, dstContext } = struct(CUDA_MEMCPY3D_PEER).at(address);
     simulator.usable(simulator.context(srcContext));
     simulator.usable(simulator.context(dstContext));
-    // Beyond the contexts, in the place of two fields that must be NULL, the two structs are the same.
+    // The two structs are the same but for the contexts, which take the place of two fields that must be NULL.
     transfer(simulator, stream, boxRuns(struct(CUDA_MEMCPY3D_PEER).at(address)), mode, false);
   };
   return {
@@ -107,7 +107,7 @@ export function count(size: bigint): number {
   return bytes;
 }
 
-/** Refuses memory that only the host knows where the call's name says that it is the device's. */
+/** Refuses memory that the driver does not know where the call's name says that it is the device's. */
 function expect(simulator: Simulator, address: bigint, bytes: number, expected: Expected): void {
   if (expected === "any" || bytes === 0) return;
   if (simulator.space.allocations.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -138,7 +138,7 @@ function transfer(
   const pieces = torn(simulator, work);
   const copy = () => {
     simulator.clock += bytes * 1e-8; // milliseconds at 100 GB/s
-    if (space.isUnregistered(to.allocation)) return; // who knows where it goes
+    if (space.isUnregistered(to.allocation)) return; // its target is not there any more
     const isGone = space.isUnregistered(from.allocation);
     for (const run of pieces) {
       if (isGone) space.fill(run.to, Uint8Array.of(poison), run.bytes);
@@ -175,8 +175,9 @@ function transfer(
 }
 
 /**
- * The runs of a copy, or where it may go onto its own source the pieces of them, each of which spoils the source of a later
- * one: CUDA leaves open what comes of that, and a program that hopes for the right bytes shall not happen to get them.
+ * The runs of a copy, or, if it overlaps its own source, pieces of them in an order in which each overwrites the
+ * source of a later one: CUDA leaves the result undefined, so a program must not happen to get the bytes that it hopes
+ * for.
  */
 function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
   const [first, last] = [runs[0], runs.at(-1)];
@@ -194,13 +195,14 @@ function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
   return first.to > first.from ? pieces : pieces.reverse();
 }
 
-/** Up to so many bytes of page-locked memory driver 580 reads during the call if it can. */
+/** Driver 580 reads up to so many bytes of page-locked memory during the call if it can. */
 const readAtOnce = 24 * 1024;
 
 /**
- * Whether a copy reads page-locked memory during the call: if nothing that the stream was told to do is under way. What it
- * has to come after without being told, because one of the two streams is a default one, the driver does not look at
- * (`tests/gpu/implied_order_test.ts`). Where there is nothing of that kind it is read when the copy runs, as late as may be.
+ * Whether a copy reads page-locked memory during the call: the driver does so if nothing that was enqueued on the
+ * stream itself is unfinished. It does not check work that the copy must follow only by the rules of default streams
+ * (`tests/gpu/implied_order_test.ts`). Where there is no such work, the memory is read when the copy runs, as late as
+ * possible.
  */
 function isReadAtOnce(stream: Stream, from: Place, bytes: number): boolean {
   if (from !== "pinned" || bytes > readAtOnce || !stream.isBlocking || stream.explicitTail?.done === false) {

@@ -1,5 +1,5 @@
 /**
- * What a device says about itself: a middling data centre GPU of compute capability 9.0.
+ * The properties of a device: those of a medium data centre GPU of compute capability 9.0.
  *
  * @module
  */
@@ -82,7 +82,7 @@ export function deviceCalls(simulator: Simulator): CallTable<"device"> {
     cuDeviceGetByPCIBusId(out, name) {
       const wanted = name === null ? "" : readField(name).toUpperCase();
       if (!/^([0-9A-F]{4,8}:)?[0-9A-F]{2}:[0-9A-F]{2}(\.[0-9A-F])?$/.test(wanted)) {
-        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // this is no name of a device at all
+        throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE); // this is not the name of any device
       }
       const device = simulator.devices.find((one) => [busId(one), busId(one).slice(5)].includes(wanted));
       if (device === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_DEVICE);

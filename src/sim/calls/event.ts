@@ -12,7 +12,10 @@ import type { Task } from "../scheduler.ts";
 
 const allFlags = CU_EVENT.BLOCKING_SYNC | CU_EVENT.DISABLE_TIMING | CU_EVENT.INTERPROCESS;
 
-/** Records an event as a task that `enqueue` queues. A wait that was made before keeps waiting for the record it saw. */
+/**
+ * Records an event as a task that `enqueue` queues. A wait that was enqueued before still waits for the earlier
+ * record.
+ */
 export function recordTask(simulator: Simulator, event: Event, enqueue: (run: () => void) => Task): void {
   let time = Number.NaN;
   let record: EventRecord | null = null;
@@ -25,7 +28,9 @@ export function recordTask(simulator: Simulator, event: Event, enqueue: (run: ()
   event.captured = null;
 }
 
-/** What work of a driver has to wait for to wait for an event: a task of its own, wherever the event was recorded. */
+/**
+ * The task that work of a driver waits for to wait for an event: one of this driver, wherever the event was recorded.
+ */
 export function taskOf(simulator: Simulator, { record }: Event): Task | null {
   if (record === null || record.task.done) return null;
   if (record.simulator === simulator) return record.task;
@@ -57,7 +62,7 @@ export function newEvent(
   return event;
 }
 
-/** Refuses to wait for an event of a capture, which ends the capture. */
+/** Refuses to wait for an event of a capture, and invalidates the capture. */
 function refuseCaptured(simulator: Simulator, { captured }: Event): void {
   if (captured === null) return;
   simulator.invalidate(captured.of);
@@ -92,7 +97,7 @@ export function eventCalls(simulator: Simulator): CallTable<"event"> {
     },
     cuEventDestroy_v2(handle) {
       simulator.event(handle);
-      simulator.events.delete(handle); // who waits for it waits for its task
+      simulator.events.delete(handle); // waits that are enqueued wait for its task
     },
     cuEventRecord: (handle, stream) => record(BigInt(handle), BigInt(stream)),
     cuEventRecordWithFlags(handle, stream, flags) {

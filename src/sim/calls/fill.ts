@@ -79,7 +79,7 @@ function fill(
   if (allocation === null || !isReachable(allocation, stream.context)) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
   const task = simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEMSET, () => {
     simulator.clock += rows * width * 1e-8; // milliseconds at 100 GB/s
-    if (simulator.space.isUnregistered(allocation)) return; // who knows where it goes
+    if (simulator.space.isUnregistered(allocation)) return; // its target is not there any more
     for (let row = 0n; row < BigInt(rows); row++) simulator.space.fill(target.to + row * pitch, pattern, elements);
   });
   if ((synchronous && isOnHost(allocation)) || allocation.syncMemops) simulator.wait(stream.context, task);

@@ -1,5 +1,5 @@
 /**
- * Opening the driver, and its errors in words.
+ * Initialising the driver, and the texts of its errors.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export function openingCalls(simulator: Simulator): CallTable<"opening"> {
 
 const names: ReadonlySet<number> = new Set(Object.values(CUresult));
 
-/** In the driver's words, as far as the simulator returns the code or anyone injects it for a reason. */
+/** The driver's texts for the codes that the simulator returns, or that tests inject. */
 const explanations: ReadonlyMap<number, string> = new Map([
   [CUresult.CUDA_SUCCESS, "no error"],
   [CUresult.CUDA_ERROR_INVALID_VALUE, "invalid argument"],

@@ -57,7 +57,7 @@ export function kernelCalls(simulator: Simulator): CallTable<"kernel"> {
           return writeInt(out, 90);
         default:
           if (attribute < 0 || attribute >= attributes) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
-          // registers, local memory and caches: there is no compiled code to have any
+          // registers, local memory and caches: there is no compiled code that has any
           throw unsimulated("attributes of compiled code");
       }
     },
@@ -190,7 +190,7 @@ function enqueueLaunch(
   });
 }
 
-/** A kernel has failed: the context is of no more use. What is not the kernel's fault goes to the program as it is. */
+/** A kernel has failed: the context is lost. An error that is not the kernel's fault is thrown as it is. */
 function fail(simulator: Simulator, context: Context, error: unknown): void {
   const code = faultCode(error);
   if (code === null) throw error;
@@ -212,7 +212,7 @@ function readArguments(entry: PtxKernel, params: bigint, extra: bigint): Uint8Ar
   return args;
 }
 
-/** The arguments as one buffer, from the list of keys and values that ends in a key of its own. */
+/** The arguments as one buffer, from a list of keys and values that ends with CU_LAUNCH_PARAM_END. */
 function readExtra(extra: bigint, expected: number): Uint8Array {
   let address = 0n;
   let size = 0n;

@@ -133,7 +133,7 @@ export function hostMemoryCalls(simulator: Simulator): CallTable<"hostMemory"> {
   };
 }
 
-/** The calls for managed memory. It is memory of the host here: what migration would do is not seen, only who may use it. */
+/** The calls for managed memory. Here it is host memory: migration is not simulated, only who may use it. */
 export function managedMemoryCalls(simulator: Simulator): CallTable<"managedMemory"> {
   const managed = (address: bigint, count: bigint): Allocation => {
     const allocation = count === 0n ? null : simulator.space.range(address, Number(count));

@@ -70,14 +70,14 @@ export function moduleCalls(simulator: Simulator): CallTable<"module"> {
   };
 }
 
-/** Reads an image. Only PTX can be read: machine code begins with a mark that no text begins with. */
+/** Reads an image. Only PTX can be read: machine code is told from it by its first bytes, with which no text begins. */
 function readProgram(simulator: Simulator, image: bigint, options?: JitOptions): PtxModule {
   const { loadPtx } = simulator.options;
   const first = nativeView(image, 4).getUint32(0, true);
   if (first === elf || first === fatBinary) throw unsimulated("machine code");
   const text = readCString(image);
   try {
-    if (text.trim() === "") throw new PtxError(1, "there is nothing to read");
+    if (text.trim() === "") throw new PtxError(1, "the text is empty");
     const program = loadPtx(text);
     options?.report("");
     return program;

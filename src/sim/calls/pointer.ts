@@ -111,7 +111,7 @@ function write(out: bigint, attribute: number, allocation: Allocation, address: 
   }
 }
 
-/** What the list call says of an address that it knows nothing of. */
+/** What the call for a list of attributes writes for an address that the driver does not know. */
 function writeNothing(out: bigint, attribute: number): void {
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE.DEVICE_ORDINAL:

@@ -186,7 +186,7 @@ function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, s
   writeWord(out, address);
 }
 
-/** Memory from the pool, in the last resort after waiting for all frees and emptying the other pools. */
+/** Memory from the pool; as a last resort after waiting for all frees and trimming the other pools. */
 function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
   const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);
   const block = pool.allocate(bytes, stream, preferReuse);
@@ -209,14 +209,16 @@ export function freeFromPool(simulator: Simulator, allocation: Allocation, strea
     if (pool.origin === null) device.memory.poison(offset, Math.ceil(bytes / blockBytes) * blockBytes);
     else device.memory.unalias(offset, bytes);
   };
-  // Without a stream nothing is waited for: that all uses are over is the caller's promise.
+  // Without a stream nothing is waited for: the caller promises that all uses are over.
   const home = stream ?? allocation.context.legacy;
   const task = stream === null ? simulator.queue(allocation.context, home.id, run, []) : simulator.enqueue(stream, run);
   if (stream === null) simulator.scheduler.force(task);
   if (pool.origin === null) pool.release(offset, bytes, home, task);
 }
 
-/** Refuses what cannot be granted: to a device that does not reach the memory, and less than everything to the owner. */
+/**
+ * Refuses access that cannot be granted: to a device that has no peer access, and less than everything to the owner.
+ */
 function checkAccess(simulator: Simulator, pool: Pool, ordinal: number, flags: number): void {
   const { NONE, READ, READWRITE } = CU_MEM_ACCESS_FLAGS_PROT;
   if (flags === READ) throw refuse(CUresult.CUDA_ERROR_NOT_SUPPORTED);

@@ -1,5 +1,5 @@
 /**
- * Memory and events of other processes. Here the other processes are other simulated drivers of this one.
+ * Memory and events of other processes. The other processes are other simulated drivers in this one.
  *
  * @module
  */
@@ -17,7 +17,7 @@ function writeHandle(out: bigint, name: string): void {
   new Uint8Array(nativeView(out, handleBytes).buffer).set(toHandle(name));
 }
 
-/** Shows memory of another driver in this one. What its owner does to it is seen here. */
+/** Maps memory of another driver into this one's addresses. What its owner writes is read here. */
 function importAllocation(
   simulator: Simulator,
   theirs: Allocation,
@@ -35,7 +35,9 @@ function importAllocation(
 
 /** The calls for pools. */
 export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing"> {
-  /** What is shown, by what it shows: importing it again gives the same address, and freeing it once ends both. */
+  /**
+   * Imported allocations by their origin: importing one again gives the same address, and freeing it once ends both.
+   */
   const imported = new WeakMap<Allocation, Allocation>();
   /** Pools that have been exported; libcuda describes memory of no others. */
   const exported = new WeakSet<Pool>();
@@ -60,7 +62,8 @@ export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing">
       if (origin.destroyed) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       const { ordinal, segments } = simulator.device(origin.ordinal);
       const before = [...simulator.pools.values()].find((one) => one.origin === origin);
-      const pool = before ?? simulator.newPool(ordinal, segments, false, 0); // a process has one, however often it asks
+      // A process has one, however often it is imported.
+      const pool = before ?? simulator.newPool(ordinal, segments, false, 0);
       pool.origin = origin;
       pool.imports++;
       writeWord(out, pool.handle);

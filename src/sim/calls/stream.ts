@@ -35,7 +35,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       }
       if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);
       simulator.streams.delete(handle);
-      stream.destroyed = true; // what is queued still runs; the stream is forgotten after that
+      stream.destroyed = true; // what is queued still runs; the stream is removed after that
       if (stream.tail?.done !== false) stream.context.streams.delete(stream);
     },
     cuStreamSynchronize(handle) {
@@ -74,7 +74,7 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
       if (allocation?.kind !== "managed" || !whole || !known.includes(flags)) {
         throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
       }
-      simulator.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only its place in the order remains
+      simulator.submit(stream, "uncapturable", () => {}); // every device sees all of it anyway: only the order matters
     },
     cuLaunchHostFunc(handle, fn, userData) {
       const stream = simulator.stream(handle);
@@ -89,8 +89,9 @@ export function streamCalls(simulator: Simulator): CallTable<"stream"> {
           simulator.inHostFunction = false;
         }
       });
-      // A GPU gets there while the program waits for something else, such as a pipe that the function closes. Here that
-      // moment is when the program yields to its event loop.
+      // A GPU would call the function while the program waits for something else, such as a pipe that the function
+      // closes.
+      // Here it is called at the latest when the program yields to its event loop.
       if (task !== null) queueMicrotask(() => simulator.scheduler.force(task));
     },
   };
