@@ -8,6 +8,7 @@ import type { Access } from "./access_history.ts";
 import { type CheckedGraph, type Node, overlap, type Touch, unorderedNodes } from "./capture.ts";
 import { KernelRecording } from "./journal.ts";
 import type { KernelParam } from "./kernel_params.ts";
+import { hex } from "./messages.ts";
 import { Allocation, type Freed, type MemoryKind } from "./known_memory.ts";
 import type { Clock, StreamClock } from "./vector_clocks.ts";
 import type { CausalityCall } from "./report.ts";
@@ -363,5 +364,5 @@ export class CheckerState extends StreamState {
 function nameOf(allocation: Allocation | undefined): string {
   if (allocation === undefined) return "memory that the driver did not allocate";
   const { kind, start, end, call } = allocation;
-  return `the ${end - start} of ${kind} memory at 0x${start.toString(16)} (${call})`;
+  return `the ${end - start} of ${kind} memory at ${hex(start)} (${call})`;
 }

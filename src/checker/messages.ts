@@ -30,7 +30,7 @@ export function placeOf({ stack }: CausalityCall): string {
 }
 
 /** An address as it is written everywhere. */
-export function hex(address: bigint): string {
+export function hex(address: bigint | number): string {
   return `0x${address.toString(16)}`;
 }
 

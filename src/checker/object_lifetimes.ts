@@ -4,6 +4,7 @@
  * @module
  */
 import type { Allocation } from "./known_memory.ts";
+import { hex } from "./messages.ts";
 import type { CausalityCall, LeakedObject } from "./report.ts";
 import { type CallSite, CallSites, framesOf } from "./call_site.ts";
 
@@ -77,7 +78,7 @@ export class ObjectLifetimes {
   destruction(kind: ObjectKind, handle: bigint): Destroyed | null {
     const found = this.#gone.get(kind)?.get(handle);
     if (found === undefined) return null;
-    const what = `${kind} 0x${handle.toString(16)}`;
+    const what = `${kind} ${hex(handle)}`;
     const { call, site, by } = found;
     const destroyed = { does: "destroys", stream: "host", address: null, bytes: 0, seq: 0 } as const;
     return { what, by: by ?? { ...destroyed, call, stack: site === null ? [] : framesOf(site) } };
@@ -125,7 +126,5 @@ export class ObjectLifetimes {
 }
 
 function of<T>(maps: Map<ObjectKind, Map<bigint, T>>, kind: ObjectKind): Map<bigint, T> {
-  let map = maps.get(kind);
-  if (map === undefined) maps.set(kind, map = new Map());
-  return map;
+  return maps.getOrInsertComputed(kind, () => new Map());
 }

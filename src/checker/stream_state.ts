@@ -8,6 +8,7 @@ import type { CudaDriver } from "../driver/driver.ts";
 import { type DriverTraits, observeKernels } from "../driver/traits.ts";
 import { Journal } from "./journal.ts";
 import { KnownMemory } from "./known_memory.ts";
+import { hex } from "./messages.ts";
 import { type ArgumentReader, argumentReader } from "./read_arguments.ts";
 import type { CheckOptions } from "./checker.ts";
 import { type Clock, ContextClock, type StreamClock, VectorClocks } from "./vector_clocks.ts";
@@ -66,9 +67,7 @@ export class StreamState {
 
   /** The context of a handle. */
   context(handle: bigint, device: number | null = null): ContextClock {
-    let context = this.#contexts.get(handle);
-    if (context === undefined) this.#contexts.set(handle, context = new ContextClock(handle, device));
-    return context;
+    return this.#contexts.getOrInsertComputed(handle, () => new ContextClock(handle, device));
   }
 
   /** The current context, or null. The driver is queried each time: others change it too. */
@@ -147,7 +146,7 @@ export class StreamState {
   /** A stream exists from now on. */
   openStream(handle: bigint, context: ContextClock, flags: number): StreamClock {
     const isBlocking = (flags & CU_STREAM.NON_BLOCKING) === 0;
-    const stream = this.order.open(handle, context, isBlocking, `stream 0x${handle.toString(16)}${onDevice(context)}`);
+    const stream = this.order.open(handle, context, isBlocking, `stream ${hex(handle)}${onDevice(context)}`);
     this.#streams.set(handle, stream);
     return stream;
   }
@@ -199,5 +198,5 @@ export class StreamState {
 }
 
 function onDevice({ device, handle }: ContextClock): string {
-  return device === null ? ` of context 0x${handle.toString(16)}` : ` of device ${device}`;
+  return device === null ? ` of context ${hex(handle)}` : ` of device ${device}`;
 }

@@ -55,16 +55,11 @@ export class Frame {
 
   /** A place with the lower 64 bits of a value. */
   constant(value: bigint): number {
-    const bits = BigInt.asUintN(64, value);
-    const slot = this.#constants.get(bits) ?? this.allocate(8);
-    this.#constants.set(bits, slot);
-    return slot;
+    return this.#constants.getOrInsertComputed(BigInt.asUintN(64, value), () => this.allocate(8));
   }
 
   #fixed(key: string, make: (slot: number) => Fixup): number {
-    const fixup = this.#fixups.get(key) ?? make(this.allocate(8));
-    this.#fixups.set(key, fixup);
-    return fixup.slot;
+    return this.#fixups.getOrInsertComputed(key, () => make(this.allocate(8))).slot;
   }
 
   /** A place with the address of a .global or .const variable. */

@@ -227,9 +227,7 @@ export class SimulatedDriver {
       throw new RangeError(`Cannot make ${call} fail: the driver has no such function`);
     }
     if (!Number.isSafeInteger(nth) || nth < 1) throw new RangeError(`Cannot make call ${nth} fail: expected 1 or more`);
-    const failures = this.#failures.get(call) ?? [];
-    failures.push({ remaining: nth, code });
-    this.#failures.set(call, failures);
+    this.#failures.getOrInsertComputed(call, () => []).push({ remaining: nth, code });
   }
 
   /** Runs everything that is queued. */

@@ -375,7 +375,11 @@ held = {"Thing()": lambda: things[0], "list": lambda: things, "dict": lambda: sy
   held().$close();
   thing["get"] = python.evaluate("lambda: 'another'");
   assertEquals(thing["get"](), "another");
-  assertThrows(() => changed(), TypeError, 'the object has another method of this name now. Keep a method with $get("get")');
+  assertThrows(
+    () => changed(),
+    TypeError,
+    'the object has another method of this name now. Keep a method with $get("get")',
+  );
   held().$close();
   held.$close();
   assertEquals(references(), before);
