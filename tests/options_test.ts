@@ -5,6 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
@@ -102,7 +103,7 @@ function scene() {
   const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
   const [socket, other] = api.UnixSocket.pair();
   const channel = new api.MemoryChannel(other, cuda);
-  const listener = api.UnixListener.listen("@causeway-options-test");
+  const listener = api.UnixListener.listen(`@causeway-options-${process.pid}`);
   const close = () => {
     for (const one of [listener, socket, channel, graph, program, host, buffer, array, pool, stream]) one.close();
     worker.abort();
@@ -208,7 +209,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UnixSocket.connect": (_, wrong) => api.UnixSocket.connect("@nobody", wrong),
   "UnixSocket.send": ({ socket }, wrong) => socket.send(new Uint8Array(1), [], wrong),
   "UnixSocket.receive": ({ socket }, wrong) => socket.receive(wrong),
-  "UnixListener.listen": (_, wrong) => api.UnixListener.listen("@causeway-options-test-2", wrong),
+  "UnixListener.listen": (_, wrong) => api.UnixListener.listen(`@causeway-options-${process.pid}-2`, wrong),
   "UnixListener.accept": ({ listener }, wrong) => listener.accept(wrong),
 };
 
