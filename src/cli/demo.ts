@@ -189,7 +189,7 @@ async function send(packed: Packed, command: readonly string[], report: Report):
   try {
     return await Promise.race([converse(child, packed, start, report), gone.promise]);
   } catch (error) {
-    // Who speaks to a process that has ended may find out before its end is told, and then that is what to say.
+    // An operation may fail before the exit that made it fail is reported, which is the better error.
     await Promise.race([gone.promise, delay(200)]);
     throw error;
   } finally {
@@ -232,27 +232,27 @@ async function converse(
   failed.catch(() => {});
   const step = <T>(work: Promise<T>): Promise<T> => Promise.race([work, failed]);
 
-  const told = new Uint8Array(new ArrayBuffer(64));
-  const hear = async () => {
-    const { length } = await step(worker.recv(told, { tag: TAG.arrived }));
-    return decoder.decode(told.subarray(0, length));
+  const text = new Uint8Array(new ArrayBuffer(64));
+  const receiveText = async () => {
+    const { length } = await step(worker.recv(text, { tag: TAG.arrived }));
+    return decoder.decode(text.subarray(0, length));
   };
   const head = encoder.encode(JSON.stringify(header));
   if (head.length > headerBytes) throw new DemoError(`The header has ${head.length} bytes: more than ${headerBytes}`);
   await step(endpoint.send(head, { tag: TAG.header }));
-  await hear();
+  await receiveText();
   const path = endpoint.transports().join(" + ");
   report("start a second process, connect", head.length, start, 0, `UCX ${ucx.version}`);
 
   const sent = performance.now();
   await step(endpoint.send(buffer, { tag: TAG.payload }));
-  await hear();
+  await receiveText();
   report("send, until it has arrived", buffer.size, sent, 0, `host -> ${path} -> host`);
 
   const asked = performance.now();
-  const answer = new Uint8Array(new ArrayBuffer(Number(await hear())));
+  const answer = new Uint8Array(new ArrayBuffer(Number(await receiveText())));
   await step(worker.recv(answer, { tag: TAG.answer }));
-  report("hear its digest and sums", answer.length, asked, "", `${path} -> host`);
+  report("receive its digest and sums", answer.length, asked, "", `${path} -> host`);
   worker.abort(); // the other side has closed
   return JSON.parse(decoder.decode(answer));
 }

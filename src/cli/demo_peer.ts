@@ -42,7 +42,7 @@ export async function runPeer(options: PeerOptions = {}): Promise<void> {
   await using worker = ucx.createWorker();
   console.log(JSON.stringify({ address: worker.address.toHex() }));
   const endpoint = await worker.connect(Uint8Array.fromHex(await firstLine()));
-  process.stdin.resume(); // reading a line has paused it, and its end would go unheard
+  process.stdin.resume(); // reading a line has paused it, and its end would not be noticed
 
   const headerBuffer = new Uint8Array(new ArrayBuffer(headerBytes));
   const { length } = await worker.recv(headerBuffer, { tag: TAG.header });

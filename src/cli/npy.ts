@@ -33,8 +33,8 @@ const chunk = 1 << 30;
 /**
  * Reads an array from a `.npy` file.
  *
- * @throws {NpyError} if the file cannot be read, is damaged, or holds what cannot be exchanged: objects, text, structures,
- *   big-endian numbers
+ * @throws {NpyError} if the file cannot be read, is damaged, or holds what cannot be exchanged: objects, text,
+ *   structures, big-endian numbers
  */
 export function readNpy(path: string): NpyArray {
   const file = open(path);

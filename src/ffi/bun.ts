@@ -57,7 +57,7 @@ export function bunPort(): FfiPort | null {
   return process === undefined || version === undefined ? null : new BunPort(version, process);
 }
 
-/** So many parameters Bun passes; a struct by value is eight of them. */
+/** The most parameters that Bun passes; a struct by value takes eight of them. */
 const mostParameters = 32;
 
 class BunPort implements FfiPort {
@@ -71,7 +71,7 @@ class BunPort implements FfiPort {
   constructor(version: string, process: BunProcess) {
     const arch = process.arch === "x64" ? "x86_64" : process.arch === "arm64" ? "aarch64" : "other";
     this.#process = process;
-    // The one synchronous way to a module that a static import would make unloadable in Deno.
+    // The one synchronous import: a static one would make this module unloadable in Deno.
     this.#ffi = process.getBuiltinModule("bun:ffi");
     this.runtime = { name: "bun", version };
     this.platform = { os: process.platform, arch };
@@ -119,8 +119,8 @@ class BunPort implements FfiPort {
   }
 
   /**
-   * A number: a call with numbers for `ptr` is compiled into its caller, which takes 2 ns, and 15 with bigints for `u64`. To
-   * make one of a bigint for each call would take as long.
+   * A number: a call with numbers for `ptr` is compiled into its caller, which takes 2 ns, and 15 with bigints for
+   * `u64`. Converting a bigint at each call would take as long.
    */
   handle(value: bigint): HandleArgument {
     return value < exactEnd ? Number(value) : value;
@@ -142,7 +142,7 @@ class BunPort implements FfiPort {
     const symbol = { ...this.#symbol(args, returns), ptr: Number(address) };
     const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
     if (!takesStruct(args)) return f;
-    return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // of these types, says the caller
+    return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // the caller vouches for the types
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {

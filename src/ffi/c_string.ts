@@ -1,5 +1,5 @@
 /**
- * Strings across the border: NUL-terminated UTF-8.
+ * Strings to and from C: NUL-terminated UTF-8.
  *
  * @module
  */
@@ -12,7 +12,8 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means
 /**
  * A NUL-terminated copy of a string, for a `buffer` argument.
  *
- * @throws {TypeError} if the string itself contains NUL, at which C would cut it, or half a surrogate pair, which has no UTF-8
+ * @throws {TypeError} if the string itself contains NUL, at which C would cut it, or half a surrogate pair, which has
+ *   no UTF-8
  */
 export function cString(text: string): Uint8Array<ArrayBuffer> {
   if (text.includes("\0")) throw new TypeError(`Cannot pass ${JSON.stringify(text)} to C: it contains NUL`);

@@ -1,54 +1,55 @@
 /**
- * Being told by the garbage collector of what was dropped, at no cost for what was not.
+ * Finalizing objects that were dropped without being closed, at almost no cost for those that were closed.
  *
  * @module
  */
 
-/** What outlives a watched object: it must not lead back to it, or it would never be collected. */
+/** What outlives a registered object. It must not refer back to the object, which would never be collected then. */
 export interface FinalizerState {
-  /** Whether the object's user has finished with it: nobody need be told. */
+  /** Whether the object was closed: there is nothing left to finalize. */
   readonly closed: boolean;
 }
 
-/** How many objects the collector is told of together. */
+/** How many objects may wait to be registered. */
 const enoughYoung = 64;
 
 /**
- * A FinalizationRegistry that hears of an object at the end of the turn of the event loop in which it was made. Most
- * objects are closed by then, and telling the collector costs as much as much else that is done for them.
+ * A FinalizationRegistry with which an object is registered only at the end of the turn of the event loop in which it
+ * was made. Most objects are closed by then, and a registration costs as much as all else that is done for some of
+ * them.
  *
- * What is closed later is not taken back from the collector: it is told of in the end and found closed. To take something
- * back it would have to be registered under a token, which makes each registration take three to ten times as long.
+ * What is closed later stays registered, and is found closed when it is collected. To be unregistered it would need a
+ * token, which makes each registration take three to ten times as long.
  */
-export class DeferredFinalizer<Held extends FinalizerState> {
-  readonly #registry: FinalizationRegistry<Held>;
-  /** Objects of this turn, and what is held for each. */
+export class DeferredFinalizer<State extends FinalizerState> {
+  readonly #registry: FinalizationRegistry<State>;
+  /** Objects of this turn, and the state of each. */
   readonly #young: WeakKey[] = [];
-  readonly #held: Held[] = [];
-  readonly #tell = (): void => this.#tellAll();
+  readonly #states: State[] = [];
+  readonly #registerLater = (): void => this.#registerAll();
 
-  /** @param collected called for what was held for an object that is gone and was not closed */
-  constructor(collected: (held: Held) => void) {
-    this.#registry = new FinalizationRegistry((held) => {
-      if (!held.closed) collected(held);
+  /** @param collected called with the state of an object that was collected and had not been closed */
+  constructor(collected: (state: State) => void) {
+    this.#registry = new FinalizationRegistry((state) => {
+      if (!state.closed) collected(state);
     });
   }
 
-  /** Watches an object until it is closed: `held.closed` is true then. */
-  register(object: WeakKey, held: Held): void {
-    this.#held.push(held);
+  /** Registers an object; its state says `closed` once it is. */
+  register(object: WeakKey, state: State): void {
+    this.#states.push(state);
     const young = this.#young.push(object);
-    if (young === 1) queueMicrotask(this.#tell);
-    if (young === enoughYoung) this.#tellAll();
+    if (young === 1) queueMicrotask(this.#registerLater);
+    if (young === enoughYoung) this.#registerAll();
   }
 
-  #tellAll(): void {
+  #registerAll(): void {
     // By a function: a loop leaves the last object where a collector that scans the stack finds it for long.
     this.#young.forEach((object, i) => {
-      const held = this.#held[i];
-      if (held !== undefined && !held.closed) this.#registry.register(object, held);
+      const state = this.#states[i];
+      if (state !== undefined && !state.closed) this.#registry.register(object, state);
     });
     this.#young.length = 0; // emptied, not replaced: a collector that scans the stack may still find the array there
-    this.#held.length = 0;
+    this.#states.length = 0;
   }
 }

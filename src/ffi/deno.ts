@@ -96,7 +96,7 @@ class DenoPort implements FfiPort {
     return (checked.length === 0 ? bound : { ...bound, ...Object.fromEntries(checked) }) as FunctionGroup<G>;
   }
 
-  /** As it is: a number for 64 bits takes a slow path, of 70 ns and more. */
+  /** Unchanged: a number for 64 bits takes a slow path, of 70 ns and more. */
   handle(value: bigint): HandleArgument {
     return value;
   }
@@ -123,7 +123,7 @@ class DenoPort implements FfiPort {
     const definition = { parameters: args.map(denoType), result: denoScalar(returns) };
     const pointer = this.#try("call a pointer", () => new UnsafeFnPointer(UnsafePointer.create(address), definition));
     const call = (...values: unknown[]) => pointer.call(...values);
-    return checkingStructs(args, call) as NativeFunction<D>; // of these types, says the caller
+    return checkingStructs(args, call) as NativeFunction<D>; // the caller vouches for the types
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {
@@ -165,7 +165,7 @@ class DenoPort implements FfiPort {
   }
 
   /**
-   * Does what may fail for want of a permission. A partial grant (`--allow-ffi=path`) does not do: under it Deno refuses
+   * Does what may fail without a permission. A partial grant (`--allow-ffi=path`) is not enough: under it Deno refuses
    * every operation on addresses, and looks for sonames in the current folder.
    */
   #try<T>(doing: string, act: () => T): T {

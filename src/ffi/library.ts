@@ -77,7 +77,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
   throw new LibraryNotFoundError(description.name, attempts, remedy);
 }
 
-/** Bound functions are kept by path: binding costs time, and a library is opened from several places. */
+/** Bound functions are cached by path: binding takes time, and a library is opened from several places. */
 function register<T extends SymbolTable>(description: LibraryDescription<T>, handle: bigint): NativeLibrary<T> {
   const path = pathOf(handle);
   const key = `${description.name}\0${path}`;
@@ -86,7 +86,7 @@ function register<T extends SymbolTable>(description: LibraryDescription<T>, han
   return library as NativeLibrary<T>;
 }
 
-/** The dynamic linker's last word, without the path that it usually starts with. */
+/** The dynamic linker's last error, without the path that it usually starts with. */
 function loadError(path: string): string {
   const message = readCString(libc().loading.dlerror());
   return message.startsWith(`${path}: `) ? message.slice(path.length + 2) : message;
@@ -108,7 +108,7 @@ function pathOf(handle: bigint): string {
   return `${readField(folder.bytes)}/${name.slice(name.lastIndexOf("/") + 1)}`;
 }
 
-/** A path worth giving to `dlopen`, or a pattern that no file matches, which is only worth mentioning. */
+/** A path worth giving to `dlopen`, or a pattern that no file matches, which the error lists. */
 interface Candidate {
   readonly path: string;
   readonly exists?: boolean;
@@ -145,7 +145,7 @@ function* files(pattern: string): Generator<Candidate> {
   for (const path of found) yield { path };
 }
 
-/** The value of an environment variable that says something. */
+/** The value of an environment variable, or undefined if it is not set or empty. */
 function environment(name: string): string | undefined {
   return ffiPort().env(name) || undefined;
 }

@@ -40,7 +40,8 @@ export interface FfiPort {
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G>;
 
   /**
-   * Prepares a handle that will be passed many times as a `handle` argument: what this runtime passes fastest, and exactly.
+   * Prepares a handle that will be passed many times as a `handle` argument: what this runtime passes fastest, and
+   * exactly.
    *
    * @param value 64 bits
    */
@@ -78,9 +79,10 @@ export interface FfiPort {
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback;
 
   /**
-   * Waits, on another thread, until there is nothing more to read: the other ends are all closed, or this one is shut down.
+   * Waits, on another thread, until there is nothing more to read: the other ends are all closed, or this one is shut
+   * down.
    *
-   * @param fd a socket on which nobody sends; it stays open, and the caller's
+   * @param fd a socket on which nothing is sent; it stays open, and belongs to the caller
    */
   endOfFile(fd: number): Promise<void>;
 

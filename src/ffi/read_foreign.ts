@@ -1,5 +1,5 @@
 /**
- * Reading a few bytes at an address that nobody keeps: a struct of another library, the numbers that it points to.
+ * Reading a few bytes of foreign memory: a struct of another library, the numbers that it points to.
  *
  * @module
  */
@@ -21,8 +21,8 @@ let place: Place | undefined;
 const lengths: bigint[] = [];
 
 /**
- * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes to
- * memory that has one already 10 ns.
+ * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes
+ * to memory that has one already 10 ns.
  *
  * @param length bytes, at most {@linkcode mostForeignBytes}
  * @returns the copy, from byte 0 on, until the next call: read it before anything else is called

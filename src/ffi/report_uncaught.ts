@@ -1,6 +1,6 @@
 /**
- * What a program is told of its leaks, and of errors that nobody is there to catch: those of what the garbage collector or
- * the event loop gives back.
+ * Reports of leaks, and of errors that no caller can catch: those of what the garbage collector or the event loop
+ * releases.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export function wantsLeakReports(): boolean {
   return ffiPort().env("CAUSEWAY_LEAKS") === "1";
 }
 
-/** Says on the console what went wrong, where {@linkcode wantsLeakReports}; the program goes on in any case. */
+/** Reports an error on the console if {@linkcode wantsLeakReports}; the program goes on in any case. */
 export function reportUncaught(what: string, error: unknown): void {
   if (wantsLeakReports()) console.error(`Causeway: ${what}:`, error);
 }

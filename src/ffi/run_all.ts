@@ -1,6 +1,5 @@
 /**
- * Doing everything, whatever becomes of a part of it: what gives several things back must not stop at the first that
- * fails.
+ * Running several functions of which some may fail: what releases several resources must not stop at the first error.
  *
  * @module
  */
@@ -8,7 +7,7 @@
 /**
  * Calls all functions, also when some of them throw.
  *
- * @throws what the first of these has thrown
+ * @throws the first of their errors
  */
 export function runAll(functions: readonly (() => void)[]): void {
   const errors: unknown[] = [];

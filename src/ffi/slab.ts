@@ -1,5 +1,5 @@
 /**
- * Many pieces of native memory of one size, for structs that are handed out and come back.
+ * Many pieces of native memory of one size, for structs that are handed out and freed again and again.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { allocate } from "./arena.ts";
 import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
-/** A piece of native memory, and what its user has made of it. */
+/** A piece of native memory, and what its user made of it. */
 export interface Slot<T> {
   /** Where it is. */
   readonly address: bigint;
@@ -39,7 +39,7 @@ class Piece<T> implements Slot<T> {
   }
 
   get content(): T {
-    if (this.made === undefined) throw new TypeError("Cannot use a piece that nobody has taken");
+    if (this.made === undefined) throw new TypeError("Cannot use a piece that was never allocated");
     return this.made;
   }
 }
@@ -47,27 +47,27 @@ class Piece<T> implements Slot<T> {
 /** How many pieces are made at once. */
 const piecesPerSlab = 128;
 
-/** How many of them stay free: so many others are taken before one that was given back is. */
+/** How many of them stay free: a piece that was freed is allocated again after at least as many others. */
 const resting = 64;
 
 /**
- * Pieces of native memory of one size, each seen through a DataView that is made once. Taking one and giving it back costs a
- * few nanoseconds, where the C allocator and an ArrayBuffer over its memory cost half a microsecond.
+ * Pieces of native memory of one size, each seen through a DataView that is made once. Allocating and freeing one
+ * costs a few nanoseconds, where the C allocator and an ArrayBuffer over its memory cost half a microsecond.
  *
- * Memory that is not needed any more goes back to the C allocator, but for one block of pieces. A piece that was given back
- * rests for a while: whoever uses its address once more, by mistake, does no harm to the next one who has it.
+ * Memory that is not needed any more goes back to the C allocator, except for one block of pieces. A piece that was
+ * freed rests for a while: who uses its address once more, by mistake, does no harm to its next user.
  */
 export class SlabPool<T> {
   readonly #bytes: number;
   readonly #make: (address: bigint, bytes: DataView<ArrayBuffer>) => T;
-  /** Blocks with a piece to take. */
+  /** Blocks that have pieces to allocate. */
   readonly #open: Slab<T>[] = [];
   /** How many of them are free as a whole. */
   #idle = 0;
 
   /**
    * @param bytes of a piece, a multiple of 8
-   * @param make what to make of a piece when it is first taken: it is zeroed then
+   * @param make what to make of a piece when it is first allocated: it is zeroed then
    */
   constructor(bytes: number, make: (address: bigint, bytes: DataView<ArrayBuffer>) => T) {
     if (!Number.isSafeInteger(bytes) || bytes <= 0 || bytes % 8 !== 0) {
@@ -77,21 +77,21 @@ export class SlabPool<T> {
     this.#make = make;
   }
 
-  /** A piece, until it is given back. */
+  /** A piece, until it is freed. */
   allocate(): Slot<T> {
     const slab = this.#open.at(-1) ?? this.#grow();
     if (slab.free === piecesPerSlab) this.#idle--;
     const piece = slab.ring[slab.first];
-    if (piece === undefined) throw new TypeError("Cannot take from a block that has no pieces"); // there is none such
+    if (piece === undefined) throw new TypeError("Cannot allocate from a block that has no pieces"); // there is none
     slab.first = (slab.first + 1) % piecesPerSlab;
     if (--slab.free === resting) this.#open.pop();
     piece.made ??= this.#make(piece.address, new DataView(slab.memory, piece.at, this.#bytes));
     return piece;
   }
 
-  /** Gives a piece back, once. */
+  /** Frees a piece, once. */
   free(slot: Slot<T>): void {
-    const { slab } = slot as Piece<T>; // nobody else makes slots
+    const { slab } = slot as Piece<T>; // nothing else makes slots
     slab.ring[(slab.first + slab.free) % piecesPerSlab] = slot as Piece<T>;
     if (++slab.free === resting + 1) this.#open.push(slab);
     if (slab.free === piecesPerSlab && ++this.#idle > 1) this.#drop(slab);

@@ -40,7 +40,7 @@ export function takesStruct(args: readonly Argument[]): boolean {
  * System V, x86-64: a struct of more than 16 bytes is of class MEMORY. The caller copies it to the stack, where it lies
  * among the integers for which no register was left, in the order of the parameters, while its own place in the list
  * uses no register. So a call of integers alone looks the same to the callee if the six registers come first, filled up
- * with zeroes that nobody reads, and then what lies on the stack, word by word.
+ * with zeroes that are never read, and then what lies on the stack, word by word.
  *
  * AAPCS64, arm64: a struct of more than 16 bytes is copied by the caller, and the address of the copy is passed in its
  * place.
@@ -103,7 +103,7 @@ function bytesOf(value: unknown): Uint8Array<ArrayBuffer> {
   throw new TypeError(`Cannot pass a struct by value: expected a Uint8Array of ${structBytes} bytes, got ${got}`);
 }
 
-/** A function of a runtime that passes structs itself, which first looks whether they are ones. */
+/** A function of a runtime that passes structs itself, preceded by a check that they are structs. */
 export function checkingStructs<F>(args: readonly Argument[], fn: F): F {
   if (!takesStruct(args) || typeof fn !== "function") return fn;
   const call = fn as unknown as AnyFunction; // whatever its parameters

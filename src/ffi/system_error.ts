@@ -20,10 +20,10 @@ export class SystemError extends Error {
   /** The function that failed. */
   readonly call: string;
 
-  /** Puts an error into words. */
-  constructor(doing: string, call: string, code: number, way: string) {
+  /** `hint`: the usual cause or remedy, as a sentence without its full stop; or nothing. */
+  constructor(doing: string, call: string, code: number, hint: string) {
     const codeName = names.get(code) ?? `errno ${code}`;
-    super(`Cannot ${doing}: ${call} failed with ${codeName}${way === "" ? "" : `. ${way}`}`);
+    super(`Cannot ${doing}: ${call} failed with ${codeName}${hint === "" ? "" : `. ${hint}`}`);
     this.errno = code;
     this.code = codeName;
     this.call = call;
@@ -33,10 +33,10 @@ export class SystemError extends Error {
 let place: Int32Array | undefined;
 
 /**
- * Makes a call that returns a negative number and sets `errno` if it fails, and repeats it if a signal came between.
+ * Makes a call that returns a negative number and sets `errno` if it fails, and repeats it if a signal interrupted it.
  *
- * `errno` is a variable of the thread, whose place is found before the call: so nothing happens between the call and the
- * look at it, which could set it anew.
+ * `errno` is a variable of the thread, whose address is found before the call: so nothing that could set it anew
+ * happens between the call and the reading of it.
  *
  * @returns what the call returned, or `-errno`
  */

@@ -16,8 +16,8 @@ export type BufferArgument = Uint8Array<ArrayBuffer> | null;
 export type StructArgument = Uint8Array<ArrayBuffer>;
 
 /**
- * What a `handle` argument accepts: a handle, or what `FfiPort.handle` has made of one. Whoever is not native code turns it
- * into a handle again by `BigInt()`.
+ * What a `handle` argument accepts: a handle, or what `FfiPort.handle` has made of one. A function that is not native
+ * turns it into a handle again by `BigInt()`.
  */
 export type HandleArgument = bigint | number;
 

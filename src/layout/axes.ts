@@ -57,8 +57,8 @@ export function normalizePermutation(axes: readonly number[], ndim: number): num
 export const NEW_AXIS = -1;
 
 /**
- * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of the
- * next axis; at the end that of the last axis, and 1 if there is none.
+ * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of
+ * the next axis; at the end that of the last axis, and 1 if there is none.
  *
  * @param shape extents, {@linkcode NEW_AXIS} where a new axis comes; changed
  * @param strides strides; those of the new axes are overwritten

@@ -18,8 +18,8 @@ export interface DLPackDType {
   /** Lanes of one element. */
   readonly lanes: number;
   /**
-   * Whether every element of a sub-byte type has a byte of its own (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED). Default:
-   * false, as in DLPack: elements follow each other bit by bit. Says nothing about types of whole bytes.
+   * Whether every element of a sub-byte type has a byte of its own (DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED).
+   * Default: false, as in DLPack: elements follow each other bit by bit. Says nothing about types of whole bytes.
    */
   readonly padded?: boolean;
 }
@@ -31,8 +31,8 @@ export type ElementValue = Scalar | readonly Scalar[];
 export type DTypeForm = "typestr" | "arrowFormat" | "typedArray";
 
 /**
- * Dtypes made before, by name and by every string that was asked for. Only those of few lanes, so that nothing a peer sends
- * can make it grow without end.
+ * Dtypes made before, by name and by every string that was asked for. Only those of few lanes, so that nothing a peer
+ * sends can make it grow without end.
  */
 const known: Map<string, DType> = new Map();
 
@@ -63,9 +63,11 @@ const classNameOf: (value: unknown) => string | undefined = makeClassNameOf();
 
 function makeClassNameOf(): (value: unknown) => string | undefined {
   const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
-  const get: unknown = tag?.get; // the language's own, which looks at what the object is
+  const get: unknown = tag?.get; // the language's own, which asks what the object is
   return (value) => typeof get === "function" ? get.call(value) : undefined;
 }
+
+/** Dtypes with more lanes are not cached. */
 const MAX_LANES_KNOWN = 16;
 
 /** Says to the constructor that the call comes from here, where the combination was checked. */
@@ -116,8 +118,8 @@ export class DType {
   /** The format of the Arrow C data interface: `f`; null if it has none. Arrow's booleans are `bool1_packed`. */
   readonly arrowFormat: string | null;
   /**
-   * The class of typed array that reads the same memory; null if there is none. Complex numbers are two of its elements,
-   * lanes several, and a boolean is the byte 0 or 1.
+   * The class of typed array that reads the same memory; null if there is none. Complex numbers are two of its
+   * elements, lanes several, and a boolean is the byte 0 or 1.
    */
   readonly typedArray: TypedArrayConstructor | null;
   readonly #scalar: ScalarType;
@@ -206,7 +208,8 @@ export class DType {
    *
    * @param view the memory
    * @param byteOffset where the element begins: the element's offset times the itemsize, so a fraction if packed
-   * @returns bigint for 64-bit integers, `{ re, im }` for complex numbers, boolean, otherwise number; an array if there are lanes
+   * @returns bigint for 64-bit integers, `{ re, im }` for complex numbers, boolean, otherwise number; an array if there
+   *   are lanes
    * @throws {RangeError} if the offset is not where an element can begin, or the element does not lie inside the view
    */
   read(view: DataView, byteOffset: number): ElementValue {
@@ -218,8 +221,8 @@ export class DType {
   }
 
   /**
-   * Writes one element to host memory, rounding to the nearest number, ties to even. A padded sub-byte element clears the
-   * unused bits of its byte, a packed one leaves its neighbours alone.
+   * Writes one element to host memory, rounding to the nearest number, ties to even. A padded sub-byte element clears
+   * the unused bits of its byte, a packed one leaves its neighbours alone.
    *
    * @param view the memory
    * @param byteOffset as for {@linkcode DType.read}
@@ -233,7 +236,7 @@ export class DType {
     if (this.lanes === 1) {
       if (isLanes(value)) throw new TypeError(`Expected one value for ${this.name}, got ${show(value)}`);
       if (this.bits < 8 && !this.isPacked) {
-        // Written into a byte of its own, in which nobody should find what was there before.
+        // Written into a byte of its own, in which nothing of before may stay.
         scratch.setUint8(0, 0);
         codec.write(scratch, 0, value);
         view.setUint8(byteOffset, scratch.getUint8(0));

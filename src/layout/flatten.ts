@@ -15,7 +15,7 @@ export interface FlattenOptions {
 /** The names of {@linkcode FlattenOptions}. */
 export const flattenOptionNames: OptionNames<FlattenOptions> = { start: true, end: true, mask: true };
 
-/** What the functions of this file look at. */
+/** What the functions of this file need of a layout. */
 export interface FlattenableLayout {
   /** Extents. */
   readonly shape: Shape;
@@ -43,8 +43,8 @@ export function allowedMerges(mask: bigint | undefined, ndim: number): AxisSet |
 }
 
 /**
- * Joins neighbouring axes from left to right. Called twice: without arrays to count the axes that are left, and then with
- * arrays of that size to fill them.
+ * Joins neighbouring axes from left to right. Called twice: without arrays to count the axes that are left, and then
+ * with arrays of that size to fill them.
  *
  * @param start first axis that may be joined with the next
  * @param end last axis that may be joined with the one before

@@ -1,5 +1,5 @@
 /**
- * Options that are spelled wrong. All rooms use this.
+ * Checks of options. All rooms use this.
  *
  * @module
  */

@@ -9,8 +9,8 @@ export type Shape = readonly number[];
 export const MAX_NDIM = 64;
 
 /**
- * The most bytes a layout may span (4 PiB). Half of what a number holds exactly: an extent times its stride, which is where
- * operations put the stride of a new axis, reaches at most twice as far as the last element. So no operation on a
+ * The most bytes a layout may span (4 PiB). Half of what a number holds exactly: an extent times its stride, which is
+ * where operations put the stride of a new axis, reaches at most twice as far as the last element. So no operation on a
  * valid layout can leave the exact range.
  */
 export const MAX_SPAN_IN_BYTES: number = 2 ** 52;
@@ -26,11 +26,11 @@ export function at(values: readonly number[], index: number): number {
 }
 
 /**
- * An array of exactly `count` numbers, for the caller to overwrite. Whoever fills it from outside leaves the 0 where a -0 comes,
- * which no layout may hold.
+ * An array of exactly `count` numbers, for the caller to overwrite. Where a value from outside is -0, which no layout
+ * may hold, the caller leaves the 0.
  *
- * A literal is the cheapest way to make a short array of exact size in both engines, as long as the values in it are not
- * constant: arrays of constants are shared until the first write, which then has to copy.
+ * A literal is the cheapest way to make a short array of exact size in both engines, as long as the values in it are
+ * not constant: arrays of constants are shared until the first write, which then has to copy.
  */
 export function arrayOf(count: number, value: number): number[] {
   // Short, with the commonest lengths only: so that the engines copy it into callers that need two.

@@ -92,12 +92,12 @@ export function readLayout(
 }
 
 /**
- * A copy of a caller's strides, in elements. One loop, which also sees how far they reach: this is the way of every layout with
- * strides of its own.
+ * A copy of a caller's strides, in elements. One loop, which also measures how far they reach: every layout with
+ * strides of its own comes through here.
  *
  * @param unit what they count in: 1 for elements, or the itemsize if they are in bytes
- * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the unit, or reach
- * too far
+ * @throws {TypeError | RangeError} if they are no array of integers, of another length, no multiples of the unit, or
+ *   reach too far
  */
 function copyStrides(shape: Shape, strides: readonly number[], itemsize: number, unit: number): number[] {
   checkArray("strides", strides);

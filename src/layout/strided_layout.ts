@@ -51,7 +51,7 @@ import { hasNoCollision, isNested, isNestedRowMajor } from "./uniqueness.ts";
 /** Says to the constructor that its arguments come from a valid layout, and are its to keep. */
 const DERIVED: unique symbol = Symbol("derived");
 
-/** What has been found out about a layout. Most layouts are steps on the way to another, and are never asked. */
+/** Facts about a layout that were computed on request. Most layouts are steps to another, and are never asked. */
 class Facts {
   isUnique: boolean | null = null;
   isContiguousC: boolean | null = null;
@@ -63,16 +63,16 @@ class Facts {
 }
 
 /**
- * Where the elements of an array lie: shape, strides, size of an element and offset of the first one. It knows nothing of
- * memory or of what the elements mean, and moves nothing.
+ * Where the elements of an array lie: shape, strides, size of an element and offset of the first one. It knows nothing
+ * of memory or of what the elements mean, and moves nothing.
  *
- * Element `[i, j, ...]` lies `sliceOffset + i * strides[0] + j * strides[1] + ...` elements from offset 0, the place that a
- * data pointer points to. Strides may be negative or 0. A layout that exists is valid: extents are whole and not
+ * Element `[i, j, ...]` lies `sliceOffset + i * strides[0] + j * strides[1] + ...` elements from offset 0, the place
+ * that a data pointer points to. Strides may be negative or 0. A layout that exists is valid: extents are whole and not
  * negative, there are at most 64 of them, at most 2^53 - 1 elements, and at most 2^52 bytes from end to end; so no
  * operation on it overflows.
  *
- * Layouts never change. Their arrays belong to them: do not write into `shape` or `strides` (they are not frozen, because
- * freezing costs more than making a layout).
+ * Layouts never change. Their arrays belong to them: do not write into `shape` or `strides` (they are not frozen,
+ * because freezing costs more than making a layout).
  *
  * @example
  * ```ts
@@ -109,8 +109,9 @@ export class StridedLayout {
    * @param strides elements from one index to the next along each axis, copied; null for C order without gaps
    * @param itemsize bytes per element; a multiple of 1/8 below 1 for packed sub-byte elements
    * @throws {TypeError} if shape or strides are not arrays of numbers
-   * @throws {RangeError} if an extent is negative, a number is not a safe integer, the lengths differ, there are more than
-   * 64 axes, the itemsize is not positive, strides in bytes do not divide by it, or the layout spans more than 2^52 bytes
+   * @throws {RangeError} if an extent is negative, a number is not a safe integer, the lengths differ, there are more
+   *   than 64 axes, the itemsize is not positive, strides in bytes do not divide by it, or the layout spans more than
+   *   2^52 bytes
    *
    * @example
    * ```ts
@@ -140,7 +141,7 @@ export class StridedLayout {
     volume?: number,
   ) {
     if (options !== DERIVED) {
-      // One call, so that the engines take the other way, the common one, into their callers.
+      // One call, so that the engines inline the other, common branch into their callers.
       readLayout(this, shape, strides, itemsize, options);
       return;
     }
@@ -300,8 +301,10 @@ export class StridedLayout {
   /**
    * The layout without gaps that a copy of the elements would have.
    *
-   * @param order "K" (default): the axes nested as they are now; "C", "F" or a permutation as in {@linkcode StridedLayout.dense}
-   * @returns this very layout if it is dense in that order already; otherwise one from offset 0 on, all strides positive
+   * @param order "K" (default): the axes nested as they are now; "C", "F" or a permutation as in {@linkcode
+   *   StridedLayout.dense}
+   * @returns this very layout if it is dense in that order already; otherwise one from offset 0 on, all strides
+   *   positive
    * @throws {TypeError | RangeError} if the order is no permutation of the axes, or the copy would exceed 2^52 bytes
    */
   toDense(order: DenseOrder | "K" = "K"): StridedLayout {
@@ -476,8 +479,8 @@ export class StridedLayout {
   }
 
   /**
-   * The elements repeated, without copying any, to fill a larger shape by NumPy's rules: new axes come in front, and axes
-   * of extent 1 stretch, with stride 0.
+   * The elements repeated, without copying any, to fill a larger shape by NumPy's rules: new axes come in front, and
+   * axes of extent 1 stretch, with stride 0.
    *
    * @param shape extents of the result
    * @throws {TypeError | RangeError} if the shape is none, has fewer axes, or differs where an extent is not 1
@@ -497,8 +500,8 @@ export class StridedLayout {
   }
 
   /**
-   * A part of the elements, chosen axis by axis: a number picks one index and drops the axis, {@linkcode slice} a range,
-   * `null` adds an axis of extent 1, `"..."` stands for all the axes that nothing else speaks of.
+   * A part of the elements, chosen axis by axis: a number picks one index and drops the axis, {@linkcode slice} a
+   * range, `null` adds an axis of extent 1, `"..."` stands for all the axes that nothing else speaks of.
    *
    * @param items what to take along each axis; axes without an item are taken whole
    * @throws {TypeError} if an item is of another kind
@@ -531,13 +534,13 @@ export class StridedLayout {
   }
 
   /**
-   * The same bytes as elements of another size, as if neighbours along one axis were joined into one, or each were split.
-   * A copy moves larger elements faster, and packed sub-byte elements become bytes this way.
+   * The same bytes as elements of another size, as if neighbours along one axis were joined into one, or each were
+   * split. A copy moves larger elements faster, and packed sub-byte elements become bytes this way.
    *
    * @param itemsize bytes of the new elements: a multiple or a divisor of the itemsize now
    * @returns this very layout if the size stays the same
-   * @throws {TypeError | RangeError} if the number of bytes would change, the elements along the axis are not adjacent, or
-   * the extent, an offset, another stride or the data pointer does not divide
+   * @throws {TypeError | RangeError} if the number of bytes would change, the elements along the axis are not adjacent,
+   *   or the extent, an offset, another stride or the data pointer does not divide
    *
    * @example
    * ```ts

@@ -42,10 +42,10 @@ export function isNestedRowMajor(shape: Shape, strides: readonly number[]): bool
 /**
  * Whether no two indices of a layout that is not nested lead to the same offset.
  *
- * Two indices meet exactly if their difference d, |d[i]| < shape[i], is not zero and sum(d[i] * strides[i]) is. Counting
- * rules most layouts out, two axes are decided by a division, and the rest is a search for d that is cut off by what
- * the remaining axes can reach and by their common divisor. If the search grows beyond a fixed number of steps the
- * answer is false: this function may miss a unique layout, but never calls one unique that is not.
+ * Two indices meet exactly if their difference d, |d[i]| < shape[i], is not zero and sum(d[i] * strides[i]) is.
+ * Counting rules most layouts out, two axes are decided by a division, and the rest is a search for d that is cut off
+ * by what the remaining axes can reach and by their common divisor. If the search grows beyond a fixed number of steps
+ * the answer is false: this function may miss a unique layout, but never calls one unique that is not.
  *
  * @param shape extents, none of them 0
  * @param order the axes from the largest stride to the smallest

@@ -1,9 +1,9 @@
 /**
  * Calling the callbacks that foreign structs carry.
  *
- * It is the C library that calls: `bsearch` calls its comparison once where there is one element, with the key as the first
- * argument and the element as the second, and finds the element if the comparison returns 0. Deno calls an address by itself
- * in 0.6 us, and a function that is bound by its name in 5 ns.
+ * It is the C library that calls: `bsearch` calls its comparison once where there is one element, with the key as the
+ * first argument and the element as the second, and finds the element if the comparison returns 0. Deno calls an
+ * address by itself in 0.6 us, and a function that is bound by its name in 5 ns.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * A ring of C calls that native threads take from, each the next one that is there: machine code does it, so that no
- * JavaScript runs on those threads. Whoever is slow takes fewer, and nobody waits for anybody else.
+ * JavaScript runs on those threads. A slow thread takes fewer, and none waits for another.
  *
  * @module
  */
@@ -80,7 +80,7 @@ export function x8664Taker(): Uint8Array<ArrayBuffer> {
     ...[0x48, 0x83, 0xc4, 0x08], // over: add rsp, 8
     0x5d, // pop rbp
     0x5b, // pop rbx
-    0xc3, // ret: what the thread returns nobody asks
+    0xc3, // ret: the thread's result is not used
   ]);
 }
 

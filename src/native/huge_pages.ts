@@ -1,5 +1,5 @@
 /**
- * New memory of the host that is written all at once.
+ * New host memory that is about to be written as a whole.
  *
  * @module
  */
@@ -7,15 +7,15 @@ import { MADV } from "../../bindings/libc.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 
-/** Below that the runtimes mostly have memory that was written before; NumPy asks from there on, too. */
+/** Smaller buffers mostly get memory that the runtime has written before; NumPy begins at the same size. */
 const enough = 4 * 2 ** 20;
 
 /** A multiple of all sizes that pages have on Linux. */
 const page = 64n * 1024n;
 
 /**
- * An ArrayBuffer. If it is large the system is asked to back it by pages of 2 MiB, where it has them for who asks: writing to
- * memory for the first time stops at every page, and that took longer than the writing.
+ * An ArrayBuffer. If it is large the system is asked to back it by pages of 2 MiB, where it gives
+ * them on request: the first write to each page is a fault, and all the faults took longer than the writing.
  */
 export function newArrayBuffer(bytes: number): ArrayBuffer {
   const buffer = new ArrayBuffer(bytes);
@@ -23,6 +23,6 @@ export function newArrayBuffer(bytes: number): ArrayBuffer {
   const address = ffiPort().addressOf(buffer);
   const first = (address + page - 1n) / page * page;
   const length = (address + BigInt(bytes) - first) / page * page;
-  libc().paging.madvise(first, length, MADV.HUGEPAGE); // advice: whoever cannot take it says so, and nothing is lost
+  libc().paging.madvise(first, length, MADV.HUGEPAGE); // advice: where it is not followed, nothing is lost
   return buffer;
 }

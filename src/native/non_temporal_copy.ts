@@ -1,7 +1,7 @@
 /**
- * A `memcpy` whose stores go past the caches. Where much is written that nobody reads soon, a cache would first fetch what
- * is to be overwritten, and evict what others need: on an H200's host eight threads wrote 75 GB/s so (by 32 bytes), and 40
- * with `memcpy`, which goes past the caches there from 158 MB in one call on.
+ * A `memcpy` whose stores go past the caches. Where much is written that is not read soon, a cache would first fetch
+ * what is to be overwritten, and evict what is needed: on an H200's host eight threads wrote 75 GB/s so (by 32 bytes),
+ * and 40 with `memcpy`, which goes past the caches there from 158 MB in one call on.
  *
  * @module
  */
@@ -13,8 +13,8 @@ import { cString } from "../ffi/c_string.ts";
 let found: bigint | undefined;
 
 /**
- * The address of such a function, called as `memcpy` is; its result means nothing. It is `memcpy` itself on arm64, whose
- * processors notice by themselves that much is written, and where the system refuses executable memory.
+ * The address of such a function, called as `memcpy` is; its result means nothing. It is `memcpy` itself on arm64,
+ * whose processors notice by themselves that much is written, and where the system refuses executable memory.
  */
 export function nonTemporalCopy(): bigint {
   found ??= (ffiPort().platform.arch === "x86_64" ? mapExecutable([x8664NonTemporalCopy()])?.[0] : undefined) ??
@@ -47,7 +47,7 @@ export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
     ...[0x48, 0x83, 0xc7, 0x40], // add rdi, 64
     ...[0x48, 0xff, 0xc9], // dec rcx
     ...[0x75, 0xcd], // jnz line
-    ...[0x0f, 0xae, 0xf8], // sfence: whoever is told of the copy sees it
+    ...[0x0f, 0xae, 0xf8], // sfence: who learns of the copy sees its bytes
     ...[0x89, 0xd1], // rest: mov ecx, edx
     ...[0x83, 0xe1, 0x3f], // and ecx, 63
     ...[0xf3, 0xa4], // rep movsb

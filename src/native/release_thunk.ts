@@ -2,10 +2,10 @@
  * Release callbacks that any thread may call, because they are machine code and no JavaScript.
  *
  * A consumer of an exported array calls its deleter or release callback from whatever thread it likes, at whatever
- * time. JavaScript cannot run there: Deno blocks the caller until the event loop turns (and deadlocks if it never does),
- * Bun runs it later or never. So the callback is a few bytes of machine code that find a counter through the struct's
- * context pointer, mark the struct as released where its protocol asks for that, and increment the counter. JavaScript
- * reads the counter when it next looks.
+ * time. JavaScript cannot run there: Deno blocks the caller until the event loop turns (and deadlocks if it never
+ * does), Bun runs it later or never. So the callback is a few bytes of machine code that find a counter through the
+ * struct's context pointer, mark the struct as released where its protocol asks for that, and increment the counter.
+ * JavaScript reads the counter when it next polls.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { type FfiPort, ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";
 
-/** Where a release callback finds things in the struct whose address is its only argument, in bytes. */
+/** Where a release callback finds what it needs in the struct that its only argument points to, in bytes. */
 export interface ThunkShape {
   /** Offset of the pointer to the counter (a 32-bit integer). */
   readonly context: number;
@@ -72,8 +72,8 @@ function machineCode(port: FfiPort): ReleaseThunks | null {
 export function portOfMainThread(port: FfiPort): FfiPort {
   if (!port.isWorker) return port;
   throw new FfiError(
-    "Cannot lend memory from a Worker: the system refuses executable memory, so that consumers would have to call " +
-      "JavaScript, which ends with the Worker. Lend it on the main thread.",
+    "Cannot export memory from a Worker: the system refuses executable memory, so that consumers would have to call " +
+      "JavaScript, which ends with the Worker. Export it on the main thread.",
   );
 }
 

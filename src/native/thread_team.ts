@@ -28,7 +28,7 @@ export interface TeamSize {
 
 type Create = Libc["threads"]["pthread_create"];
 
-/** How many calls of a round are not done, and the semaphore that says that none is left. */
+/** How many calls of a round are left, and the semaphore that is posted when none is. */
 interface Round {
   readonly address: bigint;
   readonly left: DataView;
@@ -40,9 +40,9 @@ export function canStartThreads(): boolean {
 }
 
 /**
- * A team does rounds of calls. Who is free takes the next call, also one of a later round that has begun: so no thread
- * waits for another, and one that the system holds up does less. The threads run C functions alone, no signal handler of
- * the runtime included, and are gone once the team is closed.
+ * A team does rounds of calls. A thread that is free takes the next call, also one of a later round that has begun: so
+ * no thread waits for another, and one that the system holds up does less. The threads run C functions alone, no signal
+ * handler of the runtime included, and are gone once the team is closed.
  */
 export class ThreadTeam {
   readonly #arena = new NativeArena();
@@ -109,7 +109,7 @@ export class ThreadTeam {
     left.setBigUint64(0, BigInt(calls.length), littleEndian);
     for (const call of calls) this.#write(call, address);
     this.#permit(calls.length);
-    if (calls.length === 0) libc().threads.sem_post(address + roundSemaphore); // nobody is the last one
+    if (calls.length === 0) libc().threads.sem_post(address + roundSemaphore); // there is no last call to post it
   }
 
   /** Waits until the earliest round that is not finished is done. Nothing if there is none. */
@@ -162,7 +162,7 @@ export class ThreadTeam {
     this.#entries.setBigUint64(at + entryBytes - 8, round, littleEndian);
   }
 
-  /** What was written before is seen by who gets a permit. */
+  /** A thread that gets a permit sees what was written before. */
   #permit(calls: number): void {
     const { sem_post } = libc().threads;
     for (let i = 0; i < calls; i++) sem_post(this.#permits);
@@ -180,14 +180,14 @@ export class ThreadTeam {
     return { address, left: new DataView(bytes.buffer, bytes.byteOffset, 8) };
   }
 
-  /** Of glibc's semaphores nothing has to be given back. */
+  /** glibc's semaphores hold nothing that would have to be destroyed. */
   #semaphore(address: bigint): bigint {
     libc().threads.sem_init(address, 0, 0);
     return address;
   }
 }
 
-/** Does something while this thread gets no signal: threads that it starts get none ever. */
+/** Does something while this thread gets no signals: the threads that it starts never get any. */
 function withoutSignals<T>(arena: NativeArena, work: () => T): T {
   const { sigfillset, pthread_sigmask } = libc().threads;
   const [all, before] = [arena.bytes(objectBytes, 16).address, arena.bytes(objectBytes, 16).address];

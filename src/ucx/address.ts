@@ -1,9 +1,9 @@
 /**
  * Worker addresses as they travel between processes.
  *
- * UCX walks an address without knowing its length, and aborts the process where one is damaged. So Causeway appends what
- * it takes to notice that, a mark and a CRC-32, and before them which process the worker lives in. UCX itself never reads
- * so far, so another program's UCX can use the whole as it is.
+ * UCX walks an address without knowing its length, and aborts the process where one is damaged. So Causeway appends
+ * what it takes to notice that, a mark and a CRC-32, and before them which process the worker lives in. UCX itself
+ * never reads so far, so another program's UCX can use the whole as it is.
  *
  * @module
  */

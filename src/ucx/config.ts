@@ -42,8 +42,8 @@ const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "po
 /**
  * What Causeway sets unless the environment or the caller says otherwise.
  *
- * KEEPALIVE_INTERVAL: over shared memory nothing tells UCX that a peer has died but its own look at it, which it takes
- * every 20 s by default. Peers are looked at once a second instead, so that a killed one is noticed within two.
+ * KEEPALIVE_INTERVAL: over shared memory UCX notices that a peer has died only by checking on it, which it does every
+ * 20 s by default. Here it is once a second, so that a killed peer is noticed within two.
  *
  * MM_ERROR_HANDLING: endpoints that notice a dead peer are refused shared memory by default, so that two processes of
  * one host would talk over TCP, 8 to 11 times slower (measured with UCX 1.13.1). Where no shared memory is enabled UCX
@@ -60,8 +60,8 @@ function defaults(settings: Readonly<Record<string, string>>): Record<string, st
 }
 
 /**
- * The names of UCX's own settings. ucp_config_modify() refuses none: one that is not among these it keeps for a transport
- * that may want it, and no more than a warning tells of a misspelled one when the first worker is made.
+ * The names of UCX's own settings. ucp_config_modify() refuses none: one that is not among these it keeps for a
+ * transport that may want it, and no more than a warning tells of a misspelled one when the first worker is made.
  */
 function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
   const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;

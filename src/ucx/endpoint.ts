@@ -1,5 +1,5 @@
 /**
- * An endpoint: the way from one worker to another.
+ * An endpoint: the connection from one worker to another.
  *
  * @module
  */
@@ -79,9 +79,9 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends bytes. They must not change until the promise is settled; they are then the receiver's, or on their way in
-   * memory of UCX. Memory with a home stream goes out when that stream's next work could begin, and later messages of this
-   * endpoint after it; the event loop goes on meanwhile.
+   * Sends bytes. They must not change until the promise is settled; UCX has sent or copied them by then. Memory with a
+   * home stream is sent when that stream's next work could begin, and later messages of this endpoint after it; the
+   * event loop goes on meanwhile.
    *
    * @param what contiguous memory: a view, a buffer or a Uint8Array
    * @throws {UcxError} if the other side is gone
@@ -136,7 +136,7 @@ export class UcxEndpoint {
     this.#settleClosed(error);
   }
 
-  /** Ends what UCX does not end: the other process has gone. Called by the worker. */
+  /** Fails what UCX would leave waiting: the other process has ended. Called by the worker. */
   async lose(): Promise<void> {
     if (this.#failure !== undefined || this.#handle === 0n) return;
     this.#isLost = true;
@@ -145,8 +145,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Closes the endpoint after what was sent has arrived; with `force`, or if the other side is gone, at once: sends that
-   * are under way are then rejected.
+   * Closes the endpoint after what was sent has arrived; with `force`, or if the other side is gone, at once: sends
+   * that are under way are then rejected.
    *
    * Closing twice is harmless, and `force` also ends a close that is still waiting.
    */
@@ -163,8 +163,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Waits until what was sent has arrived, or cannot arrive any more. UCX's own close would not: it drops sends that wait
-   * for their receiver, and once begun it leaves no way to force.
+   * Waits until what was sent has arrived, or cannot arrive any more. UCX's own close would not: it drops sends that
+   * wait for their receiver, and once begun it cannot be forced.
    */
   async #finish(): Promise<void> {
     if (this.#underWay > 0) {

@@ -21,11 +21,11 @@ export interface MessageMemory {
   /** Whether it is a GPU's. */
   readonly cuda: boolean;
   /**
-   * Settles when UCX, which knows no streams, may have it: when all is there that the home stream's next work would find.
-   * Null if it may at once.
+   * Settles when UCX, which knows no streams, may have it: when all is there that the home stream's next work would
+   * find. Null if it may at once.
    */
   readonly ready: Promise<void> | null;
-  /** Lets go of it. Until then it stays where it is, even if its buffer is closed. */
+  /** Unpins it. Until then it stays where it is, even if its buffer is closed. */
   readonly release: () => void;
 }
 

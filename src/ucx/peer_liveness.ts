@@ -1,17 +1,17 @@
 /**
- * Looks after the processes that endpoints lead to, once a second, for those that UCX does not look after yet.
+ * Watches the processes that endpoints lead to, once a second: UCX does not watch all of them.
  *
  * @module
  */
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
-/** How often to look, in milliseconds: as often as UCX does, see `config.ts`. */
+/** How often to check, in milliseconds: as often as UCX does, see `config.ts`. */
 const interval = 1000;
 
-/** What leads to another process. */
+/** A connection to another process. */
 interface Endpoint {
-  /** Ends it: the process has gone. */
+  /** Ends it: the process has ended. */
   lose(): Promise<void>;
 }
 
@@ -20,20 +20,20 @@ export class PeerLiveness {
   readonly #peers = new Map<Endpoint, { readonly process: PeerProcess; missed: boolean }>();
   #timer: ReturnType<typeof import("node:timers").setInterval> | undefined;
 
-  /** Looks after an endpoint from now on, if the process that it leads to can be seen. */
+  /** Watches an endpoint from now on, if the process that it leads to can be seen. */
   watch(endpoint: Endpoint, process: PeerProcess | null): void {
     if (process === null) return;
     this.#peers.set(endpoint, { process, missed: false });
     this.#timer ??= nodeBuiltin("node:timers").setInterval(() => this.#poll(), interval).unref();
   }
 
-  /** Does so no longer. */
+  /** Stops watching an endpoint. */
   forget(endpoint: Endpoint): void {
     this.#peers.delete(endpoint);
     if (this.#peers.size === 0) this.close();
   }
 
-  /** Looks after nothing any more. */
+  /** Stops watching all of them. */
   close(): void {
     this.#peers.clear();
     nodeBuiltin("node:timers").clearInterval(this.#timer);
@@ -43,7 +43,7 @@ export class PeerLiveness {
   #poll(): void {
     for (const [endpoint, peer] of this.#peers) {
       if (!peer.process.isGone()) continue;
-      // UCX goes first: where it looks after the peer it reports within the second, and knows more.
+      // UCX goes first: where it watches the peer it reports within the second, and knows more.
       if (peer.missed) endpoint.lose().catch(() => {}); // a close does not fail
       else peer.missed = true;
     }

@@ -1,6 +1,7 @@
 /**
- * Which process a worker lives in, so that its end is noticed where UCX does not look: over shared memory UCX looks after
- * a peer only once the peer has answered. Sends to one that is killed before would wait for ever (seen with UCX 1.13.1).
+ * Which process a worker lives in, so that its end is noticed where UCX does not watch: over shared memory UCX watches
+ * a peer only once the peer has answered. Sends to one that is killed before would wait for ever (seen with UCX
+ * 1.13.1).
  *
  * @module
  */
@@ -13,7 +14,7 @@ export const identityBytes = 16 + 8 + 4;
 interface Stat {
   readonly pid: number;
   readonly state: string;
-  /** In clock ticks since the boot, so that a number that was given again is told from the process that had it. */
+  /** In clock ticks since the boot, which distinguishes processes that had the same number. */
   readonly start: bigint;
 }
 
@@ -53,10 +54,10 @@ export class PeerProcess {
     return process.isGone() ? null : process;
   }
 
-  /** Whether it has ended. One that nobody has asked for its exit code yet has. */
+  /** Whether it has ended. A zombie has. */
   isGone(): boolean {
     const stat = readStat(`${this.#pid}`);
-    // Where there is no descriptor left to open a file with, nothing is known of anybody.
+    // Where there is no descriptor left to open a file with, nothing is known of any process.
     if (stat === null) return readStat("self") !== null;
     return stat.start !== this.#start || "ZXx".includes(stat.state);
   }

@@ -13,14 +13,14 @@ import { advice, type Operation, readStatusPointer } from "./request.ts";
 const spins = 64;
 /** How long to poll at every turn of the event loop before sleeping between polls, in milliseconds. */
 const busyFor = 20;
-/** How often to look after connections while nothing is under way, in milliseconds. */
+/** How often to serve connections while nothing is under way, in milliseconds. */
 const heartbeat = 10;
 
 /** How an operation is to be followed. */
 export interface Begun<T> {
   /** The function of libucp, for messages. */
   readonly call: string;
-  /** Lets go of the memory that UCX reads or writes. Called once, when UCX is done with it. */
+  /** Unpins the memory that UCX reads or writes. Called once, when UCX is done with it. */
   readonly release: () => void;
   /** The result if the operation completed at once, before a request was made. */
   readonly immediate: () => T;
@@ -33,8 +33,8 @@ export interface Begun<T> {
 }
 
 /**
- * Polls a worker while operations are under way: at each turn of the event loop at first, once a millisecond after
- * 20 ms without news. With nothing under way it only keeps a heartbeat, in which UCX answers its peers; it does not keep
+ * Polls a worker while operations are under way: at each turn of the event loop at first, once a millisecond after 20
+ * ms without news. With nothing under way it only keeps a heartbeat, in which UCX answers its peers; it does not keep
  * the process alive.
  */
 export class Progress {

@@ -22,7 +22,7 @@ export function readStatusPointer(value: bigint): StatusPointer {
 export interface Operation {
   /** UCX's request. */
   readonly request: bigint;
-  /** Lets go of the memory and settles the operation's promise, once the request has ended with a status. */
+  /** Unpins the memory and settles the operation's promise, once the request has ended with a status. */
   readonly finish: (status: number) => void;
   /** Rejects the operation's promise. */
   readonly reject: (reason: unknown) => void;
@@ -38,7 +38,7 @@ export function advice(status: number): string | undefined {
     case ucs_status_t.UCS_ERR_CONNECTION_RESET:
     case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
     case ucs_status_t.UCS_ERR_NOT_CONNECTED:
-      return "The other process has gone";
+      return "The other process has ended";
     case ucs_status_t.UCS_ERR_UNREACHABLE:
       return "No transport that is enabled here reaches that worker: compare UCX_TLS and UCX_NET_DEVICES of both sides";
     default:

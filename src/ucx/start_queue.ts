@@ -1,5 +1,5 @@
 /**
- * What waits for streams before UCX may have its memory.
+ * Operations that wait for streams before UCX may use their memory.
  *
  * @module
  */
@@ -17,7 +17,7 @@ interface Start {
 export interface StartOptions {
   /** Settles when UCX may have the memory; null if it may at once. */
   readonly ready: Promise<void> | null;
-  /** Lets go of the memory. Called once if the operation never begins. */
+  /** Unpins the memory. Called once if the operation never begins. */
   readonly release: () => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -32,7 +32,7 @@ export class StartQueue {
   /**
    * Begins an operation in its turn, when its memory is there.
    *
-   * @param begin lets go of the memory in the end. It is not called once the queue was stopped
+   * @param begin unpins the memory when the operation has ended. It is not called once the queue was stopped
    */
   add<T>({ ready, release, signal }: StartOptions, begin: () => Promise<T>): Promise<T> {
     if (ready === null && this.#waiting.length === 0) return begin();

@@ -177,8 +177,8 @@ export class UcxWorker {
 
   /**
    * Receives the next message with a matching tag from any endpoint. The memory belongs to UCX until the promise is
-   * settled. Memory with a home stream is UCX's when that stream's next work could begin, and that of later receives after
-   * it; the event loop goes on meanwhile.
+   * settled. Memory with a home stream is UCX's when that stream's next work could begin, and that of later receives
+   * after it; the event loop goes on meanwhile.
    *
    * @param into contiguous writable memory: a view, a buffer or a Uint8Array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory

@@ -28,13 +28,13 @@ export function checkAddress(path: string): void {
   throw new RangeError(`Cannot use a socket path of ${bytes} bytes: expected 1 to ${pathBytes - 1}`);
 }
 
-/** Writes `struct sockaddr_un` down. */
+/** Writes a `struct sockaddr_un`. */
 export function writeAddress(arena: NativeArena, path: string): { readonly address: bigint; readonly length: number } {
   checkAddress(path);
   const name = new TextEncoder().encode(path);
   const socket = arena.struct(sockaddr_un);
   socket.sun_family = AF.UNIX;
   socket.sun_path.set(name);
-  if (isAbstract(path)) socket.sun_path[0] = 0; // how the kernel is told; every byte of the length belongs to the name
+  if (isAbstract(path)) socket.sun_path[0] = 0; // which tells the kernel; every byte of the length belongs to the name
   return { address: socket.$address, length: sun_path + name.length + (isAbstract(path) ? 0 : 1) };
 }

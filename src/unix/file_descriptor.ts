@@ -5,14 +5,14 @@
  */
 import { libc } from "../ffi/libc.ts";
 
-/** Descriptors that nobody closed are closed when their object is collected. */
+/** Descriptors that were not closed are closed when their object is collected. */
 const finalizer = new FinalizationRegistry<number>((fd) => {
   libc().files.close(fd);
 });
 
 /**
- * An open file descriptor that belongs to whoever holds this object: what another process is given as a share of a memory
- * pool, for example. It is closed by `close`, or at the latest when the object is collected.
+ * An open file descriptor that this object owns: the one by which another process is given a memory pool, for example.
+ * It is closed by `close`, or at the latest when the object is collected.
  */
 export class FileDescriptor {
   #fd: number | null;
@@ -23,7 +23,7 @@ export class FileDescriptor {
   }
 
   /**
-   * Takes over a descriptor from whoever had it.
+   * Takes over the ownership of a descriptor.
    *
    * @throws {RangeError} for what cannot be one
    */
@@ -61,7 +61,7 @@ export class FileDescriptor {
     return fd;
   }
 
-  /** Closes it. Closing twice is harmless: the number may belong to somebody else by then, and is left alone. */
+  /** Closes it. Closing twice is harmless: the number may be another file's by then, and is left alone. */
   close(): void {
     if (this.#fd !== null) libc().files.close(this.take());
   }

@@ -17,8 +17,8 @@ import { isSameUser, newSocket, type UnixPeer, UnixSocket, waitOptionNames, type
 /** Options of {@linkcode UnixListener.listen}. */
 export interface UnixListenOptions {
   /**
-   * Who may connect; others are disconnected at once. Default: processes of the user who listens. A socket that is no file
-   * can be found by every process of the machine.
+   * Who may connect; others are disconnected at once. Default: processes of the user who listens. A socket that is no
+   * file can be found by every process of the machine.
    */
   readonly allow?: (peer: UnixPeer) => boolean;
 }
@@ -42,7 +42,7 @@ export class UnixListener {
   /**
    * Begins to listen.
    *
-   * @param path of a file to be made, or `@` and a name that is no file and is gone with the process
+   * @param path of a file to be made, or `@` and a name that is no file and ends with the process
    * @throws {SystemError} EADDRINUSE if there is something already, be it the file of a process that died
    */
   static listen(path: string, options: UnixListenOptions = {}): UnixListener {
@@ -54,8 +54,10 @@ export class UnixListener {
       const { address, length } = writeAddress(arena, path);
       const { number } = descriptor;
       const bound = attempt(() => libc().sockets.bind(number, address, length));
-      const way = "If no process listens there any more, remove the file";
-      if (bound < 0) throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? way : "");
+      const hint = "If no process listens there any more, remove the file";
+      if (bound < 0) {
+        throw new SystemError(`listen on ${path}`, "bind", -bound, bound === -errno.EADDRINUSE ? hint : "");
+      }
       const listening = attempt(() => libc().sockets.listen(number, 64));
       if (listening < 0) throw new SystemError(`listen on ${path}`, "listen", -listening, "");
       return new UnixListener(path, descriptor, options.allow ?? isSameUser);

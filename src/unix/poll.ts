@@ -10,9 +10,9 @@ import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { libc } from "../ffi/libc.ts";
 import { struct } from "../ffi/struct.ts";
 
-/** How long to look at every turn of the event loop before resting between looks, in milliseconds. */
+/** How long to poll at every turn of the event loop before pausing between polls, in milliseconds. */
 const busyFor = 5;
-/** How long until the rests grow, in milliseconds. */
+/** How long until the pauses grow, in milliseconds. */
 const patientAfter = 500;
 
 /** What a descriptor is waited for. */
@@ -29,8 +29,8 @@ let isScheduled = false;
 let lastEvent = 0;
 
 /**
- * Settles when a descriptor can be read or written without waiting, or has no other end any more. It stays open until
- * then, which is the caller's business: a wait for a descriptor that is to be closed is aborted first.
+ * Settles when a descriptor can be read or written without waiting, or has no other end any more. The caller
+ * keeps it open until then: a wait for a descriptor that is to be closed is aborted first.
  *
  * @throws the signal's reason, if it is aborted
  */

@@ -31,9 +31,9 @@ export const waitOptionNames: OptionNames<WaitOptions> = { signal: true };
 
 /** Options of {@linkcode UnixSocket.connect}. */
 export interface UnixConnectOptions extends WaitOptions {
-  /** Milliseconds to wait for someone to listen. Default 0: someone has to already. */
+  /** Milliseconds to wait for a process to listen. Default 0: one has to already. */
   readonly timeout?: number;
-  /** Who may be listening. Default: processes of this user. Anybody may have been first to take a name that is no file. */
+  /** Who may be listening. Default: processes of this user. Any process may have taken a name that is no file first. */
   readonly allow?: (peer: UnixPeer) => boolean;
 }
 
@@ -66,7 +66,7 @@ export interface UnixMessage {
 }
 
 /**
- * A connection to another process of this machine, over which messages and open files go.
+ * A connection to another process of this machine, that carries messages and open files.
  *
  * @example
  * ```ts
@@ -100,8 +100,8 @@ export class UnixSocket {
    * Connects to a process that listens.
    *
    * @param path of the socket's file, or `@` and a name that is no file
-   * @throws {SystemError} ECONNREFUSED or ENOENT if nobody listens there, EACCES if this user may not, or somebody listens
-   *   who may not
+   * @throws {SystemError} ECONNREFUSED or ENOENT if no process listens there, EACCES if this user may not connect, or
+   *   the process that listens is not allowed
    */
   static async connect(path: string, options: UnixConnectOptions = {}): Promise<UnixSocket> {
     checkOptions(options, unixConnectOptionNames);
@@ -114,7 +114,7 @@ export class UnixSocket {
       const code = connectOnce(descriptor, path);
       if (code >= 0) return new UnixSocket(descriptor).#allowed(path, allow);
       descriptor.close();
-      // EAGAIN is a full queue of the listener's, which may empty; the other two are cured by someone who listens.
+      // EAGAIN is a full queue of the listener's, which may empty; the other two end when a process listens.
       const mayPass = ([errno.EAGAIN, errno.ECONNREFUSED, errno.ENOENT] as readonly number[]).includes(-code);
       if (!mayPass || performance.now() >= deadline) {
         throw new SystemError(`connect to ${path}`, "connect", -code, "Does the other process listen there already?");
@@ -179,7 +179,8 @@ export class UnixSocket {
    * Waits for the next message.
    *
    * @returns null when the other end is closed
-   * @throws {RangeError} if more descriptors came than expected, or a message larger than 65536 bytes: what came is closed
+   * @throws {RangeError} if more descriptors came than expected, or a message larger than 65536 bytes: what came is
+   *   closed
    * @throws {SystemError} EMFILE if this process could not take all descriptors: those it could take are closed
    */
   async receive(options: UnixReceiveOptions = {}): Promise<UnixMessage | null> {
@@ -208,7 +209,7 @@ export class UnixSocket {
     }
   }
 
-  /** Closes this end. Whoever waits for it is told, at both ends. Closing twice is harmless. */
+  /** Closes this end, which ends the waits at both ends. Closing twice is harmless. */
   close(): void {
     if (this.#descriptor.isClosed) return;
     this.#closing.abort(new TypeError("Cannot use a closed UnixSocket"));
@@ -224,8 +225,8 @@ export class UnixSocket {
     const { peer } = this;
     if (allow(peer)) return this;
     this.close();
-    const way = `User ${peer.uid} listens there, process ${peer.pid}: say in \`allow\` whom you trust`;
-    throw new SystemError(`connect to ${path}`, "connect", errno.EACCES, way);
+    const hint = `User ${peer.uid} listens there, process ${peer.pid}: say in \`allow\` whom you trust`;
+    throw new SystemError(`connect to ${path}`, "connect", errno.EACCES, hint);
   }
 
   async #sendWhenReady(

@@ -1,10 +1,11 @@
 /**
- * Waking the event loop from native code: two connected sockets, of which the native side closes one. No JavaScript runs on
- * the thread that does it.
+ * Waking the event loop from native code: two connected sockets, of which the native side closes one. No JavaScript
+ * runs on the thread that does it.
  *
- * Each of the two descriptors has one owner at every instant, because a number that is closed may be another file's at once.
- * The one to listen on is ours. The one to close is ours until native code is given it, and then the native code's for ever:
- * nobody can know from here whether that has closed it already. Whoever gives up waiting therefore shuts down the own end.
+ * Each of the two descriptors has one owner at every instant, because a number that is closed may be another file's at
+ * once. The one to listen on is ours. The one to close is ours until native code is given it, and the native code's
+ * from then on: it cannot be known from here whether that has closed it already. To give up waiting is therefore to
+ * shut down our own end.
  *
  * @module
  */
@@ -22,7 +23,7 @@ const SHUT_RDWR = 2;
 export interface Wakeup {
   /** Address of a C function that gives it: `void (*)(void *)`. Any thread may call it, once. */
   readonly callback: bigint;
-  /** The argument that the function needs: whoever is given it owns what it stands for. */
+  /** The argument that the function needs: who is given it owns the descriptor that it stands for. */
   readonly argument: bigint;
   /** Settles when the signal was given, cancelled or given up. */
   readonly signalled: Promise<void>;

@@ -10,9 +10,9 @@ const pageLocked = "tests/copy/page_locked_test.ts";
 /** What can be broken there. */
 export const memoryMutations: readonly Mutation[] = [
   ...inFile("src/ffi/deferred_finalizer.ts", [collection], [
-    ["this.#registry.register(object, held);", "held;", "What is only dropped is never freed."],
+    ["this.#registry.register(object, state);", "state;", "What is only dropped is never freed."],
     [
-      "    if (young === 1) queueMicrotask(this.#tell);\n",
+      "    if (young === 1) queueMicrotask(this.#registerLater);\n",
       "",
       "The collector is not told of what is only dropped.",
     ],
@@ -21,7 +21,7 @@ export const memoryMutations: readonly Mutation[] = [
       "",
       "The list of young objects keeps all of them alive.",
     ],
-    ["if (!held.closed) collected", "collected", "The collector frees a second time."],
+    ["if (!state.closed) collected", "collected", "The collector frees a second time."],
   ]),
   ...inFile("src/ffi/slab.ts", ["tests/ffi/slab_test.ts"], [
     ["--slab.free === resting", "--slab.free === 0", "What is given back is taken again before it has rested."],

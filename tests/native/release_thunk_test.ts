@@ -298,7 +298,7 @@ test("callbacks in JavaScript are not for what a Worker lends: they would end wi
   const port = (isWorker: boolean): FfiPort => Object.assign(Object.create(ffiPort()), { runtime, platform, isWorker });
   const main = port(false);
   assertStrictEquals(portOfMainThread(main), main);
-  assertThrows(() => portOfMainThread(port(true)), FfiError, "Lend it on the main thread");
+  assertThrows(() => portOfMainThread(port(true)), FfiError, "Export it on the main thread");
 });
 
 test("offsets that the instructions cannot say are refused", () => {

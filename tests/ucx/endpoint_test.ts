@@ -102,7 +102,7 @@ test("an endpoint whose other side is gone closes by force: a flush would never 
 
 test("a lost endpoint ends its sends and its close, and says why; one that UCX has ended or that is closed is left alone", async () => {
   const { ucp, endpoint, forgotten } = open();
-  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has gone"); // request 1
+  const send = assertRejects(() => endpoint.send(new Uint8Array(1)), UcxError, "The other process has ended"); // request 1
   const aborted = new AbortController();
   const abort = assertRejects(() => endpoint.send(new Uint8Array(1), { signal: aborted.signal }), TypeError, "mine"); // 2
   aborted.abort(new TypeError("mine"));

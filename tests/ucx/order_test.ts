@@ -177,7 +177,7 @@ test("what waits for its memory ends with its endpoint or its worker, and a clos
   const reasons = {
     "The endpoint was closed": (one: UcxEndpoint) => one.close({ force: true }),
     "ucp_worker_progress failed": (one: UcxEndpoint) => one.fail(error),
-    "The other process has gone": (one: UcxEndpoint) => one.lose(),
+    "The other process has ended": (one: UcxEndpoint) => one.lose(),
     "enough": (_: UcxEndpoint, aborter: AbortController) => aborter.abort(new TypeError("enough")),
   };
   for (const [reason, act] of Object.entries(reasons)) {

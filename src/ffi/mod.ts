@@ -1,0 +1,45 @@
+/**
+ * The seam to the runtime: how native code is called from Deno and from Bun. Every room that calls native code does it
+ * through here, and knows neither runtime.
+ *
+ * The room knows what C looks like (`bindings/`) and no library by name but the C library. Nothing is opened when it is
+ * loaded. `ffiPort` chooses the adapter of the running runtime at its first use (`deno.ts`, `bun.ts`); `openLibrary`
+ * finds a library and binds each group of its symbol table when that is first used, `libc` is the one that is always
+ * there. C reads and writes memory of a `NativeArena`, whose structs `struct` shows as objects with a property for each
+ * field; a `SlabPool` is for structs that are handed out again and again. Memory of others is copied by `readForeign`,
+ * or seen through the port.
+ *
+ * What owns native resources finds here what closes them all the same: `DeferredFinalizer` for what was dropped,
+ * `runAll` for several of which some may fail, `reportUncaught` for errors that nobody is there to catch.
+ *
+ * @module
+ */
+export { addressEnd, isAddress } from "./address.ts";
+export { allocate, NativeArena, type Out } from "./arena.ts";
+export { cString, readCString, readField, readString } from "./c_string.ts";
+export { DeferredFinalizer, type FinalizerState } from "./deferred_finalizer.ts";
+export { littleEndian } from "./endian.ts";
+export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
+export { type Libc, libc } from "./libc.ts";
+export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
+export { nodeBuiltin } from "./node_builtin.ts";
+export { type FfiPort, ffiPort, type NativeCallback } from "./port.ts";
+export { mostForeignBytes, readForeign } from "./read_foreign.ts";
+export { reportUncaught, wantsLeakReports } from "./report_uncaught.ts";
+export { runAll } from "./run_all.ts";
+export { SlabPool, type Slot } from "./slab.ts";
+export { type FieldValue, layoutOf, roundUp, struct, type StructView } from "./struct.ts";
+export { attempt, SystemError } from "./system_error.ts";
+export { readTextFile } from "./text_file.ts";
+export type {
+  ArgumentValue,
+  ArgumentValues,
+  BufferArgument,
+  FunctionGroup,
+  Functions,
+  HandleArgument,
+  NativeFunction,
+  ResultValue,
+  ScalarValue,
+  StructArgument,
+} from "./types.ts";

@@ -1,0 +1,25 @@
+/**
+ * Other processes of this machine: sockets, the files that travel over them, and waiting without blocking.
+ *
+ * The room knows `bindings/`, `ffi/` and how options are checked. A `UnixListener` or `UnixSocket.connect` makes a
+ * connection of the kind that keeps messages whole and carries file descriptors (`message.ts`), which neither runtime's
+ * own sockets can. Every descriptor that is received or made is a `FileDescriptor`, which has one owner and is closed
+ * once. Calls do not block: what cannot be done at once waits in `poll.ts`, which asks the system about all descriptors
+ * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
+ * loop, by closing a socket.
+ *
+ * @module
+ */
+export { abortable } from "./abortable.ts";
+export { FileDescriptor } from "./file_descriptor.ts";
+export { UnixListener, type UnixListenOptions } from "./listener.ts";
+export {
+  checkMessage,
+  type UnixConnectOptions,
+  type UnixMessage,
+  type UnixPeer,
+  type UnixReceiveOptions,
+  UnixSocket,
+  type WaitOptions,
+} from "./socket.ts";
+export { createWakeup } from "./wakeup.ts";
