@@ -83,5 +83,13 @@ export {
 export { ExchangeError } from "../order/exchange_error.ts";
 export { liveExports } from "../order/reclaim.ts";
 export type { LiveExport } from "../order/exports.ts";
-export * from "../python/mod.ts";
+export {
+  Keywords,
+  kwargs,
+  type OpenPythonOptions,
+  type PyObject,
+  Python,
+  PythonError,
+  type PythonOptions,
+} from "../python/mod.ts";
 export { Lease };
