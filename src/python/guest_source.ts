@@ -873,7 +873,7 @@ next_call, call_framed, call_framed_by_name = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 
-# Functions written in C look at no frame, but for those of these two modules.
+# Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
 
 import math

@@ -309,7 +309,7 @@ class Moved:
     assertEquals(back.toArray(), ["one", null, "right"]);
   }
   assertThrows(() => python.evaluate("fails")(table()), PythonError, "taken nothing");
-  const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // which lets go of the first meanwhile
+  const unwinds = python.evaluate("lambda array: (pa.array(array), 1 // 0)"); // which releases the first meanwhile
   assertThrows(() => unwinds(words()), PythonError, "ZeroDivisionError");
   python.run("import sys; sys.last_value = sys.last_traceback = None");
   assertEquals(await stillLent(python), 0);
@@ -427,7 +427,7 @@ test(...withPython("an Arrow array of numbers is NumPy's too, and is still what 
 });
 
 test(
-  ...withPython("what nobody could convert to a requested schema is refused in Python too, and all else goes out"),
+  ...withPython("what nobody could convert to a requested schema is refused in Python too, and all else is exported"),
   async () => {
     const python = open();
     // Any schema was accepted there, and left aside.

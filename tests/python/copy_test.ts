@@ -1,5 +1,5 @@
 /**
- * Copies of arrays of ours that Python's consumers ask for: of every layout, the consumer's alone, and gone when it lets go.
+ * Copies of arrays of ours that Python's consumers ask for: of every layout, the consumer's alone, and freed when it releases them.
  * Device memory is here what the host allocates, behind functions in place of the driver's, on the one thread that may call
  * JavaScript. What the driver does is for a GPU to show (tests/gpu/python_test.ts).
  */
@@ -163,7 +163,7 @@ def elements(array, **options):
 `);
     const elements = python.evaluate("elements");
     for (const [view, span] of cases) {
-      const array = device.lend(view);
+      const array = device.exportArray(view);
       const stream = python.evaluate("lambda array, stream: elements(array, stream=stream)");
       const expected = gridOf(view.layout).values.map((at) => view.offset / 4 + at);
       const made = ["retain 3", ...allocating(`allocate ${span}`), ...inContext(`copy ${span} on ${0x77}`)];
@@ -179,7 +179,7 @@ def elements(array, **options):
       array.$close();
       assertEquals([device.allocated, device.asked()], [0, []]);
     }
-    const homeless = device.lend(numbers, null);
+    const homeless = device.exportArray(numbers, null);
     elements.$call(homeless).$close();
     assertEquals(device.asked()[7], "copy 96 on 1", "without a home stream, where consumers come first by default");
     homeless.$close();
@@ -192,14 +192,14 @@ test(...needs(missing, "elements that overlap on a device get memory each, by wa
   using device = new FakeDevice(home);
   const layout = new StridedLayout([3, 2], [0, 1], 4);
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(5, 6)).view({ layout });
-  const array = device.lend(view);
+  const array = device.exportArray(view);
   const asking = python.evaluate("lambda array: flags(array, copy=True, stream=1)");
   assertEquals(asking(array), copied.isCopied);
   const down = inContext(`copy 8 on ${0x77}`, `synchronize ${0x77}`);
   const up = inContext(`copy 24 on ${0x77}`, `synchronize ${0x77}`);
   assertEquals(device.asked(), [...down, "retain 3", ...allocating("allocate 24"), ...up, ...ordered(1), ...freed]);
   array.$close();
-  const none = device.lend(view.sliced(slice(0, 0)));
+  const none = device.exportArray(view.sliced(slice(0, 0)));
   assertEquals(asking(none), copied.isCopied);
   assertEquals(device.asked(), []);
   none.$close();
@@ -213,7 +213,7 @@ test(
     using device = new FakeDevice(home);
     const numbers = StridedMemoryView.fromTypedArray(Float32Array.from({ length: 24 }, (_, i) => i), { shape: [4, 6] });
     for (const view of [numbers, numbers.sliced(slice(1, 3), slice(null, null, -1))]) {
-      const array = device.lend(view);
+      const array = device.exportArray(view);
       for (const options of ["", ", copy=True"]) {
         using source: PyObject = python.evaluate(`lambda array: Asking(array, dl_device=(1, 0)${options})`)
           .$call(array);
@@ -241,7 +241,7 @@ test(
 test(...needs(missing, "a copy that the driver refuses leaves nothing behind"), () => {
   const python = open();
   using device = new FakeDevice(home);
-  const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)));
+  const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)));
   const ask = python.evaluate("lambda array: ask(array, {'copy': True, 'stream': 5})");
   device.failing = ["allocate", 2];
   const error = assertThrows(() => ask(array), PythonError, "allocate 16 bytes");

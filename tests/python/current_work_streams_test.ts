@@ -115,7 +115,7 @@ test(...needs(missing, "the table names a stream until it is closed, after the o
   using _device = device;
   const cuda = Cuda.simulate({ devices: 4 });
   const [first, second] = [cuda.device(3).createStream(), cuda.device(3).createStream()];
-  const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)));
+  const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)));
   const named = (stream: CudaStream) => orders(cuda, () => switchWorkStream(stream, locked));
   /** The stream that is named, and how it comes after the array's home stream. */
   const asked = (handle: bigint) => {
@@ -157,7 +157,7 @@ test(
     const stream = cuda.device(3).createStream();
     switchWorkStream(stream, locked);
     const { handle } = stream;
-    const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)), handle);
+    const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)), handle);
     table["hand_over"](array);
     assertEquals(device.asked(), [], "its home is where the consumer works");
     const made = table["take_in"].$call(table["allocate"](3, 4));
@@ -182,7 +182,7 @@ test(
   () => {
     const { device, table } = open();
     using _device = device;
-    const array = device.lend(StridedMemoryView.fromTypedArray(new Float32Array(4)));
+    const array = device.exportArray(StridedMemoryView.fromTypedArray(new Float32Array(4)));
     const allocated = [`push ${0xc0}`, "mode 2", "allocate 40", "mode 0", "pop"];
     const freed = [`push ${0xc0}`, "mode 2", "free", "mode 0", "pop", "release 3"];
     const tensor = table["allocate"](3, 10);

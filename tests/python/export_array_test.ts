@@ -1,6 +1,6 @@
 /**
  * Arrays of ours in Python and of NumPy here, in this process: the same memory, the same elements, and nothing is kept
- * when both sides have let go.
+ * when both sides have released it.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
@@ -216,7 +216,7 @@ def many(array):
       StridedMemoryView.fromBuffer(buffer, { shape: [64], dtype: "uint8" }),
     );
     buffer.close();
-    assertEquals(liveExports(), 1, "one array of ours is lent, however often");
+    assertEquals(liveExports(), 1, "one array of ours is exported, however often");
     assertEquals(python.evaluate("lambda seen: int(sum(one.sum() for one in seen))")(seen), 200 * 64 * 7);
     python.run("gone = None");
     const kept: StridedMemoryView = seen.$item(0);
@@ -228,7 +228,7 @@ def many(array):
 );
 
 test(
-  ...needs(missing, "NumPy gets a copy of its own where it asks for one, and it is gone when NumPy lets go"),
+  ...needs(missing, "NumPy gets a copy of its own where it asks for one, and it is freed when NumPy releases it"),
   async () => {
     const python = open();
     const [major = 0, minor = 0] = String(python.evaluate("np.__version__")).split(".").map(Number);
@@ -265,23 +265,32 @@ def fails(array):
   assertEquals(await stillLent(python), 0);
 });
 
-test(...needs(missing, "an exception is what it was, also if a consumer lets go while it unwinds"), async () => {
-  const python = open();
-  for (const way of ["np.from_dlpack(array)", "np.from_dlpack(Old(array))"]) {
-    python.run(`
+test(
+  ...needs(missing, "an exception is what it was, also if a consumer releases an array while it unwinds"),
+  async () => {
+    const python = open();
+    for (const way of ["np.from_dlpack(array)", "np.from_dlpack(Old(array))"]) {
+      python.run(`
 class Old:
     "Takes by the struct without a version."
     def __init__(self, array): self.array = array
     def __dlpack_device__(self): return self.array.__dlpack_device__()
     def __dlpack__(self, **options): return self.array.__dlpack__()
 `);
-    const add = python.evaluate(`lambda array: np.add(${way}, np.zeros(7))`);
-    for (let i = 0; i < 3; i++) assertThrows(() => add(new Float32Array(3)), PythonError, "ValueError: operands could");
-  }
-  assertEquals(await stillLent(python), 0);
-});
+      const add = python.evaluate(`lambda array: np.add(${way}, np.zeros(7))`);
+      for (let i = 0; i < 3; i++) {
+        assertThrows(
+          () => add(new Float32Array(3)),
+          PythonError,
+          "ValueError: operands could",
+        );
+      }
+    }
+    assertEquals(await stillLent(python), 0);
+  },
+);
 
-test(...needs(missing, "what a thread of Python lets go of is seen when exports are counted"), async () => {
+test(...needs(missing, "what a thread of Python releases is seen when exports are counted"), async () => {
   const python = open();
   python.run(`
 import threading
@@ -301,7 +310,7 @@ def later(array):
   assertEquals(liveExports(), 0);
 });
 
-test(...needs(missing, "counters are used again: what is lent one by one needs but a few"), async () => {
+test(...needs(missing, "counters are used again: what is exported one by one needs but a few"), async () => {
   const python = open();
   assertEquals(await stillLent(python), 0);
   const sum: PyObject = python.evaluate("lambda array: float(np.from_dlpack(array).sum())");

@@ -1,4 +1,4 @@
-/** What looks at its caller's frame, called from JavaScript: it finds one, of the module `__main__`. */
+/** Functions that inspect their caller's frame, called from JavaScript: they find one, of the module `__main__`. */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -115,7 +115,10 @@ one = object()
 );
 
 test(
-  ...needs(missing, "a function written in C that looks at no frame has none, unless what it is given may look"),
+  ...needs(
+    missing,
+    "a function written in C that inspects no frame has none, unless one of its arguments may inspect it",
+  ),
   () => {
     const python = open();
     python.run(

@@ -165,7 +165,7 @@ lambda view, use: (lambda do, twin: [isinstance(view, np.ndarray), np.shares_mem
   },
 );
 
-test(...needs(missing, "the memory is lent until the last array over it has gone, and no longer"), async () => {
+test(...needs(missing, "the memory is exported until the last array over it is gone, and no longer"), async () => {
   const python = open();
   const ways = [
     "x[1:]",
@@ -260,8 +260,8 @@ test(...needs(missing, "a part of an array without NumPy is the same memory, and
   } finally {
     python.run("show()");
   }
-  const error = (use: string, lent: StridedMemoryView) => {
-    using array = plainly(python, lent);
+  const error = (use: string, exported: StridedMemoryView) => {
+    using array = plainly(python, exported);
     return assertThrows(() => python.evaluate(`lambda x: ${use}`)(array), PythonError).message;
   };
   const nothing = StridedMemoryView.fromBuffer(new HostMemoryResource().allocate(0), { shape: [0], dtype: "int8" });
@@ -325,7 +325,7 @@ test(
     const python = open();
     using device = new FakeDevice(home);
     const view = StridedMemoryView.fromTypedArray(Int32Array.from({ length: 24 }, (_, i) => i), { shape: [4, 6] });
-    const array = device.lend(view);
+    const array = device.exportArray(view);
     const say = python.evaluate(
       "lambda x: [list(x.shape), x.ndim, x.size, x.itemsize, x.nbytes, list(x.strides), len(x), " +
         "list(x.T.shape), list(x[1, ::2].shape), [list(row.shape) for row in x], x[1, 1:].T.__dlpack_device__()]",
@@ -355,7 +355,7 @@ test(
   },
 );
 
-test(...needs(missing, "what is made of an array goes out by DLPack as what it is, or is refused"), async () => {
+test(...needs(missing, "what is made of an array is exported by DLPack as what it is, or is refused"), async () => {
   const python = open();
   python.run(`
 import ctypes, struct
@@ -385,8 +385,8 @@ def tensor(array):
     };
     using array = plainly(python, view);
     for (const [use, expected] of Object.entries(made)) {
-      for (const lent of [view, array]) {
-        using found: PyObject = tensor.$call(lent, use);
+      for (const exported of [view, array]) {
+        using found: PyObject = tensor.$call(exported, use);
         assertEquals(found.$value(), expected, use);
       }
     }
@@ -427,7 +427,7 @@ class Other:
     def __array_function__(self, function, types, arguments, keywords): return function.__name__
 `);
     using device = new FakeDevice(home);
-    using array = device.lend(StridedMemoryView.fromTypedArray(new Int32Array(4)));
+    using array = device.exportArray(StridedMemoryView.fromTypedArray(new Int32Array(4)));
     assertEquals(python.evaluate("lambda x: np.stack([x, Other()])")(array), "stack");
     array.$close();
     assertEquals(liveExports(), 0);
@@ -461,7 +461,10 @@ const modules = {
 
 for (const [library, uses] of Object.entries(constructors)) {
   test(
-    ...needs(without(library), `${library} makes its own of an array of ours, lent before NumPy was loaded or after`),
+    ...needs(
+      without(library),
+      `${library} makes its own of an array of ours, exported before NumPy was loaded or after`,
+    ),
     async () => {
       const python = open();
       python.run(`import ${modules[library as keyof typeof modules]}`);

@@ -1,4 +1,4 @@
-/** Objects of Python as JavaScript's: what is set is there, what is deleted is not, and what is looked up is let go of. */
+/** Objects of Python as JavaScript's: what is set is there, what is deleted is not, and what is looked up is released. */
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -310,7 +310,7 @@ test(...needs(missing, "a stream is consumed by a call only if everything else c
   assertFalse(stream.taken);
 });
 
-test(...needs(missing, "an array of another owner that is passed is given back when Python has let go of it"), () => {
+test(...needs(missing, "an array of another owner that is passed is released when Python has released it"), () => {
   const python = open();
   const taker: PyObject = python.evaluate("lambda *arguments: None");
   const before = liveExports();
@@ -322,7 +322,7 @@ test(...needs(missing, "an array of another owner that is passed is given back w
   assertEquals(liveExports(), before);
 });
 
-test(...needs(missing, "what is looked up for a call is let go of after it"), () => {
+test(...needs(missing, "what is looked up for a call is released after it"), () => {
   const python = open();
   python.run(`
 import sys

@@ -149,10 +149,10 @@ test(...needs(missing, "what a consumer in C makes of a tensor is an array of ou
       assertEquals([back.ptr, back.shape, back.dtype.name], [view.ptr, view.shape, "float32"]);
       assertEquals(`${back}`, `${view}`);
     }
-    assertEquals(call("hand_over", made), call("hand_over", view)); // and goes out as ours do
+    assertEquals(call("hand_over", made), call("hand_over", view)); // and it is exported as ours are
   }
   assertEquals(liveExports(), 0);
-  assertEquals(call("chain", whole, 20), [4, 6]); // each keeps the one before, which is let go of when it is
+  assertEquals(call("chain", whole, 20), [4, 6]); // each keeps the one before, and releases it at its own end
   assertEquals(liveExports(), 0);
 });
 

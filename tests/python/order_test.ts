@@ -101,7 +101,7 @@ test(
     const check = { orderedElsewhere: (...order: bigint[]) => told.push(order) };
     interpreter.locked(() => {
       reportOrders(interpreter, 0xc0n, check);
-      ask({ stream: 0x99 }); // as when an array is lent for a call
+      ask({ stream: 0x99 }); // as when an array is exported for a call
     });
     ask({ stream: -1 });
     ask({});

@@ -45,7 +45,7 @@ export class FakeDevice {
   }
 
   /** An array of Python over a view, on device 3, in context 0xc0, with the home stream 0x77 or none. */
-  lend(view: StridedMemoryView, stream: bigint | null = 0x77n): PyObject {
+  exportArray(view: StridedMemoryView, stream: bigint | null = 0x77n): PyObject {
     const python = this.#interpreter;
     const { none, false: no } = python.singletons;
     const tensor = view.toDlpack().take();

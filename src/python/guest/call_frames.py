@@ -1,6 +1,6 @@
 """The frame that calls from JavaScript stand in.
 
-A function that looks at its caller's frame (``globals()``, ``eval()``, ``dir()``, ``sys._getframe(1)``) finds none if C
+A function that inspects its caller's frame (``globals()``, ``eval()``, ``dir()``, ``sys._getframe(1)``) finds none if C
 calls it: it fails, or crashes with the process.
 """
 
@@ -39,5 +39,5 @@ next_call, call_framed, call_framed_by_name = make_frames()
 # JavaScript compares types with these.
 builtin_function, bound_method, module_type = types.BuiltinFunctionType, types.MethodType, types.ModuleType
 
-# Functions written in C look at no frame, but for those of these two modules.
+# Functions written in C do not inspect frames, but for those of these two modules.
 modules_with_frames = builtins, sys
