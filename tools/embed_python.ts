@@ -53,14 +53,19 @@ const sources: readonly Source[] = [
     files: ["exchange_api.py"],
   },
   {
-    name: "prepareProcess",
+    name: "prepareProcessSource",
     about: "Run in `__main__` when the interpreter was started.",
     files: ["scripts/prepare_process.py"],
   },
   {
-    name: "describeInstallation",
+    name: "describeInstallationSource",
     about: "Run by an interpreter in a process of its own.",
     files: ["scripts/describe_installation.py"],
+  },
+  {
+    name: "listPackagesSource",
+    about: "Run by an interpreter in a process of its own, with the names of packages as arguments.",
+    files: ["scripts/list_packages.py"],
   },
 ];
 

@@ -8,7 +8,7 @@ import { Cuda } from "../cuda/cuda.ts";
 import { decodeVersion, libcuda } from "../driver/driver.ts";
 import { libcudart, libnvrtc } from "../driver/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
-import { findInterpreters, pythonLibrary } from "../python/mod.ts";
+import { findInterpreters, listPackagesSource, pythonLibrary } from "../python/mod.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
 import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
@@ -129,18 +129,19 @@ export function examine(): DoctorReport {
   };
 }
 
+/** The packages that arrays are exchanged with. */
+const packages = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda-core"];
+
 /** Asks an interpreter in a process of its own: loading one here would change this process. */
 function examinePython(python: string): PythonReport | null {
-  const script = `
-import importlib.metadata, json, platform, sys
-def version(name):
-    try: return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError: return None
-names = ["numpy", "pyarrow", "torch", "cupy-cuda13x", "numba-cuda", "jax", "cuda-core"]
-print(json.dumps({"path": sys.executable, "version": platform.python_version(), "packages": {n: version(n) for n in names}}))
-`;
   try {
-    return JSON.parse(execFileSync(python, ["-c", script], { encoding: "utf8", timeout: 10_000, stdio: "pipe" }));
+    return JSON.parse(
+      execFileSync(python, ["-c", listPackagesSource, ...packages], {
+        encoding: "utf8",
+        timeout: 10_000,
+        stdio: "pipe",
+      }),
+    );
   } catch {
     return null; // no such program, or one that does not answer: either way no Python is found
   }

@@ -7,7 +7,7 @@ import { NativeArena } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { cString } from "../ffi/c_string.ts";
-import { describeInstallation } from "./guest_source.ts";
+import { describeInstallationSource } from "./guest_source.ts";
 
 /** An interpreter, as it describes itself. */
 export interface Installation {
@@ -44,7 +44,7 @@ function programs(home: string | undefined): string[] {
 
 /** Asks an interpreter about itself, in a process of its own. */
 function ask(program: string): Installation | null {
-  const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallation)} 2>/dev/null </dev/null`);
+  const output = outputOf(`${quoted(program)} -c ${quoted(describeInstallationSource)} 2>/dev/null </dev/null`);
   try {
     return JSON.parse(output) as Installation; // what the script prints
   } catch {

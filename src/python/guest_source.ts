@@ -1610,7 +1610,7 @@ def offer_exchange_api(known, from_object, to_object, current_work_stream, *stre
 `;
 
 /** Run in `__main__` when the interpreter was started. */
-export const prepareProcess = `
+export const prepareProcessSource = `
 import signal
 import sys
 
@@ -1622,7 +1622,7 @@ del signal, sys
 `;
 
 /** Run by an interpreter in a process of its own. */
-export const describeInstallation = `
+export const describeInstallationSource = `
 import json
 import os
 import sys
@@ -1633,4 +1633,24 @@ soname = f"libpython{version}.so.1.0"
 folders = [sysconfig.get_config_var("LIBDIR") or "", os.path.join(sys.base_prefix, "lib")]
 found = [os.path.join(folder, soname) for folder in folders if os.path.exists(os.path.join(folder, soname))]
 print(json.dumps({"executable": sys.executable, "version": version, "libraries": [*found, soname]}))
+`;
+
+/** Run by an interpreter in a process of its own, with the names of packages as arguments. */
+export const listPackagesSource = `
+import importlib.metadata
+import json
+import platform
+import sys
+
+
+def version_of(name):
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+packages = {name: version_of(name) for name in sys.argv[1:]}
+print(json.dumps({"path": sys.executable, "version": platform.python_version(), "packages": packages}))
 `;

@@ -30,6 +30,7 @@ provideForeignArrow(pythonArrow);
 export { PythonError } from "./error.ts";
 export { findInterpreters } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";
+export { listPackagesSource } from "./guest_source.ts";
 export { Keywords, kwargs, type PyObject } from "./object.ts";
 export { type OpenPythonOptions, Python } from "./python.ts";
 export type { PythonOptions } from "./start_interpreter.ts";

@@ -13,7 +13,7 @@ import { ffiPort } from "../ffi/port.ts";
 import { cString, readCString } from "../ffi/c_string.ts";
 import type { Functions } from "../ffi/types.ts";
 import { findInterpreters, type Installation } from "./find_interpreter.ts";
-import { prepareProcess } from "./guest_source.ts";
+import { prepareProcessSource } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";
 import { pythonLibrary } from "./find_library.ts";
 import { releaseLockAtThreadEnd } from "./thread_end.ts";
@@ -44,7 +44,7 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   if (!isSaid) setenv(cString("PYTHONUTF8"), cString("1"), 0);
   api.opening.Py_InitializeEx(0); // 0: the runtime keeps handling signals
   if (!isSaid) unsetenv(cString("PYTHONUTF8"));
-  api.run.PyRun_SimpleString(cString(prepareProcess));
+  api.run.PyRun_SimpleString(cString(prepareProcessSource));
   api.threads.PyEval_SaveThread();
 }
 
