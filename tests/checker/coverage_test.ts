@@ -34,7 +34,7 @@ function isQuestion(name: string): boolean {
   return /[a-z]Get[A-Z_]|SetAttribute|SetAccess|SetGraphMemAttribute/.test(name) || name.startsWith("cuGet");
 }
 
-test("every function of the driver is looked at, or says nothing that matters", () => {
+test("every function of the driver is checked, or has no effect that matters", () => {
   const inner: Readonly<Record<string, Readonly<Record<string, unknown>>>> = simulateDriver().driver;
   // The same functions again, in front of which the checker stands.
   const { driver } = checkDriver(inner as ReturnType<typeof simulateDriver>["driver"]);

@@ -61,10 +61,10 @@ test("a race is drawn with both streams, both calls, the order that there is, an
 test("whatever a report says is drawn as text and nothing else", () => {
   const report = race();
   check(
-    fc.property(fc.string(), fc.string(), fc.string(), (lane, place, message) => {
-      const rename = (call: CausalityReport["first"]) => call === null ? null : { ...call, lane, stack: [place] };
+    fc.property(fc.string(), fc.string(), fc.string(), (stream, place, message) => {
+      const rename = (call: CausalityReport["first"]) => call === null ? null : { ...call, stream, stack: [place] };
       const { kind, address, bytes, leaks } = report;
-      const timeline = report.timeline.map((mark) => ({ ...mark, lane }));
+      const timeline = report.timeline.map((mark) => ({ ...mark, stream }));
       const [first, second] = [rename(report.first), rename(report.second)];
       const svg = new CausalityReport({ kind, message, first, second, address, bytes, leaks, timeline }).toSvg();
       const withoutText = svg.replace(/<(text|title)\b[^>]*>[^<]*<\/\1>/g, "").replace(/<style>.*?<\/style>/s, "");

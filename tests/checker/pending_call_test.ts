@@ -12,6 +12,7 @@ import {
   PinnedMemoryResource,
 } from "../../mod.ts";
 import { cString } from "../../src/ffi/c_string.ts";
+import { observeKernels } from "../../src/driver/traits.ts";
 import { paramsOf } from "../../src/checker/kernel_params.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 import { Raw } from "../support/raw_driver.ts";
@@ -133,7 +134,7 @@ test("PTX says that a kernel writes what it adds to, and nothing of one that cal
 test("on a device that does not say what kernels touch, one that reads hides none before it that writes", () => {
   const simulated = simulateDriver({ schedule: "latest" });
   const reports: CausalityReport[] = [];
-  const driver = { ...simulated.driver }; // nobody knows it for a simulator
+  const { [observeKernels]: _, ...driver } = simulated.driver; // as a real driver, it does not say what kernels touch
   const checker = checkDriver(driver, { leaks: false, onReport: (report) => void reports.push(report) });
   const raw = new Raw(checker.driver);
   raw.use(0);

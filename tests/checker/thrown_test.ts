@@ -76,16 +76,16 @@ test("the first report is what is thrown, though closing what is left finds more
           thrown = error;
         }
       });
-      assertEquals(said.length, thrown === undefined ? 0 : 1); // nobody had looked at it when the Cuda was closed
+      assertEquals(said.length, thrown === undefined ? 0 : 1); // its report was not read before the Cuda was closed
       assertEquals(essence(thrown?.report), essence(found[0]));
       if (thrown !== undefined) assert(said[0]?.includes(thrown.message));
     }),
     300,
   );
-  assert(further > 0, "nothing found more than one thing: this shows nothing");
+  assert(further > 0, "no program had more than one report: this shows nothing");
 });
 
-test("an error that another one hides is said when the Cuda is closed, unless somebody has looked at it", () => {
+test("an error that another one hides is printed when the Cuda is closed, unless its report was read", () => {
   for (const isLookedAt of [false, true]) {
     const said = saidBy(() => {
       using cuda = Cuda.simulate({ check: { leaks: false } });

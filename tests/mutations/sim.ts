@@ -8,7 +8,7 @@ const contexts = ["tests/sim/contexts_test.ts"];
 const driver = ["tests/sim/driver_test.ts"];
 const frees = ["tests/sim/early_frees_test.ts"];
 
-const unkind = ["tests/sim/unkind_test.ts"];
+const refusals = ["tests/sim/refusals_test.ts"];
 
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
@@ -133,17 +133,17 @@ export const simMutations: readonly Mutation[] = [
       "A kernel that spins leaves its context as good as new.",
     ],
   ]),
-  ...inFile("src/sim/allocator.ts", unkind, [
+  ...inFile("src/sim/allocator.ts", refusals, [
     ["if (adjoins && !begins && last", "if (adjoins && last", "Two neighbouring segments are never given back."],
   ]),
-  ...inFile("src/sim/pool.ts", unkind, [
+  ...inFile("src/sim/pool.ts", refusals, [
     [
       "    if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;\n",
       "",
       "A pool is larger than it may be.",
     ],
   ]),
-  ...inFile("src/sim/calls/event.ts", unkind, [
+  ...inFile("src/sim/calls/event.ts", refusals, [
     [
       "    event.captured = stream.capture;\n    event.record = null;\n",
       "    event.captured = stream.capture;\n",
@@ -155,7 +155,7 @@ export const simMutations: readonly Mutation[] = [
       "Time is measured before it has passed.",
     ],
   ]),
-  ...inFile("src/sim/calls/stream.ts", unkind, [
+  ...inFile("src/sim/calls/stream.ts", refusals, [
     [
       "      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);\n",
       "",
@@ -167,14 +167,14 @@ export const simMutations: readonly Mutation[] = [
       "A stream joins a capture that has ended.",
     ],
   ]),
-  ...inFile("src/sim/device_memory.ts", unkind, [
+  ...inFile("src/sim/device_memory.ts", refusals, [
     [
       "    for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);\n",
       "",
       "Memory of another process that was closed is there still.",
     ],
   ]),
-  ...inFile("src/sim/calls/copy.ts", unkind, [
+  ...inFile("src/sim/calls/copy.ts", refusals, [
     [
       "  if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {\n",
       "  if (box.srcY + Height > sourceHeight) {\n",

@@ -1,4 +1,4 @@
-/** What the simulator must not grant: whatever a program is given here that a GPU refuses, it would rely on. */
+/** What the simulator must refuse: a program would rely on whatever is granted here and refused by a GPU. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import {
