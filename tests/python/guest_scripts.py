@@ -25,9 +25,9 @@ class Scripts(unittest.TestCase):
     def test_lines_are_written_out_and_ctrl_c_is_the_systems(self):
         printed = run(
             "prepare_process.py",
-            more="import signal, sys\nprint(sys.stdout.line_buffering, signal.getsignal(signal.SIGINT))\n",
+            more="import signal, sys\nprint(sys.stdout.line_buffering, int(signal.getsignal(signal.SIGINT)))\n",
         )
-        self.assertEqual(printed, f"True {signal.SIG_DFL}\n")
+        self.assertEqual(printed, f"True {int(signal.SIG_DFL)}\n")
 
     def test_an_interpreter_describes_itself(self):
         found = json.loads(run("describe_installation.py"))
