@@ -203,7 +203,7 @@ import ctypes
 
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a deleter or release callback: it takes the address of its struct
 
-# Addresses of the machine code for structs that Python hands out, by the struct's type or, for DLPack's, its size.
+# Addresses of the machine code for structs that Python exports, by the struct's type or, for DLPack's, its size.
 release_code = {}
 
 # Functions, from bind() on.
@@ -435,7 +435,7 @@ def check_options(options):
     """Raise an exception if a consumer asks for something that is not known."""
     unknown = [name for name, value in options.items() if value is not None]
     if unknown:
-        raise NotImplementedError(f"cannot hand over with the option {unknown[0]}: it is not known")
+        raise NotImplementedError(f"cannot export with the option {unknown[0]}: it is unknown")
 
 
 def family_of(format):
@@ -454,7 +454,7 @@ def check_convertible(ours, wanted):
         return  # nulls are values of every type
     if family_of(formats[0]) != family_of(formats[1]) or ours.n_children != wanted.n_children:
         raise BufferError(
-            f"cannot hand over an Arrow array of format {formats[0]} as the requested {formats[1]}: no value of the "
+            f"cannot export an Arrow array of format {formats[0]} as the requested {formats[1]}: no value of the "
             "one type is a value of the other"
         )
     mine, theirs = children_of(ours), children_of(wanted)
@@ -510,9 +510,7 @@ class ArrowProtocol:
         one = self.arrow_array()
         if one.device_type != HOST:
             Release(one.array.release)(ctypes.addressof(one))
-            raise BufferError(
-                "cannot hand over device memory as an array of the host: ask for __arrow_c_device_array__"
-            )
+            raise BufferError("cannot export device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
 
     def __arrow_c_device_array__(self, requested_schema=None, **options):
@@ -551,10 +549,10 @@ def arrow_type_of(array):
     shape, format = array.interface["shape"], array.format
     if format is None:
         raise BufferError(
-            f"cannot hand over {array.name} to Arrow: it has no such type, or none with gaps between elements"
+            f"cannot export {array.name} to Arrow: it has no such type, or none with gaps between elements"
         )
     if len(shape) == 0:
-        raise BufferError("cannot hand over an array without axes to Arrow: reshape it to (1,)")
+        raise BufferError("cannot export an array without axes to Arrow: reshape it to (1,)")
     return format.encode(), shape, list(itertools.accumulate(shape, lambda count, extent: count * extent))
 
 
@@ -606,7 +604,7 @@ class StreamSchema:
         self.struct = ArrowSchema()
         get_schema = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p)(stream.get_schema)
         if get_schema(ctypes.addressof(stream), ctypes.addressof(self.struct)) != 0:
-            raise BufferError("cannot hand over an Arrow stream: its get_schema has failed")
+            raise BufferError("cannot export an Arrow stream: its get_schema has failed")
 
     def __del__(self):
         if self.struct.release:
@@ -638,9 +636,9 @@ class ArrowStream:
     def schema(self):
         return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
 
-    def hand_over(self, requested):
+    def export(self, requested):
         if self.stream is None:
-            raise BufferError("cannot hand over an Arrow stream twice: it is read once")
+            raise BufferError("cannot export an Arrow stream twice: it is read once")
         check_request(requested, self.schema)
         stream, self.stream = self.stream, None
         return put_in_capsule(stream, self.name)
@@ -653,7 +651,7 @@ class HostStream(ArrowStream):
     kind, name = ArrowArrayStream, b"arrow_array_stream"
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return self.hand_over(requested_schema)
+        return self.export(requested_schema)
 
 
 class DeviceStream(ArrowStream):
@@ -664,7 +662,7 @@ class DeviceStream(ArrowStream):
 
     def __arrow_c_device_stream__(self, requested_schema=None, **options):
         check_options(options)
-        return self.hand_over(requested_schema)
+        return self.export(requested_schema)
 
 import contextlib
 import ctypes
@@ -1093,7 +1091,7 @@ def convert_arrays(value, convert):
 class Array(CausewayArray, ArrowProtocol, ArrayMembers):
     """An array that another owner has made, for whoever speaks one of the protocols.
 
-    Where it is an Arrow array of ours (\`\`arrow\`\`), it is handed to consumers of Arrow as that.
+    Where it is an Arrow array of ours (\`\`arrow\`\`), consumers of Arrow get it as that.
     """
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
@@ -1136,11 +1134,11 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         is_copy = copy or device != self.device
         if not is_versioned and not is_copy and self.interface["data"][1]:
             raise BufferError(
-                "cannot hand over a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
+                "cannot export a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
             )
         if not is_versioned and flags_of(self.tensor) & PADDED:
             raise BufferError(
-                f"cannot hand over {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
+                f"cannot export {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
                 "each element has a byte of its own"
             )
         if is_copy:
@@ -1158,11 +1156,11 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         """Raise an exception if a consumer asks for what cannot be had."""
         if device != self.device and device != (HOST, 0):
             raise BufferError(
-                f"cannot hand over memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
+                f"cannot export memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
                 "copy on the host, (1, 0)"
             )
         if device != self.device and copy is False:
-            raise BufferError(f"cannot hand over memory of device {self.device!r} on the host without a copy")
+            raise BufferError(f"cannot export memory of device {self.device!r} on the host without a copy")
         if self.device[0] == HOST and stream is not None and stream != -1:
             raise BufferError("cannot order host memory on a stream")
         if stream == 0:
@@ -1326,10 +1324,10 @@ def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
     if type.kind not in TYPE_CODES or not type.isnative or width > (16 if type.kind == "c" else 8):
-        raise BufferError(f"cannot hand over elements of NumPy's type {type} by DLPack, which has none like it")
+        raise BufferError(f"cannot export elements of NumPy's type {type} by DLPack, which has none like it")
     if any(step % width for step in array.strides):
         raise BufferError(
-            f"cannot hand over elements at strides of {array.strides!r} bytes by DLPack: expected multiples of {width}"
+            f"cannot export elements at strides of {array.strides!r} bytes by DLPack: expected multiples of {width}"
         )
     interface = array.__array_interface__
     address, readonly = interface["data"]
@@ -1416,8 +1414,7 @@ def check_elements(value):
         resolve = "resolve_" + bit
         if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
             raise BufferError(
-                f"cannot hand over a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() "
-                "first"
+                f"cannot export a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() first"
             )
 
 

@@ -113,7 +113,7 @@ export const pythonGuestMutations: readonly Mutation[] = [
     ],
     [
       '        return put_in_capsule(self.schema(), b"arrow_schema")\n',
-      "        return self.hand_over(None)\n",
+      "        return self.export(None)\n",
       "A stream is given away by who asks for its schema.",
     ],
   ]),

@@ -349,7 +349,7 @@ test(...withPython("a stream is read once, by its own protocol, and released if 
   assertEquals(tables.released, true);
 });
 
-test(...withPython("a stream tells its schema as often as one likes, also when it was handed over"), async () => {
+test(...withPython("a stream tells its schema as often as one likes, also when it was exported"), async () => {
   const python = open();
   const tell = python.evaluate("lambda stream: [str(pa.schema(stream).field(0).type) for _ in range(30)][27:]");
   for (const device of [false, true]) {

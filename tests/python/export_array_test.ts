@@ -192,7 +192,7 @@ test(
 );
 
 test(
-  ...needs(missing, "an array can be handed over as often as one likes, on any thread, and memory outlives its owner"),
+  ...needs(missing, "an array can be exported as often as one likes, on any thread, and memory outlives its owner"),
   async () => {
     const python = open();
     python.run(`
@@ -378,7 +378,7 @@ test(
   },
 );
 
-test(...needs(missing, "what is no array, or no array that can be handed over, is an object or an error"), () => {
+test(...needs(missing, "what is no array, or no array that can be exported, is an object or an error"), () => {
   const python = open();
   const words = python.evaluate("np.array(['a', 'bc'])");
   assertEquals(words.shape[0], 2, "an array of text stays in Python");

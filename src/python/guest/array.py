@@ -58,7 +58,7 @@ def convert_arrays(value, convert):
 class Array(CausewayArray, ArrowProtocol, ArrayMembers):
     """An array that another owner has made, for whoever speaks one of the protocols.
 
-    Where it is an Arrow array of ours (``arrow``), it is handed to consumers of Arrow as that.
+    Where it is an Arrow array of ours (``arrow``), consumers of Arrow get it as that.
     """
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
@@ -101,11 +101,11 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         is_copy = copy or device != self.device
         if not is_versioned and not is_copy and self.interface["data"][1]:
             raise BufferError(
-                "cannot hand over a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
+                "cannot export a read-only array to a consumer of DLPack below 1.0, which has no flag that says so"
             )
         if not is_versioned and flags_of(self.tensor) & PADDED:
             raise BufferError(
-                f"cannot hand over {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
+                f"cannot export {self.name} to a consumer of DLPack below 1.0, which has no flag that says that "
                 "each element has a byte of its own"
             )
         if is_copy:
@@ -123,11 +123,11 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
         """Raise an exception if a consumer asks for what cannot be had."""
         if device != self.device and device != (HOST, 0):
             raise BufferError(
-                f"cannot hand over memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
+                f"cannot export memory of device {self.device!r} as memory of {device!r}: only where it is, or as a "
                 "copy on the host, (1, 0)"
             )
         if device != self.device and copy is False:
-            raise BufferError(f"cannot hand over memory of device {self.device!r} on the host without a copy")
+            raise BufferError(f"cannot export memory of device {self.device!r} on the host without a copy")
         if self.device[0] == HOST and stream is not None and stream != -1:
             raise BufferError("cannot order host memory on a stream")
         if stream == 0:

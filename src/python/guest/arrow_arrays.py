@@ -29,9 +29,7 @@ class ArrowProtocol:
         one = self.arrow_array()
         if one.device_type != HOST:
             Release(one.array.release)(ctypes.addressof(one))
-            raise BufferError(
-                "cannot hand over device memory as an array of the host: ask for __arrow_c_device_array__"
-            )
+            raise BufferError("cannot export device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
 
     def __arrow_c_device_array__(self, requested_schema=None, **options):
@@ -70,10 +68,10 @@ def arrow_type_of(array):
     shape, format = array.interface["shape"], array.format
     if format is None:
         raise BufferError(
-            f"cannot hand over {array.name} to Arrow: it has no such type, or none with gaps between elements"
+            f"cannot export {array.name} to Arrow: it has no such type, or none with gaps between elements"
         )
     if len(shape) == 0:
-        raise BufferError("cannot hand over an array without axes to Arrow: reshape it to (1,)")
+        raise BufferError("cannot export an array without axes to Arrow: reshape it to (1,)")
     return format.encode(), shape, list(itertools.accumulate(shape, lambda count, extent: count * extent))
 
 

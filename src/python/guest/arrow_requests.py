@@ -1,6 +1,6 @@
 """What a consumer of Arrow may request: a type, and options.
 
-What the consumer can convert is left to it: the data is handed over as it is. What nobody could convert is refused.
+What the consumer can convert is left to it: the data is exported as it is. What nobody could convert is refused.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ def check_options(options):
     """Raise an exception if a consumer asks for something that is not known."""
     unknown = [name for name, value in options.items() if value is not None]
     if unknown:
-        raise NotImplementedError(f"cannot hand over with the option {unknown[0]}: it is not known")
+        raise NotImplementedError(f"cannot export with the option {unknown[0]}: it is unknown")
 
 
 def family_of(format):
@@ -44,7 +44,7 @@ def check_convertible(ours, wanted):
         return  # nulls are values of every type
     if family_of(formats[0]) != family_of(formats[1]) or ours.n_children != wanted.n_children:
         raise BufferError(
-            f"cannot hand over an Arrow array of format {formats[0]} as the requested {formats[1]}: no value of the "
+            f"cannot export an Arrow array of format {formats[0]} as the requested {formats[1]}: no value of the "
             "one type is a value of the other"
         )
     mine, theirs = children_of(ours), children_of(wanted)

@@ -18,7 +18,7 @@ class StreamSchema:
         self.struct = ArrowSchema()
         get_schema = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_void_p)(stream.get_schema)
         if get_schema(ctypes.addressof(stream), ctypes.addressof(self.struct)) != 0:
-            raise BufferError("cannot hand over an Arrow stream: its get_schema has failed")
+            raise BufferError("cannot export an Arrow stream: its get_schema has failed")
 
     def __del__(self):
         if self.struct.release:
@@ -50,9 +50,9 @@ class ArrowStream:
     def schema(self):
         return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
 
-    def hand_over(self, requested):
+    def export(self, requested):
         if self.stream is None:
-            raise BufferError("cannot hand over an Arrow stream twice: it is read once")
+            raise BufferError("cannot export an Arrow stream twice: it is read once")
         check_request(requested, self.schema)
         stream, self.stream = self.stream, None
         return put_in_capsule(stream, self.name)
@@ -65,7 +65,7 @@ class HostStream(ArrowStream):
     kind, name = ArrowArrayStream, b"arrow_array_stream"
 
     def __arrow_c_stream__(self, requested_schema=None):
-        return self.hand_over(requested_schema)
+        return self.export(requested_schema)
 
 
 class DeviceStream(ArrowStream):
@@ -76,4 +76,4 @@ class DeviceStream(ArrowStream):
 
     def __arrow_c_device_stream__(self, requested_schema=None, **options):
         check_options(options)
-        return self.hand_over(requested_schema)
+        return self.export(requested_schema)

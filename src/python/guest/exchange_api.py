@@ -1,4 +1,4 @@
-"""DLPack's table of C functions: arrays of ours are handed over, and arrays of others taken, without ``__dlpack__``.
+"""DLPack's table of C functions: arrays of ours are exported, and those of others imported, without ``__dlpack__``.
 
 Borrowed tensors are not in the table: nobody would say when the consumer's work on them is done.
 """

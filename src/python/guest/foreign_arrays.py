@@ -9,8 +9,7 @@ def check_elements(value):
         resolve = "resolve_" + bit
         if hasattr(type(value), resolve) and getattr(value, "is_" + bit)():
             raise BufferError(
-                f"cannot hand over a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() "
-                "first"
+                f"cannot export a tensor with the bit {bit}, whose memory holds other numbers: call {resolve}() first"
             )
 
 

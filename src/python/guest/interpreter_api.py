@@ -7,7 +7,7 @@ from .dlpack_structs import LEGACY, VERSIONED
 
 Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)  # a deleter or release callback: it takes the address of its struct
 
-# Addresses of the machine code for structs that Python hands out, by the struct's type or, for DLPack's, its size.
+# Addresses of the machine code for structs that Python exports, by the struct's type or, for DLPack's, its size.
 release_code = {}
 
 # Functions, from bind() on.

@@ -46,10 +46,10 @@ def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
     if type.kind not in TYPE_CODES or not type.isnative or width > (16 if type.kind == "c" else 8):
-        raise BufferError(f"cannot hand over elements of NumPy's type {type} by DLPack, which has none like it")
+        raise BufferError(f"cannot export elements of NumPy's type {type} by DLPack, which has none like it")
     if any(step % width for step in array.strides):
         raise BufferError(
-            f"cannot hand over elements at strides of {array.strides!r} bytes by DLPack: expected multiples of {width}"
+            f"cannot export elements at strides of {array.strides!r} bytes by DLPack: expected multiples of {width}"
         )
     interface = array.__array_interface__
     address, readonly = interface["data"]
