@@ -56,9 +56,9 @@ function withCapsules<Pointers>(
   if (handle === undefined) return null;
   const { python } = handle;
   return python.locked(() => {
-    const method = methodsToTry.find((name) => python.speaks(handle.object, name));
+    const method = methodsToTry.find((name) => python.hasProtocol(handle.object, name));
     if (method === undefined) {
-      const other = methodNames.find((name) => python.speaks(handle.object, name));
+      const other = methodNames.find((name) => python.hasProtocol(handle.object, name));
       throw new ExchangeError(
         `Cannot import ${python.show(handle.object)}: it has no ${methodsToTry.join("() and no ")}()${
           adviceFor(other)

@@ -694,7 +694,7 @@ def bind_memory(*addresses):
 
 @contextlib.contextmanager
 def allocating(context):
-    """Make a context current in which this thread allocates and frees, also while somebody captures a stream."""
+    """Make a context current in which this thread allocates and frees, also while a stream is captured."""
     with current(context):
         mode = ctypes.c_int(RELAXED)  # in any other mode the capture would be invalidated
         driver.exchange_mode(ctypes.byref(mode))
@@ -1089,9 +1089,9 @@ def convert_arrays(value, convert):
 
 
 class Array(CausewayArray, ArrowProtocol, ArrayMembers):
-    """An array that another owner has made, for whoever speaks one of the protocols.
+    """An array of JavaScript, for consumers of any of the protocols.
 
-    Where it is an Arrow array of ours (\`\`arrow\`\`), consumers of Arrow get it as that.
+    If it was an Arrow array (\`\`arrow\`\`), consumers of Arrow get it as that.
     """
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
@@ -1466,7 +1466,7 @@ def work_stream(number):
 
 
 def tensor_from_object(address):
-    """Return a tensor over an array of ours, for whoever works on the stream that the table names."""
+    """Return a tensor over an array of ours, ready for work on the stream that the table names."""
     array, ordered = plain_array(ctypes.cast(address, ctypes.py_object).value), None
     kind, number = array.device
     # The driver is called without the interpreter's lock: another stream may be named meanwhile.
@@ -1477,7 +1477,7 @@ def tensor_from_object(address):
 
 
 class Foreign(Array):
-    """An array over a tensor that somebody else has made for us: its deleter is theirs."""
+    """An array over a tensor that a library has made: it has the library's deleter."""
 
     __slots__ = ()
 
@@ -1519,7 +1519,7 @@ class Foreign(Array):
 
     @property
     def home(self):
-        """The stream that the table names: whoever has made the array worked on it, or on one that was named before.
+        """The stream that the table names: the library made the array on it, or on one that was named before.
 
         What is done on a stream comes after all that was done on those named before it.
         """

@@ -322,7 +322,7 @@ export class Interpreter {
   }
 
   /** Whether an object has a method of a protocol: its type has it, and the object itself does not hide it. */
-  speaks(object: bigint, name: string): boolean {
+  hasProtocol(object: bigint, name: string): boolean {
     return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 

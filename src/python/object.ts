@@ -72,16 +72,18 @@ export const pythonArrays: ArraySource = {
     const { python } = handle;
     return python.locked(() => {
       const { object } = handle;
-      const speaksArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.speaks(object, name));
+      const hasArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) =>
+        python.hasProtocol(object, name)
+      );
       if (isArray(python, object)) {
         try {
           return importArray(python, object, options);
         } catch (error) {
           // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
-          if (!(error instanceof PythonError) || !speaksArrow) throw error;
+          if (!(error instanceof PythonError) || !hasArrow) throw error;
         }
       }
-      if (speaksArrow) return StridedMemoryView.fromArrowDevice(source, options);
+      if (hasArrow) return StridedMemoryView.fromArrowDevice(source, options);
       throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
     });
   },
@@ -98,7 +100,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
   try {
     const simple = simpleValue(python, object);
     if (simple !== undefined) return simple.value;
-    const array = isArray(python, object) ? takeIfPossible(python, object, options) : undefined;
+    const array = isArray(python, object) ? importIfPossible(python, object, options) : undefined;
     if (array !== undefined) return array;
     isKept = true;
     return wrap(python, object, options, origin);
@@ -108,7 +110,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
 }
 
 /** An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other. */
-function takeIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
+function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
   try {
     return importArray(python, object, options);
   } catch (error) {

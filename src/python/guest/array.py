@@ -56,9 +56,9 @@ def convert_arrays(value, convert):
 
 
 class Array(CausewayArray, ArrowProtocol, ArrayMembers):
-    """An array that another owner has made, for whoever speaks one of the protocols.
+    """An array of JavaScript, for consumers of any of the protocols.
 
-    Where it is an Arrow array of ours (``arrow``), consumers of Arrow get it as that.
+    If it was an Arrow array (``arrow``), consumers of Arrow get it as that.
     """
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"

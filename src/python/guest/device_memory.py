@@ -31,7 +31,7 @@ def bind_memory(*addresses):
 
 @contextlib.contextmanager
 def allocating(context):
-    """Make a context current in which this thread allocates and frees, also while somebody captures a stream."""
+    """Make a context current in which this thread allocates and frees, also while a stream is captured."""
     with current(context):
         mode = ctypes.c_int(RELAXED)  # in any other mode the capture would be invalidated
         driver.exchange_mode(ctypes.byref(mode))

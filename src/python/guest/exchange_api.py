@@ -26,7 +26,7 @@ def work_stream(number):
 
 
 def tensor_from_object(address):
-    """Return a tensor over an array of ours, for whoever works on the stream that the table names."""
+    """Return a tensor over an array of ours, ready for work on the stream that the table names."""
     array, ordered = plain_array(ctypes.cast(address, ctypes.py_object).value), None
     kind, number = array.device
     # The driver is called without the interpreter's lock: another stream may be named meanwhile.
@@ -37,7 +37,7 @@ def tensor_from_object(address):
 
 
 class Foreign(Array):
-    """An array over a tensor that somebody else has made for us: its deleter is theirs."""
+    """An array over a tensor that a library has made: it has the library's deleter."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class Foreign(Array):
 
     @property
     def home(self):
-        """The stream that the table names: whoever has made the array worked on it, or on one that was named before.
+        """The stream that the table names: the library made the array on it, or on one that was named before.
 
         What is done on a stream comes after all that was done on those named before it.
         """

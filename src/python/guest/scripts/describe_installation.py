@@ -1,4 +1,4 @@
-"""How an interpreter describes itself to whoever looks for its library: a line of JSON."""
+"""How an interpreter says where its library may be: a line of JSON."""
 
 import json
 import os
