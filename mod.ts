@@ -131,35 +131,47 @@ export { type FromBufferOptions, StridedMemoryView, type ViewCopyOptions } from 
 export * from "./src/exchange/mod.ts";
 
 // ucx/: messages to other processes and machines
-export { type CloseReason, type SendOptions, UcxEndpoint } from "./src/ucx/endpoint.ts";
-export { UcxError } from "./src/ucx/error.ts";
-export type { Receivable, Sendable } from "./src/ucx/message_memory.ts";
-export { Ucx, type UcxOptions } from "./src/ucx/ucx.ts";
-export { type ConnectOptions, type Received, type ReceiveOptions, UcxWorker } from "./src/ucx/worker.ts";
+export {
+  type CloseReason,
+  type ConnectOptions,
+  type Receivable,
+  type Received,
+  type ReceiveOptions,
+  type Sendable,
+  type SendOptions,
+  Ucx,
+  UcxEndpoint,
+  UcxError,
+  type UcxOptions,
+  UcxWorker,
+} from "./src/ucx/mod.ts";
 
 // ffi/: what goes wrong before any library is open
-export type {
-  ArgumentValue,
-  ArgumentValues,
-  BufferArgument,
-  FunctionGroup,
-  Functions,
-  HandleArgument,
-  NativeFunction,
-  ResultValue,
-  ScalarValue,
-  StructArgument,
-} from "./src/ffi/types.ts";
-export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
-export { FileDescriptor } from "./src/unix/file_descriptor.ts";
-export { SystemError } from "./src/ffi/system_error.ts";
-export { UnixListener, type UnixListenOptions } from "./src/unix/listener.ts";
 export {
+  type ArgumentValue,
+  type ArgumentValues,
+  type BufferArgument,
+  FfiError,
+  type FunctionGroup,
+  type Functions,
+  type HandleArgument,
+  LibraryNotFoundError,
+  type LoadAttempt,
+  type NativeFunction,
+  type ResultValue,
+  type ScalarValue,
+  type StructArgument,
+  SystemError,
+} from "./src/ffi/mod.ts";
+export type { Argument, CScalar, FunctionDescription, SymbolTable } from "./bindings/abi.ts";
+export {
+  FileDescriptor,
   type UnixConnectOptions,
+  UnixListener,
+  type UnixListenOptions,
   type UnixMessage,
   type UnixPeer,
   type UnixReceiveOptions,
   UnixSocket,
   type WaitOptions,
-} from "./src/unix/socket.ts";
-export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./src/ffi/errors.ts";
+} from "./src/unix/mod.ts";

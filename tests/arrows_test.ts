@@ -70,7 +70,37 @@ const upward: readonly string[] = [
   "src/memory/sharing/memory_channel.ts -> type src/cuda/cuda.ts",
 ];
 
-/** The only room that may import a runtime's own modules: they are slow to load. Others ask `src/ffi/node_builtin.ts`. */
+/**
+ * Rooms that others import through their doors alone. `mod.ts` of layout is public, so what only rooms use has a door of its
+ * own. The files of `bindings/` are all doors: they are data, one for each header.
+ */
+const doors: { readonly [room: string]: readonly string[] } = {
+  layout: ["mod.ts", "checks.ts"],
+  ffi: ["mod.ts"],
+  native: ["mod.ts"],
+  unix: ["mod.ts"],
+  ucx: ["mod.ts"],
+};
+
+/** What may be imported past a door, and why. */
+const pastDoors: { readonly [arrow: string]: string } = {
+  "cli -> src/ucx/library.ts": "doctor says where each library is looked for, which is no program's business",
+};
+
+/** Rooms that still import files of `layout/` and `ffi/`: a list that only gets shorter. */
+const withoutDoors: readonly string[] = [
+  "arrow",
+  "cdata",
+  "copy",
+  "device",
+  "dlpack",
+  "memory",
+  "order",
+  "python",
+  "view",
+];
+
+/** The only room that may import a runtime's own modules: they are slow to load. Others ask ffi's `nodeBuiltin`. */
 const mayUseNode: { readonly [room: string]: readonly string[] } = {
   cli: [
     "node:child_process",
@@ -92,6 +122,8 @@ interface Import {
   readonly target: string;
   /** Nothing of it exists at run time. */
   readonly isType: boolean;
+  /** What is imported, by its name there; null for everything. */
+  readonly names: readonly string[] | null;
 }
 
 function sources(folder: string): string[] {
@@ -108,10 +140,12 @@ function roomOf(file: string): string {
 /** All imports of a source: declarations, lists that are exported on, types of another module, and dynamic ones. */
 function importsOf(file: string, text: string): Import[] {
   const found: Import[] = [];
-  const add = (specifier: ts.Node | undefined, isType: boolean) => {
+  const add = (specifier: ts.Node | undefined, isType: boolean, list?: ts.Node) => {
     if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
     const { text } = specifier;
-    found.push({ file, target: text.startsWith(".") ? join(dirname(file), text) : text, isType });
+    const isList = list !== undefined && (ts.isNamedImports(list) || ts.isNamedExports(list));
+    const names = isList ? list.elements.map(({ name, propertyName }) => (propertyName ?? name).text) : null;
+    found.push({ file, target: text.startsWith(".") ? join(dirname(file), text) : text, isType, names });
   };
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) {
@@ -119,12 +153,12 @@ function importsOf(file: string, text: string): Import[] {
       const names = importClause?.namedBindings;
       const onlyTypes = names !== undefined && ts.isNamedImports(names) && importClause?.name === undefined &&
         names.elements.every(({ isTypeOnly }) => isTypeOnly);
-      add(node.moduleSpecifier, importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword || onlyTypes);
+      add(node.moduleSpecifier, importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword || onlyTypes, names);
     } else if (ts.isExportDeclaration(node)) {
       const names = node.exportClause;
       const onlyTypes = names !== undefined && ts.isNamedExports(names) &&
         names.elements.every(({ isTypeOnly }) => isTypeOnly);
-      add(node.moduleSpecifier, node.isTypeOnly || onlyTypes);
+      add(node.moduleSpecifier, node.isTypeOnly || onlyTypes, names);
     } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
       add(node.argument.literal, true);
     } else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
@@ -146,6 +180,14 @@ function fault({ file, target, isType }: Import): string | null {
   }
   if (everything[from as keyof typeof everything]?.includes(to)) return null;
   return isType && `${file} -> ${to}` in typesUp ? null : arrow;
+}
+
+/** Whether an import reaches past the door of another room. */
+function isPastDoor({ file, target }: Import): boolean {
+  const [from, to] = [roomOf(file), roomOf(target)];
+  const doorsThere = doors[to];
+  if (from === to || doorsThere === undefined || !target.startsWith("src/")) return false;
+  return !doorsThere.some((door) => target === `src/${to}/${door}`);
 }
 
 /** Files that import each other in a circle, each circle once, by its first file. */
@@ -195,6 +237,28 @@ test("types that point up are few, and they are still needed", () => {
   assertEquals(Object.keys(typesUp).filter((arrow) => !used.has(arrow)), []);
 });
 
+test("a room is imported through its door, which exports exactly what others use", () => {
+  const all = [...imports, ...importsOf("mod.ts", readFileSync(join(root, "mod.ts"), "utf8"))];
+  const past = all.filter(isPastDoor).filter(({ file, target }) => {
+    const isLeft = withoutDoors.includes(roomOf(file)) && ["layout", "ffi"].includes(roomOf(target));
+    return !isLeft && !(`${roomOf(file)} -> ${target}` in pastDoors);
+  });
+  assertEquals(past.map(({ file, target }) => `${file} -> ${target}`), []);
+  for (const room of Object.keys(doors)) {
+    const text = readFileSync(join(root, "src", room, "mod.ts"), "utf8");
+    assert(/^\/\*\*\n(?: \*.*\n){4,20} \* @module\n/.test(text), `src/${room}/mod.ts does not say what the room is`);
+  }
+  for (const [room, files] of Object.entries(doors)) {
+    for (const door of files.map((file) => `src/${room}/${file}`)) {
+      const exported = importsOf(door, readFileSync(join(root, door), "utf8")).flatMap(({ names }) => names ?? []);
+      const uses = all.filter(({ file, target }) => target === door && roomOf(file) !== room);
+      const used = new Set(uses.flatMap(({ names }) => names ?? exported));
+      const waiting = withoutDoors.length > 0 && ["layout", "ffi"].includes(room); // their users are not all counted
+      assertEquals(exported.filter((name) => !used.has(name) && !waiting), [], door);
+    }
+  }
+});
+
 test("an arrow that points up is seen, whichever way it is written", () => {
   const wrong = [
     'import { view } from "../view/mod.ts";',
@@ -222,7 +286,7 @@ test("in these rooms no file needs itself, by way of others", () => {
 
 test("a circle of files is seen, at whatever length", () => {
   const chain = (...files: string[]) =>
-    files.slice(1).map((target, index) => ({ file: files[index] ?? "", target, isType: false }));
+    files.slice(1).map((target, index) => ({ file: files[index] ?? "", target, isType: false, names: null }));
   assertEquals(circles(chain("a", "b", "c")), []);
   assertEquals(circles(chain("a", "b", "a")), ["a b"]);
   assertEquals(circles([...chain("x", "a", "b", "c", "a"), ...chain("b", "d", "b")]), ["a b c", "b d"]);

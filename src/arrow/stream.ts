@@ -27,7 +27,7 @@ import { openForeign, takeArray, tooLate } from "../cdata/import.ts";
 import { readSchema } from "../cdata/schema_import.ts";
 import type { ArrowField } from "../cdata/type.ts";
 import { Walk } from "../cdata/walk.ts";
-import { callRelease } from "../native/call_pointer.ts";
+import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
 /** The address of a stream that is the caller's to give away. */

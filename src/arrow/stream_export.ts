@@ -14,8 +14,7 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import { libc } from "../ffi/libc.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
-import { StreamState, streamThunks } from "../native/arrow_stream_thunk.ts";
+import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
 import { checkOptions, type OptionNames } from "../layout/options.ts";
@@ -25,7 +24,6 @@ import { exportArrow } from "../cdata/export.ts";
 import { exportSchema } from "../cdata/schema_export.ts";
 import { StructBlock } from "../cdata/exported_tree.ts";
 import { type ArrowField, differenceOf, equalTypes } from "../cdata/type.ts";
-import { callRelease } from "../native/call_pointer.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
 

@@ -18,7 +18,7 @@ import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import type { OptionNames } from "../layout/options.ts";
 import type { ArrowField } from "./type.ts";
-import { callRelease } from "../native/call_pointer.ts";
+import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import type { LiveExport } from "../order/exports.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../../bindings/arrow.ts";
 import { observerOf } from "../driver/observer.ts";
 import type { CudaStream } from "../device/stream.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
+import { releaseThunks } from "../native/mod.ts";
 import { unknownOption } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../bindings/arrow.ts";
 import type { CudaEvent } from "../device/event.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
+import { releaseThunks } from "../native/mod.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";

@@ -15,8 +15,7 @@ import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf, roundUp, struct, type StructView } from "../ffi/struct.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
-import { callRelease } from "../native/call_pointer.ts";
+import { callRelease, releaseThunks } from "../native/mod.ts";
 import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
 import type { ReleaseOrder } from "../order/order.ts";
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { ARROW_FLAG, ArrowSchema } from "../../bindings/arrow.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
+import { releaseThunks } from "../native/mod.ts";
 import { cString } from "../ffi/c_string.ts";
 import { formatOf } from "./format.ts";
 import { encodeMetadata } from "./metadata.ts";

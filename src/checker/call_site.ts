@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort } from "../ffi/mod.ts";
 
 /** A place in the program. */
 export interface CallSite {

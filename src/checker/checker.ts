@@ -5,7 +5,7 @@
  */
 import { type DriverObserver, observeHost, observerOf } from "../driver/observer.ts";
 import type { CudaDriver } from "../driver/driver.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { roundUp } from "../ffi/struct.ts";
+import { roundUp } from "../ffi/mod.ts";
 import { type FunctionSyntax, type Instruction, type Operand, parse, type Statement } from "../ptx/mod.ts";
 
 /** A parameter of a kernel. */

@@ -5,10 +5,7 @@
  * @module
  */
 import type { StructDescription } from "../../bindings/abi.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { type Libc, libc } from "../ffi/libc.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { struct, type StructView } from "../ffi/struct.ts";
+import { type Libc, libc, littleEndian, NativeArena, struct, type StructView } from "../ffi/mod.ts";
 
 /** Bytes of the largest struct that is read: that of a copy of a box. */
 const largest = 512;

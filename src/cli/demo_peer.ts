@@ -10,7 +10,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { DType } from "../layout/mod.ts";
 import { HostMemoryResource } from "../memory/host_memory_resource.ts";
-import { Ucx } from "../ucx/ucx.ts";
+import { Ucx } from "../ucx/mod.ts";
 import { summarize, type Summary } from "./summary.ts";
 
 /** What the messages between the two processes are: their tags. */

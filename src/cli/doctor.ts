@@ -9,14 +9,18 @@ import { decodeVersion, libcuda } from "../driver/driver.ts";
 import { libcudart, libnvrtc } from "../driver/libraries.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { findInterpreters, listPackagesSource, pythonLibrary } from "../python/mod.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
-import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
-import { readCString } from "../ffi/c_string.ts";
+import {
+  FfiError,
+  ffiPort,
+  type LibraryDescription,
+  LibraryNotFoundError,
+  NativeArena,
+  openLibrary,
+  readCString,
+} from "../ffi/mod.ts";
+import { releaseThunks } from "../native/mod.ts";
 import { libucp } from "../ucx/library.ts";
-import { Ucx } from "../ucx/ucx.ts";
+import { Ucx } from "../ucx/mod.ts";
 import { formatBytes } from "./table.ts";
 
 /** A library: where it is and what version, or why it is not there and what to do. */

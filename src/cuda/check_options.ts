@@ -5,7 +5,7 @@
  */
 import { CausalityChecker, type CheckOptions } from "../checker/mod.ts";
 import type { CudaDriver } from "../driver/driver.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort } from "../ffi/mod.ts";
 
 /** Whether to check, and how. */
 export interface CheckedOptions {

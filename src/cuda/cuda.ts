@@ -4,11 +4,8 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { isAddress } from "../ffi/address.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { LibraryNotFoundError } from "../ffi/errors.ts";
-import { openLibrary } from "../ffi/library.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { isAddress, LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
 import { CudaDevice } from "../device/device.ts";
 import { checkCuda, CudaError, decodeVersion, libcuda } from "../driver/driver.ts";
 import type { CudaDriver } from "../driver/driver.ts";

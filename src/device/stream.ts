@@ -14,7 +14,7 @@ import { isAddress } from "../ffi/address.ts";
 import { NativeArena } from "../ffi/arena.ts";
 import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { ffiPort } from "../ffi/port.ts";
-import { createWakeup } from "../unix/wakeup.ts";
+import { createWakeup } from "../unix/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
 import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";

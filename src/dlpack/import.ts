@@ -25,7 +25,7 @@ import {
   isDlpackSource,
   type ToDlpackOptions,
 } from "./tensor.ts";
-import { callRelease } from "../native/call_pointer.ts";
+import { callRelease } from "../native/mod.ts";
 import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { foreignRange } from "./foreign_range.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../bindings/dlpack.ts";
 import { mostForeignBytes, readForeign } from "../ffi/read_foreign.ts";
 import { wantsLeakReports } from "../ffi/report_uncaught.ts";
-import { releaseThunks } from "../native/release_thunk.ts";
+import { releaseThunks } from "../native/mod.ts";
 import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";

@@ -13,7 +13,7 @@ import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";
 import type { OptionNames } from "../layout/options.ts";
 import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { callRelease } from "../native/call_pointer.ts";
+import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
 /** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */

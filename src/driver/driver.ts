@@ -5,10 +5,7 @@
  */
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import type { LibraryDescription } from "../ffi/library.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { readCString } from "../ffi/c_string.ts";
-import type { Functions } from "../ffi/types.ts";
+import { type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
 import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
 /** The functions of libcuda, group by group. */

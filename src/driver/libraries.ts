@@ -5,7 +5,7 @@
  */
 import { cudart } from "../../bindings/cudart.ts";
 import { nvrtc } from "../../bindings/nvrtc.ts";
-import type { LibraryDescription } from "../ffi/library.ts";
+import type { LibraryDescription } from "../ffi/mod.ts";
 
 const homes = ["CUDA_HOME", "CUDA_PATH"] as const;
 const folders = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"] as const;

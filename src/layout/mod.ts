@@ -1,5 +1,12 @@
 /**
- * Where the elements of an array lie, and what they are. Pure arithmetic: no imports, no memory, also for browsers.
+ * Where the elements of an array lie, and what they are.
+ *
+ * Pure arithmetic: the room imports nothing and touches no memory, so it also runs in a browser. A `StridedLayout` is a
+ * shape, strides and an offset in elements, checked when it is made; what is done to it (slicing, permuting, reshaping,
+ * packing) is computed by functions of a file each over plain arrays of numbers, and gives a new layout. A `DType` is what an
+ * element is, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
+ *
+ * This door is a public subpath; `checks.ts` is the door for what only other rooms use.
  *
  * @module
  */

@@ -10,7 +10,7 @@ import type { CudaDevice } from "../device/device.ts";
 import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
 import { relax, restore } from "../device/relaxed_capture.ts";
 import { type CudaStream, NEEDS_CONTEXT } from "../device/stream.ts";
-import type { FileDescriptor } from "../unix/file_descriptor.ts";
+import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none } from "../layout/options.ts";
 import { onceLetThrough } from "../order/deferred_free.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";

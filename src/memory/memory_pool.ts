@@ -26,7 +26,7 @@ import { noSize, show } from "../layout/shape.ts";
 import { freeAfterAll } from "../order/deferred_free.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
-import { FileDescriptor } from "../unix/file_descriptor.ts";
+import { FileDescriptor } from "../unix/mod.ts";
 
 /** Options of a pool of one's own. */
 export interface MemoryPoolOptions {

@@ -17,11 +17,9 @@ import type { CudaEvent } from "../device/event.ts";
 import { PointerQuery } from "../device/pointer_attributes.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { NativeArena } from "../ffi/arena.ts";
-import type { NativeCall } from "../native/call_ring.ts";
+import { canStartThreads, type NativeCall, nonTemporalCopy, ThreadTeam } from "../native/mod.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
-import { canStartThreads, ThreadTeam } from "../native/thread_team.ts";
-import { nonTemporalCopy } from "../native/non_temporal_copy.ts";
 import { cString } from "../ffi/c_string.ts";
 
 /** A run of bytes to copy. */

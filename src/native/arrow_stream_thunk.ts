@@ -12,12 +12,9 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
-import { libc } from "../ffi/libc.ts";
+import { type FfiPort, ffiPort, layoutOf, libc, littleEndian, struct } from "../ffi/mod.ts";
 import { mapExecutable } from "./machine_code.ts";
-import { type FfiPort, ffiPort } from "../ffi/port.ts";
 import { portOfMainThread } from "./release_thunk.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
 
 /** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
 export const StreamState = {

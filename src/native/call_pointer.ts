@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { libc } from "../ffi/libc.ts";
+import { libc } from "../ffi/mod.ts";
 
 /** Calls a release callback or deleter: `void (*)(struct *)`. */
 export function callRelease(callback: bigint, struct: bigint): void {

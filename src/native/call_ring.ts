@@ -6,8 +6,7 @@
  */
 import type { StructDescription } from "../../bindings/abi.ts";
 import { mapExecutable } from "./machine_code.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort, littleEndian } from "../ffi/mod.ts";
 
 /** A C function and what it is called with: at most three arguments, integers or pointers. Its result is ignored. */
 export type NativeCall = readonly [address: bigint, ...args: bigint[]];

@@ -4,8 +4,7 @@
  * @module
  */
 import { MADV } from "../../bindings/libc.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort, libc } from "../ffi/mod.ts";
 
 /** Smaller buffers mostly get memory that the runtime has written before; NumPy begins at the same size. */
 const enough = 4 * 2 ** 20;

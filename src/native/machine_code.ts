@@ -4,9 +4,7 @@
  * @module
  */
 import { MAP, PROT } from "../../bindings/libc.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { roundUp } from "../ffi/struct.ts";
+import { ffiPort, libc, roundUp } from "../ffi/mod.ts";
 
 /** What `mmap` returns when it fails: (void *) -1. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;

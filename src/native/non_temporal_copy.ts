@@ -5,10 +5,8 @@
  *
  * @module
  */
-import { libc } from "../ffi/libc.ts";
+import { cString, ffiPort, libc } from "../ffi/mod.ts";
 import { mapExecutable } from "./machine_code.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString } from "../ffi/c_string.ts";
 
 let found: bigint | undefined;
 

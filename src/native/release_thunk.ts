@@ -11,11 +11,8 @@
  */
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
-import { FfiError } from "../ffi/errors.ts";
+import { FfiError, type FfiPort, ffiPort, layoutOf, littleEndian } from "../ffi/mod.ts";
 import { mapExecutable } from "./machine_code.ts";
-import { type FfiPort, ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf } from "../ffi/struct.ts";
 
 /** Where a release callback finds what it needs in the struct that its only argument points to, in bytes. */
 export interface ThunkShape {

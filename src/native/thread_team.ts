@@ -3,12 +3,8 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
+import { cString, FfiError, type Libc, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { call_ring, callTaker, entryBytes, type NativeCall, roundBytes, roundSemaphore } from "./call_ring.ts";
-import { FfiError } from "../ffi/errors.ts";
-import { type Libc, libc } from "../ffi/libc.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { cString } from "../ffi/c_string.ts";
 
 /** At least the size of a semaphore and of a set of signals on both architectures. */
 const objectBytes = 128;

@@ -13,14 +13,13 @@ import {
 } from "../../bindings/dlpack.ts";
 import { NativeArena, type Out } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
-import { mapExecutable } from "../native/machine_code.ts";
+import { callReturnsZero, mapExecutable } from "../native/mod.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { struct } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
 import type { NativeFunction } from "../ffi/types.ts";
 import { DType } from "../layout/mod.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { callReturnsZero } from "../native/call_pointer.ts";
 import { callDeleter, type ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { consumerStream } from "../order/order.ts";

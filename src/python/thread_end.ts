@@ -7,7 +7,7 @@
 import { NativeArena } from "../ffi/arena.ts";
 import { FfiError } from "../ffi/errors.ts";
 import { libc } from "../ffi/libc.ts";
-import { mapExecutable } from "../native/machine_code.ts";
+import { mapExecutable } from "../native/mod.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { cString } from "../ffi/c_string.ts";

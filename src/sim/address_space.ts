@@ -4,9 +4,7 @@
  * @module
  */
 import { CU_MEM_ACCESS_FLAGS_PROT, CUresult } from "../../bindings/cuda_types.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { roundUp } from "../ffi/struct.ts";
+import { ffiPort, libc, roundUp } from "../ffi/mod.ts";
 import { blockBytes } from "./allocator.ts";
 import { deviceBase, deviceOfAddress, deviceSpan, poison } from "./device_memory.ts";
 import { IllegalAddressError } from "./kernel_faults.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { roundUp } from "../ffi/struct.ts";
+import { roundUp } from "../ffi/mod.ts";
 
 /** Bytes in which the device hands out memory. */
 export const segmentBytes = 2 ** 21;

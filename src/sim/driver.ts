@@ -9,7 +9,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { innermost } from "../driver/observer.ts";
 import type { CudaDriver, DriverGroups } from "../driver/driver.ts";
 import { cause, type KernelObserver, observeKernels } from "../driver/traits.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";

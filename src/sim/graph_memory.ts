@@ -12,7 +12,7 @@ import type { Graph, GraphExec } from "./graph.ts";
 import type { Simulator } from "./simulator.ts";
 import type { Allocation, Stream } from "./objects.ts";
 import type { Pool } from "./pool.ts";
-import { roundUp } from "../ffi/struct.ts";
+import { roundUp } from "../ffi/mod.ts";
 import { refuse } from "./call.ts";
 import type { Task } from "./scheduler.ts";
 

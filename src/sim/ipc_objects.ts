@@ -6,9 +6,7 @@
  */
 import { MFD } from "../../bindings/libc.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { cString, readField } from "../ffi/c_string.ts";
+import { cString, libc, NativeArena, readField } from "../ffi/mod.ts";
 import type { Simulator } from "./simulator.ts";
 import type { Allocation, Event } from "./objects.ts";
 import type { Pool } from "./pool.ts";

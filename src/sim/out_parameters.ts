@@ -4,8 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
+import { ffiPort, littleEndian } from "../ffi/mod.ts";
 import { refuse } from "./call.ts";
 
 /** Native memory of so many bytes. A null pointer is refused as the driver does, with CUDA_ERROR_INVALID_VALUE. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
 import type { PrintTarget } from "../ptx/mod.ts";
 
 /** Receives what kernels print: text of `printf` for stdout, of a failed `assert` for stderr. */

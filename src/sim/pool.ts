@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_MEM_ACCESS_FLAGS_PROT } from "../../bindings/cuda_types.ts";
-import { roundUp } from "../ffi/struct.ts";
+import { roundUp } from "../ffi/mod.ts";
 import { blockBytes, type FreeBlock, Heap, type Segments } from "./allocator.ts";
 import type { Stream } from "./objects.ts";
 import type { Scheduler, Task } from "./scheduler.ts";

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
 import { identityBytes } from "./process_identity.ts";
 
 const mark = 0x4341_5553; // "CAUS"

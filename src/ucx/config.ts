@@ -4,8 +4,7 @@
  * @module
  */
 import { UCS_CONFIG_PRINT, ucs_status_t } from "../../bindings/ucp_types.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString } from "../ffi/c_string.ts";
+import { cString, ffiPort } from "../ffi/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";

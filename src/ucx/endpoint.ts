@@ -10,8 +10,8 @@ import {
   UCS_MEMORY_TYPE,
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
-import type { StructView } from "../ffi/struct.ts";
-import { checkOptions, none, type OptionNames } from "../layout/options.ts";
+import type { StructView } from "../ffi/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/checks.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./message_memory.ts";

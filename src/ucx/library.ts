@@ -4,8 +4,7 @@
  * @module
  */
 import { ucp, ucs } from "../../bindings/ucp.ts";
-import { type LibraryDescription, openLibrary } from "../ffi/library.ts";
-import type { Functions } from "../ffi/types.ts";
+import { type Functions, type LibraryDescription, openLibrary } from "../ffi/mod.ts";
 
 const symbols = { ...ucp, ...ucs } as const;
 

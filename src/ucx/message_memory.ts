@@ -4,7 +4,7 @@
  * @module
  */
 import { hostReady } from "../order/order.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort } from "../ffi/mod.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
 /** How often to check, in milliseconds: as often as UCX does, see `config.ts`. */

@@ -4,9 +4,7 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { readString } from "../ffi/c_string.ts";
+import { libc, NativeArena, readString } from "../ffi/mod.ts";
 
 /** The text that a function prints into a C `FILE *`. */
 export function printInfo(print: (file: bigint) => void): string {

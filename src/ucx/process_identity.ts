@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { readTextFile } from "../ffi/text_file.ts";
+import { readTextFile } from "../ffi/mod.ts";
 
 /** Bytes of an identity: the boot's id, the start and the number of the process. */
 export const identityBytes = 16 + 8 + 4;

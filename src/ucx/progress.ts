@@ -4,7 +4,7 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { advice, type Operation, readStatusPointer } from "./request.ts";

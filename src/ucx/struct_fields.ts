@@ -5,7 +5,7 @@
  * @module
  */
 import type { Field, StructDescription } from "../../bindings/abi.ts";
-import type { FieldValue, StructView } from "../ffi/struct.ts";
+import type { FieldValue, StructView } from "../ffi/mod.ts";
 
 /** Values for some fields of a struct; a struct by value takes an object of its own fields. */
 type Values<D extends StructDescription> = { readonly [N in keyof D]?: Value<D[N]> };

@@ -12,9 +12,8 @@ import {
   ucp_params_t,
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { readCString } from "../ffi/c_string.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { NativeArena, readCString } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";

@@ -17,10 +17,8 @@ import {
   ucs_status_t,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { ffiPort, type NativeCallback } from "../ffi/port.ts";
-import type { StructView } from "../ffi/struct.ts";
-import { checkOptions, none, type OptionNames } from "../layout/options.ts";
+import { ffiPort, NativeArena, type NativeCallback, type StructView } from "../ffi/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/checks.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";

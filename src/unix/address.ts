@@ -4,8 +4,7 @@
  * @module
  */
 import { AF, sockaddr_un } from "../../bindings/libc.ts";
-import type { NativeArena } from "../ffi/arena.ts";
-import { layoutOf } from "../ffi/struct.ts";
+import { layoutOf, type NativeArena } from "../ffi/mod.ts";
 
 const { sun_path } = layoutOf(sockaddr_un).offsets;
 const pathBytes = sockaddr_un.sun_path[1];

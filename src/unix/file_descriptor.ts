@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { libc } from "../ffi/libc.ts";
+import { libc } from "../ffi/mod.ts";
 
 /** Descriptors that were not closed are closed when their object is collected. */
 const finalizer = new FinalizationRegistry<number>((fd) => {

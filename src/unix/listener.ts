@@ -4,13 +4,10 @@
  * @module
  */
 import { errno, SOCK } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
-import { libc } from "../ffi/libc.ts";
 import { untilReady } from "./poll.ts";
-import { attempt, SystemError } from "../ffi/system_error.ts";
-import { cString } from "../ffi/c_string.ts";
 import { checkAddress, isAbstract, writeAddress } from "./address.ts";
 import { isSameUser, newSocket, type UnixPeer, UnixSocket, waitOptionNames, type WaitOptions } from "./socket.ts";
 

@@ -4,12 +4,8 @@
  * @module
  */
 import { cmsghdr, errno, iovec, MSG, msghdr, SCM, SOL } from "../../bindings/libc.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { littleEndian } from "../ffi/endian.ts";
+import { attempt, layoutOf, libc, littleEndian, NativeArena, roundUp, struct, type StructView } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
-import { libc } from "../ffi/libc.ts";
-import { layoutOf, roundUp, struct, type StructView } from "../ffi/struct.ts";
-import { attempt } from "../ffi/system_error.ts";
 
 /** The most bytes of a message: well below what Linux buffers for a socket, so that every message fits whole. */
 export const mostBytes = 65536;

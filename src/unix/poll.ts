@@ -5,10 +5,7 @@
  * @module
  */
 import { poll_events, pollfd } from "../../bindings/libc.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
-import { libc } from "../ffi/libc.ts";
-import { struct } from "../ffi/struct.ts";
+import { libc, NativeArena, nodeBuiltin, struct } from "../ffi/mod.ts";
 
 /** How long to poll at every turn of the event loop before pausing between polls, in milliseconds. */
 const busyFor = 5;

@@ -6,15 +6,11 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { attempt, layoutOf, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { abortable } from "./abortable.ts";
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
-import { libc } from "../ffi/libc.ts";
 import { untilReady } from "./poll.ts";
-import { layoutOf } from "../ffi/struct.ts";
-import { attempt, SystemError } from "../ffi/system_error.ts";
 import { checkAddress, writeAddress } from "./address.ts";
 import { mostBytes, mostDescriptors, receiveMessage, sendMessage } from "./message.ts";
 

@@ -10,11 +10,7 @@
  * @module
  */
 import { AF, SOCK } from "../../bindings/libc.ts";
-import { FfiError } from "../ffi/errors.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString } from "../ffi/c_string.ts";
+import { cString, FfiError, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 
 /** Neither reads nor writes any more (sys/socket.h). */
 const SHUT_RDWR = 2;

@@ -10,7 +10,7 @@ import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interfa
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
 import type { Lease } from "./lease.ts";
 import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
-import { newArrayBuffer } from "../native/huge_pages.ts";
+import { newArrayBuffer } from "../native/mod.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
 import { noSize, show } from "../layout/shape.ts";

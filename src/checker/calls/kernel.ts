@@ -5,7 +5,7 @@
  */
 import { CU_LAUNCH_PARAM, CUlaunchConfig, CUresult } from "../../../bindings/cuda_types.ts";
 import type { DriverGroups } from "../../driver/driver.ts";
-import { readCString, readField } from "../../ffi/c_string.ts";
+import { readCString, readField } from "../../ffi/mod.ts";
 import { type KernelParam, paramsOf } from "../kernel_params.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";

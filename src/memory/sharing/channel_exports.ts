@@ -5,7 +5,7 @@
  * @module
  */
 import { CudaEvent } from "../../device/event.ts";
-import { FileDescriptor } from "../../unix/file_descriptor.ts";
+import { FileDescriptor } from "../../unix/mod.ts";
 import {
   extract,
   type Mark,

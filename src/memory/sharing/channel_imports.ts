@@ -5,7 +5,7 @@
  */
 import type { CudaDevice } from "../../device/device.ts";
 import type { CudaStream } from "../../device/stream.ts";
-import type { FileDescriptor } from "../../unix/file_descriptor.ts";
+import type { FileDescriptor } from "../../unix/mod.ts";
 import { type Part, restore, type SharedResource, type ValueMessage } from "./channel_message.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import type { MemoryBuffer } from "../memory_buffer.ts";

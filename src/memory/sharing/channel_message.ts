@@ -5,7 +5,7 @@
  */
 import { CudaEvent } from "../../device/event.ts";
 import type { IpcHandle } from "../../device/ipc_handle.ts";
-import { FileDescriptor } from "../../unix/file_descriptor.ts";
+import { FileDescriptor } from "../../unix/mod.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
 import type { BufferDescriptor } from "../import_buffer.ts";

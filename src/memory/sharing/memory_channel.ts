@@ -5,15 +5,15 @@
  */
 import type { Cuda } from "../../cuda/cuda.ts";
 import type { CudaStream } from "../../device/stream.ts";
-import { abortable } from "../../unix/abortable.ts";
-import type { FileDescriptor } from "../../unix/file_descriptor.ts";
 import {
+  abortable,
   checkMessage,
+  type FileDescriptor,
   type UnixConnectOptions,
   type UnixMessage,
   UnixSocket,
   type WaitOptions,
-} from "../../unix/socket.ts";
+} from "../../unix/mod.ts";
 import { checkOptions, type OptionNames } from "../../layout/options.ts";
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";

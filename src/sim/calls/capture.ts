@@ -13,8 +13,7 @@ import {
   CUDA_GRAPH_INSTANTIATE_FLAG,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { nodeBuiltin } from "../../ffi/node_builtin.ts";
-import { readField } from "../../ffi/c_string.ts";
+import { nodeBuiltin, readField } from "../../ffi/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { type Capture, type Graph, type GraphExec, type GraphNode, isJoined, leaves } from "../graph.ts";
 import { commit, hasMemory, prepareLaunch, releaseUnused } from "../graph_memory.ts";

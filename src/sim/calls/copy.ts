@@ -11,7 +11,7 @@ import {
   CUDA_MEMCPY3D_v2,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { struct } from "../../ffi/struct.ts";
+import { struct } from "../../ffi/mod.ts";
 import { isAccessible } from "../address_space.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { poison } from "../device_memory.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_DEVICE_ATTRIBUTE, CU_DEVICE_P2P_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import { readField } from "../../ffi/c_string.ts";
+import { readField } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { nativeView, writeInt, writeString, writeWord } from "../out_parameters.ts";

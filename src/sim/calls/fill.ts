@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_GRAPH_NODE_TYPE, CUresult } from "../../../bindings/cuda_types.ts";
-import { littleEndian } from "../../ffi/endian.ts";
+import { littleEndian } from "../../ffi/mod.ts";
 import { isOnHost, isReachable } from "../address_space.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";

@@ -5,7 +5,7 @@
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
 import { resultName } from "../../driver/driver.ts";
-import { NativeArena } from "../../ffi/arena.ts";
+import { NativeArena } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { writeInt, writeWord } from "../out_parameters.ts";

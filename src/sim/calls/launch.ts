@@ -11,8 +11,7 @@ import {
   CUlaunchConfig,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { ffiPort } from "../../ffi/port.ts";
-import { roundUp, struct } from "../../ffi/struct.ts";
+import { ffiPort, roundUp, struct } from "../../ffi/mod.ts";
 import { PtxFault, type PtxKernel } from "../../ptx/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { faultCode, observedMemory } from "../kernel_faults.ts";

@@ -11,7 +11,7 @@ import {
   CU_MEMHOSTREGISTER,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { roundUp } from "../../ffi/struct.ts";
+import { roundUp } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import { freeGraphMemory } from "../graph_memory.ts";
 import type { Simulator } from "../simulator.ts";

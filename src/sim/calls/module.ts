@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
-import { readCString, readField } from "../../ffi/c_string.ts";
+import { readCString, readField } from "../../ffi/mod.ts";
 import { PtxError, type PtxModule } from "../../ptx/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import { jitErrorOf, type JitOptions, readJitOptions } from "../jit_options.ts";

@@ -14,7 +14,7 @@ import {
   CUmemPoolProps,
   CUresult,
 } from "../../../bindings/cuda_types.ts";
-import { struct } from "../../ffi/struct.ts";
+import { struct } from "../../ffi/mod.ts";
 import { addressAt, offsetOf } from "../address_space.ts";
 import { blockBytes } from "../allocator.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";

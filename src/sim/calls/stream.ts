@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_EVENT_WAIT, CU_GRAPH_NODE_TYPE, CU_MEM_ATTACH, CU_STREAM, CUresult } from "../../../bindings/cuda_types.ts";
-import { ffiPort } from "../../ffi/port.ts";
+import { ffiPort } from "../../ffi/mod.ts";
 import { type CallTable, refuse, unsimulated } from "../call.ts";
 import type { Simulator } from "../simulator.ts";
 import { writeInt, writeUint, writeWord } from "../out_parameters.ts";
