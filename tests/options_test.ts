@@ -145,6 +145,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "StridedLayout.repacked": ({ layout }, wrong) => layout.repacked(1, wrong),
   "StridedLayout.maxCompatibleItemsize": ({ layout }, wrong) => layout.maxCompatibleItemsize(wrong),
   "Cuda.open": (_, wrong) => api.Cuda.open(wrong),
+  "Cuda.over": ({ cuda }, wrong) => api.Cuda.over(cuda.driver, wrong),
   "Cuda.simulate": (_, wrong) => api.Cuda.simulate(wrong),
   "CudaDevice.createStream": ({ device }, wrong) => device.createStream(wrong),
   "CudaDevice.createEvent": ({ device }, wrong) => device.createEvent(wrong),
