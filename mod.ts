@@ -127,7 +127,8 @@ export { type DeviceLike, PeerAccessSet } from "./src/memory/peer_access.ts";
 export { type AllocateOptions, checkSize, MemoryResource } from "./src/memory/memory_resource.ts";
 
 // view/ and exchange/: arrays, and handing them over
-export { type FromBufferOptions, StridedMemoryView, type ViewCopyOptions } from "./src/view/strided_memory_view.ts";
+export type { ViewCopyOptions } from "./src/copy/copy.ts";
+export { type FromBufferOptions, StridedMemoryView } from "./src/view/strided_memory_view.ts";
 export * from "./src/exchange/mod.ts";
 
 // ucx/: messages to other processes and machines

@@ -49,26 +49,7 @@ const typesUp: { readonly [arrow: string]: string } = {
 };
 
 /** Arrows that still point up: a list that only gets shorter. */
-const upward: readonly string[] = [
-  "src/cdata/export.ts -> src/arrow/array.ts",
-  "src/cdata/export.ts -> src/dlpack/copy_for_consumer.ts",
-  "src/cdata/export.ts -> type src/view/strided_memory_view.ts",
-  "src/cdata/export_numbers.ts -> src/dlpack/copy_for_consumer.ts",
-  "src/cdata/export_numbers.ts -> type src/view/strided_memory_view.ts",
-  "src/cdata/import.ts -> src/arrow/array.ts",
-  "src/cdata/import.ts -> src/view/strided_memory_view.ts",
-  "src/cdata/import.ts -> type src/arrow/stream.ts",
-  "src/cdata/numbers.ts -> src/arrow/array.ts",
-  "src/cdata/numbers.ts -> src/view/strided_memory_view.ts",
-  "src/cdata/validate.ts -> src/arrow/element_reader.ts",
-  "src/cdata/validate.ts -> type src/arrow/array.ts",
-  "src/dlpack/array_interface.ts -> src/view/strided_memory_view.ts",
-  "src/dlpack/copy_for_consumer.ts -> src/view/strided_memory_view.ts",
-  "src/dlpack/export.ts -> type src/view/strided_memory_view.ts",
-  "src/dlpack/import.ts -> src/view/strided_memory_view.ts",
-  "src/dlpack/tensor.ts -> type src/view/strided_memory_view.ts",
-  "src/memory/sharing/memory_channel.ts -> type src/cuda/cuda.ts",
-];
+const upward: readonly string[] = [];
 
 /**
  * Rooms that others import through their doors alone. `mod.ts` of layout is public, so what only rooms use has a door of its

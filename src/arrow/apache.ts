@@ -12,7 +12,7 @@ import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { type ApacheArrow, type ApacheType, make, typeFromApache, typeToApache } from "./apache_types.ts";
 import { ArrowArray } from "./array.ts";
 import { bitsOf, hasOffsets, hasViews } from "../cdata/buffers.ts";
-import { bitOf, hostBytes } from "./element_reader.ts";
+import { bitOf, hostBytes } from "../cdata/bits.ts";
 import { type ArrowField, childrenOf } from "../cdata/type.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 

@@ -4,16 +4,18 @@
  * @module
  */
 import type { CudaDevice } from "../device/device.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
 import { exportArrow } from "../cdata/export.ts";
 import { importArrow } from "../cdata/import.ts";
-import { checkParts } from "../cdata/validate.ts";
-import { type ArrowValue, bitOf, hostBytes, makeReader, type Reader } from "./element_reader.ts";
+import { type ArrowNode, deviceOf, knownNulls } from "../cdata/array_node.ts";
+import { countNulls, isNullAt } from "../cdata/bits.ts";
+import { checkNode } from "../cdata/validate.ts";
+import type { ArrayParts } from "../copy/array_parts.ts";
+import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
 import { hostWaits } from "../order/order.ts";
 import { type ArrowField, type ArrowType, childrenOf } from "../cdata/type.ts";
-import { hasValidity } from "../cdata/buffers.ts";
-import { validityView, valuesView } from "../cdata/numbers.ts";
+import { validityOf, valuesOf } from "../cdata/numbers.ts";
 
 /** What an array consists of. */
 export interface ArrowArrayParts {
@@ -60,7 +62,7 @@ export interface ArrowArrayParts {
  * console.log(words.nullCount); // 1
  * ```
  */
-export class ArrowArray implements Iterable<ArrowValue> {
+export class ArrowArray implements ArrowNode, Iterable<ArrowValue> {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
   /** Elements. */
@@ -91,8 +93,8 @@ export class ArrowArray implements Iterable<ArrowValue> {
     this.children = children;
     this.dictionary = dictionary;
     this.#onClose = onClose;
-    this.#nullCount = field.type.kind === "null" ? length : parts.nullCount ?? ((buffers[0] ?? null) === null ? 0 : -1);
-    checkParts(this, this.#nullCount);
+    this.#nullCount = knownNulls(field.type, length, buffers, parts.nullCount);
+    checkNode(this);
   }
 
   /**
@@ -103,7 +105,28 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowArray {
-    return importArrow(source, options);
+    return importArrow(source, options, ArrowArray.fromNode);
+  }
+
+  /**
+   * An array of what the C structs say.
+   *
+   * @param onClose called by `close`
+   * @throws {ExchangeError} if the parts are not those of the type
+   * @internal
+   */
+  static fromNode(this: void, node: ArrowNode, onClose?: () => void): ArrowArray {
+    const { field, length, offset, knownNullCount, dictionary } = node;
+    const parts = {
+      field,
+      length,
+      offset,
+      nullCount: knownNullCount,
+      buffers: node.buffers.map(viewOf),
+      children: node.children.map((child) => ArrowArray.fromNode(child)),
+      dictionary: dictionary === null ? null : ArrowArray.fromNode(dictionary),
+    };
+    return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
   }
 
   /** What the elements are. */
@@ -113,10 +136,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
 
   /** The device whose memory the buffers are, or null for host memory. */
   get device(): CudaDevice | null {
-    const own = this.buffers.find((buffer) => buffer !== null && buffer.device !== null)?.device;
-    if (own !== undefined) return own;
-    for (const child of this.children) if (child.device !== null) return child.device;
-    return this.dictionary?.device ?? null;
+    return deviceOf(this);
   }
 
   /**
@@ -125,7 +145,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {TypeError} if it would have to be counted in device memory, or the array is closed
    */
   get nullCount(): number {
-    if (this.#nullCount < 0) this.#nullCount = this.#countNulls();
+    if (this.#nullCount < 0) this.#nullCount = countNulls(this);
     return this.#nullCount;
   }
 
@@ -143,7 +163,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
    *   byte
    */
   get values(): StridedMemoryView {
-    return valuesView(this);
+    return seen(valuesOf(this));
   }
 
   /**
@@ -152,16 +172,13 @@ export class ArrowArray implements Iterable<ArrowValue> {
    * @throws {ExchangeError} if the array's offset lies inside a byte of the bitmap, where no view can begin
    */
   get validity(): StridedMemoryView | null {
-    return validityView(this);
+    return viewOf(validityOf(this));
   }
 
   /** Whether an element is null. */
   isNull(index: number): boolean {
     this.#check(index);
-    if (!hasValidity(this.type)) return true;
-    const bitmap = this.buffers[0];
-    return bitmap !== null && bitmap !== undefined && this.#nullCount !== 0 &&
-      !bitOf(hostBytes(bitmap), this.offset + index);
+    return isNullAt(this, index);
   }
 
   /**
@@ -285,15 +302,15 @@ export class ArrowArray implements Iterable<ArrowValue> {
       if (view.buffer.kind !== "host") hostWaits(view.buffer);
     }
   }
+}
 
-  #countNulls(): number {
-    const bitmap = this.buffers[0];
-    if (bitmap === null || bitmap === undefined || this.length === 0) return 0;
-    const bytes = hostBytes(bitmap);
-    let valid = 0;
-    for (let at = this.offset; at < this.offset + this.length; at++) if (bitOf(bytes, at)) valid++;
-    return this.length - valid;
-  }
+/** Parts as a view of the same memory. */
+function seen({ buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
+  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
+}
+
+function viewOf(parts: ArrayParts | null): StridedMemoryView | null {
+  return parts === null ? null : seen(parts);
 }
 
 /** A value as a program would write it. JSON has no word for what is no number. */

@@ -5,12 +5,11 @@
  */
 import { littleEndian } from "../ffi/endian.ts";
 import { DType } from "../layout/mod.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { bitOf, empty, hostBytes } from "../cdata/bits.ts";
 import type { ArrowArray } from "./array.ts";
 import { type ArrowType, childrenOf } from "../cdata/type.ts";
 import { formatOf } from "../cdata/format.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-import { hostWaitsToRead } from "../order/order.ts";
 
 /** A value of an element. See {@linkcode ArrowArray.get}. */
 export type ArrowValue =
@@ -25,25 +24,6 @@ export type ArrowValue =
 
 /** Reads the element at a position of the buffers: the array's offset is part of it. The element is not null. */
 export type Reader = (at: number) => ArrowValue;
-
-/**
- * The bytes of a buffer, when everything is done that its home stream holds: page-locked and managed memory has one.
- *
- * @throws {TypeError} for device memory, and after the buffer was closed
- */
-export function hostBytes(view: StridedMemoryView): DataView<ArrayBuffer> {
-  if (view.nbytes === 0) return empty;
-  const bytes = view.buffer.bytes();
-  hostWaitsToRead(view, "array.get()");
-  return new DataView(bytes.buffer, bytes.byteOffset + view.offset + view.layout.sliceOffset, view.nbytes);
-}
-
-const empty = new DataView(new ArrayBuffer(0));
-
-/** A bit of a bitmap, lowest of each byte first. */
-export function bitOf(bytes: DataView, at: number): boolean {
-  return (bytes.getUint8(Math.floor(at / 8)) >>> (at % 8) & 1) !== 0;
-}
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 

@@ -15,31 +15,22 @@ import { libc } from "../ffi/libc.ts";
 import { ffiPort } from "../ffi/port.ts";
 import { layoutOf, struct } from "../ffi/struct.ts";
 import { readCString } from "../ffi/c_string.ts";
-import type { ArrowArray } from "./array.ts";
+import { ArrowArray } from "./array.ts";
 import {
+  type ArrowStreamPointer,
   fromArrowOptionNames,
   type FromArrowOptions,
   isArrowSource,
   releaseArray,
   releaseSchema,
 } from "../cdata/device_array.ts";
-import { openForeign, takeArray, tooLate } from "../cdata/import.ts";
+import { openForeignStream } from "../cdata/foreign.ts";
+import { takeArray, tooLate } from "../cdata/import.ts";
 import { readSchema } from "../cdata/schema_import.ts";
 import type { ArrowField } from "../cdata/type.ts";
 import { Walk } from "../cdata/walk.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
-
-/** The address of a stream that is the caller's to give away. */
-export type ArrowStreamPointer =
-  | {
-    /** `ArrowArrayStream *`. */
-    readonly stream: bigint;
-  }
-  | {
-    /** `ArrowDeviceArrayStream *`. */
-    readonly deviceStream: bigint;
-  };
 
 /** What the two structs have in common. */
 interface Source {
@@ -84,7 +75,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
     checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
     const { requestedSchema = null, ...where } = options;
-    const opened = openForeign(source, (kind, object) => kind.openStream(object, requestedSchema));
+    const opened = openForeignStream(source, requestedSchema);
     if (opened === null && requestedSchema !== null) throw tooLate("stream");
     if (opened === null) return ArrowStream.#take(pointerOf(source), options);
     try {
@@ -120,7 +111,14 @@ export class ArrowStream implements Iterable<ArrowArray> {
     call(this.#source, "get_next", out.$address);
     if (out.array.release === 0n) return null;
     try {
-      return takeArray(out.$address, this.field, isDevice(this.#source), this.#options, () => {}, wasReleased);
+      return takeArray(
+        out.$address,
+        this.field,
+        isDevice(this.#source),
+        this.#options,
+        ArrowArray.fromNode,
+        wasReleased,
+      );
     } catch (error) {
       releaseArray(out.$address); // it was made for this call alone
       throw error;

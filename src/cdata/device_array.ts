@@ -34,7 +34,7 @@ export interface ToArrowOptions {
 /** The names of {@linkcode ToArrowOptions}. */
 export const toArrowOptionNames: OptionNames<ToArrowOptions> = { requestedSchema: true };
 
-/** Options of `fromArrowDevice` and {@linkcode ArrowArray.from}. */
+/** Options of `fromArrowDevice` and `ArrowArray.from`. */
 export interface FromArrowOptions {
   /**
    * The stream on which the array will be used: it is made to wait for the producer's event. `null`: no order is wanted.
@@ -66,6 +66,17 @@ export interface ArrowPointers {
   /** `ArrowDeviceArray *`. */
   readonly deviceArray?: bigint;
 }
+
+/** The address of a stream that is the caller's to give away. */
+export type ArrowStreamPointer =
+  | {
+    /** `ArrowArrayStream *`. */
+    readonly stream: bigint;
+  }
+  | {
+    /** `ArrowDeviceArrayStream *`. */
+    readonly deviceStream: bigint;
+  };
 
 /** Any object that can hand itself over by the Arrow C device interface. */
 export interface ArrowDeviceSource {

@@ -1,5 +1,5 @@
 /**
- * ArrowArray and ArrowDeviceArray, outwards: an array as structs that any library can take over.
+ * Exports by the C structs ArrowArray and ArrowDeviceArray: an array as structs that any library can take over.
  *
  * @module
  */
@@ -13,14 +13,14 @@ import type { CudaStream } from "../device/stream.ts";
 import { releaseThunks } from "../native/mod.ts";
 import { unknownOption } from "../layout/options.ts";
 import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowArray } from "../arrow/array.ts";
+import { type ArrayParts, byteCount, firstAddress } from "../copy/array_parts.ts";
+import { withLastingCopies } from "../copy/copy_for_consumer.ts";
+import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
 import { applyRequestedSchema } from "./requested_schema.ts";
 import { exportSchema } from "./schema_export.ts";
 import { ExportedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
-import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { pollIfMany } from "../order/exports.ts";
 import { hostWaits, recordReady, type ReleaseOrder } from "../order/order.ts";
@@ -33,7 +33,7 @@ import { hostWaits, recordReady, type ReleaseOrder } from "../order/order.ts";
  *   requested schema is another kind of array
  */
 export function exportArrow(
-  array: ArrowArray,
+  array: ArrowNode,
   options: ToArrowOptions,
   where: "host" | "device" = "device",
 ): ArrowDeviceArray {
@@ -82,9 +82,9 @@ export function exportArrow(
 }
 
 /** The same array over what stands for its buffers. */
-function over(array: ArrowArray, lasting: (view: StridedMemoryView) => StridedMemoryView): ArrowArray {
+function over(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayParts): ArrowNode {
   const { field, length, offset, knownNullCount: nullCount, dictionary } = array;
-  return new ArrowArray({
+  return new ArrayNode({
     field,
     length,
     offset,
@@ -118,12 +118,12 @@ interface Part {
   readonly nullCount: number;
 }
 
-function wholeOf({ length, offset, knownNullCount }: ArrowArray): Part {
+function wholeOf({ length, offset, knownNullCount }: ArrowNode): Part {
   return { length, offset, nullCount: knownNullCount };
 }
 
 /** So many elements from one on. Where there are none, none come before them: buffers may be as short as that. */
-function partOf(array: ArrowArray, start: number, length: number): Part {
+function partOf(array: ArrowNode, start: number, length: number): Part {
   const { type, offset, knownNullCount } = array;
   const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
   return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
@@ -134,7 +134,7 @@ function partOf(array: ArrowArray, start: number, length: number): Part {
  * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
  * offset: its children have. Nothing of the elements is looked at for that, unless it is on the host and has been waited for.
  */
-function planRoot(array: ArrowArray, block: StructBlock, head: number, where: "host" | "device"): Planned {
+function planRoot(array: ArrowNode, block: StructBlock, head: number, where: "host" | "device"): Planned {
   const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
   const isAtStart = offset === 0 || length === 0; // what has no elements may have no buffers, and skips none
@@ -152,16 +152,16 @@ function planRoot(array: ArrowArray, block: StructBlock, head: number, where: "h
  * @param hidden how many of the first buffers are left out
  */
 function plan(
-  array: ArrowArray,
+  array: ArrowNode,
   block: StructBlock,
   part: Part,
   reserved?: number,
-  partOfChild: (child: ArrowArray) => Part = wholeOf,
+  partOfChild: (child: ArrowNode) => Part = wholeOf,
   hidden = 0,
 ): Planned {
   const at = reserved ?? block.struct(ArrowArrayStruct);
   const counter = block.reserve(8);
-  const addresses = array.buffers.map((buffer) => buffer?.ptr ?? 0n); // before anything is allocated: a closed one has none
+  const addresses = array.buffers.map((buffer) => buffer === null ? 0n : firstAddress(buffer)); // before anything is allocated: a closed one has none
   addresses.fill(0n, 0, hidden);
   const buffers = block.reserve(8 * addresses.length);
   // Even an array without elements has one offset, which is 0; the block is zeroed.
@@ -194,9 +194,9 @@ function plan(
 }
 
 /** The buffers of an array and of all that is in it, and whether each must be where the array is: the sizes of data need not. */
-function buffersOf(array: ArrowArray): Map<StridedMemoryView, boolean> {
-  const found = new Map<StridedMemoryView, boolean>();
-  const visit = ({ type, buffers, children, dictionary }: ArrowArray): void => {
+function buffersOf(array: ArrowNode): Map<ArrayParts, boolean> {
+  const found = new Map<ArrayParts, boolean>();
+  const visit = ({ type, buffers, children, dictionary }: ArrowNode): void => {
     buffers.forEach((buffer, i) => {
       if (buffer !== null) found.set(buffer, !(hasViews(type) && i === buffers.length - 1));
     });
@@ -222,11 +222,11 @@ export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
 }
 
 /** The one place where all of an array's elements are. */
-function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
+function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
   let place: Place | null = null;
-  for (const [{ buffer, nbytes }, matters] of buffers) {
-    if (nbytes === 0 || !matters) continue;
-    const one = placeOfBuffer(buffer);
+  for (const [array, matters] of buffers) {
+    if (byteCount(array) === 0 || !matters) continue;
+    const one = placeOfBuffer(array.buffer);
     place ??= one;
     if (place.type === one.type && place.id === one.id) continue;
     throw new ExchangeError(
@@ -238,7 +238,7 @@ function placeOf(buffers: ReadonlyMap<StridedMemoryView, boolean>): Place {
 }
 
 /** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
-export function onHost(buffers: Iterable<StridedMemoryView>): Place {
+export function onHost(buffers: Iterable<ArrayParts>): Place {
   const held = new Map<CudaStream | null, MemoryBuffer>(); // one for each home
   for (const { buffer } of buffers) {
     held.set(buffer.stream, buffer);

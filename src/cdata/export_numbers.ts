@@ -1,5 +1,5 @@
 /**
- * Views out by Arrow, fast: the structs of an array of numbers differ in a few numbers only, so they are written once and
+ * Fast exports of numbers: the structs of arrays of numbers differ in a few numbers only, so they are written once and
  * copied from there.
  *
  * @module
@@ -16,12 +16,12 @@ import { SlabPool, type Slot } from "../ffi/slab.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";
 import { cString } from "../ffi/c_string.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { type ArrayParts, firstAddress } from "../copy/array_parts.ts";
+import { withLastingCopies } from "../copy/copy_for_consumer.ts";
 import { ArrowDeviceArray, type ExportStates } from "./device_array.ts";
 import { onHost, type Place, placeOfBuffer } from "./export.ts";
 import { ExportedTree, noOwner, StructBlock, type TreeMemory, type TreeNode, type TreeOwner } from "./exported_tree.ts";
 import { type ArrowField, arrowField } from "./type.ts";
-import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
 import { pollIfMany } from "../order/exports.ts";
 import type { ReleaseOrder } from "../order/order.ts";
 
@@ -80,8 +80,8 @@ class TreePiece {
 const arrayAt = layoutOf(ArrowArrayStruct).offsets;
 const deviceAt = layoutOf(ArrowDeviceStruct).offsets;
 
-/** The structs of a view with so many axes and elements of a format. */
-function planView(format: string, axes: number): Plan {
+/** The structs of an array with so many axes and elements of a format. */
+function planStructs(format: string, axes: number): Plan {
   const block = new StructBlock();
   const array = planArray(block, axes);
   return { block, array, data: array.data, event: block.reserve(8), schema: planSchema(block, format, axes) };
@@ -166,46 +166,47 @@ function nest(
   return { struct, counter, kind, inner: others.length === 0 ? [] : [nest(others, kind)] };
 }
 
-/** Views of more axes go out as any other array does; so there are few kinds of trees. */
+/** Arrays of more axes are exported as any other is; so there are few kinds of trees. */
 const mostAxes = 4;
 
 /** By format, and by how many axes there are. */
 const pools = new Map<string, (SlabPool<TreePiece> | undefined)[]>();
 
 /**
- * Exports a view of numbers in C order.
+ * Exports an array of numbers in C order.
  *
- * @returns null for a view that has to go out as any other array, if it can: one of many axes, or without elements
- * @throws {TypeError} if the view's buffer is closed
- * @throws {ExchangeError} if the host's memory is wanted and the view is not in it
+ * @returns null for one that has to be exported as any other array, if it can be: one of many axes, or without elements
+ * @throws {TypeError} if its buffer is closed
+ * @throws {ExchangeError} if the host's memory is wanted and it is not in it
  */
-export function exportView(view: StridedMemoryView, where: "host" | "device"): ArrowDeviceArray | null {
-  const { buffer, dtype, layout, shape } = view;
+export function exportNumbers(array: ArrayParts, where: "host" | "device"): ArrowDeviceArray | null {
+  const { buffer, dtype, layout } = array;
+  const { shape } = layout;
   const format = dtype.arrowFormat;
   const axes = shape.length;
   if (format === null || axes === 0 || axes > mostAxes || layout.volume === 0) return null;
   if (!layout.isContiguousC || shape.some((extent) => extent >= 2 ** 31)) return null;
   pollIfMany();
-  const data = view.ptr;
-  if (buffer.endsWithWorker) return withLastingCopies([view], (lasting) => exportView(lasting(view), where));
-  const place = where === "host" ? onHost([view]) : placeOfBuffer(buffer);
-  return new ArrowDeviceArray(new ViewExport(poolOf(format, axes), format, buffer, shape, data, place, where));
+  const data = firstAddress(array);
+  if (buffer.endsWithWorker) return withLastingCopies([array], (lasting) => exportNumbers(lasting(array), where));
+  const place = where === "host" ? onHost([array]) : placeOfBuffer(buffer);
+  return new ArrowDeviceArray(new NumbersExport(poolOf(format, axes), format, buffer, shape, data, place, where));
 }
 
 function poolOf(format: string, axes: number): SlabPool<TreePiece> {
   let byAxes = pools.get(format);
   if (byAxes === undefined) pools.set(format, byAxes = []);
   return byAxes[axes] ??= new SlabPool(
-    planView(format, axes).block.size,
-    (address, bytes) => new TreePiece(planView(format, axes), address, bytes),
+    planStructs(format, axes).block.size,
+    (address, bytes) => new TreePiece(planStructs(format, axes), address, bytes),
   );
 }
 
 /**
- * A view that is out: its memory, and an event after what its home stream holds, if consumers have to wait for that, until
- * they let go of the array; the structs until they let go of the schema, too.
+ * Exported numbers: their memory is pinned until consumers release the array, and with it an event after what the home stream
+ * holds, if consumers have to wait for that; the structs are there until they release the schema, too.
  */
-class ViewExport implements ExportStates, TreeMemory, TreeOwner {
+class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
   readonly array: ExportedTree;
   readonly schema: ExportedTree;
   readonly #pool: SlabPool<TreePiece>;

@@ -1,5 +1,5 @@
 /**
- * ArrowArray and ArrowDeviceArray, inwards: foreign structs as an array, and the memory given back once.
+ * Imports by the C structs ArrowArray and ArrowDeviceArray: foreign structs as an array, and the memory returned once.
  *
  * @module
  */
@@ -15,8 +15,8 @@ import { allocate } from "../ffi/arena.ts";
 import { libc } from "../ffi/libc.ts";
 import { struct } from "../ffi/struct.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowArray } from "../arrow/array.ts";
+import { DType, StridedLayout } from "../layout/mod.ts";
+import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { type RawArray, type RawBuffer, readArray } from "./array_import.ts";
 import {
   ArrowDeviceArray,
@@ -30,75 +30,43 @@ import {
 } from "./device_array.ts";
 import { integerReader, type Location, readLocation, waitFor } from "./location.ts";
 import { readSchema } from "./schema_import.ts";
-import type { ArrowStreamPointer } from "../arrow/stream.ts";
+import { openForeignArray } from "./foreign.ts";
 import type { ArrowField } from "./type.ts";
 import { Walk } from "./walk.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { hostWaitsBeforeReturn } from "../order/order.ts";
 
-/** Structs that a foreign object has handed over. */
-export interface OpenedArrow<Pointers> {
-  /** Where they are. */
-  readonly pointers: Pointers;
-  /** Lets go of what held them. */
-  readonly close: () => void;
-}
-
-/** A kind of foreign object that hands Arrow's structs over. Both methods return null for objects of another kind. */
-export interface ForeignArrow {
-  /** The structs of an array. @param requested the field that is wanted; null: any */
-  openArray(source: object, requested: ArrowField | null): OpenedArrow<ArrowPointers> | null;
-  /** The struct of a stream. @param requested the field that is wanted; null: any */
-  openStream(source: object, requested: ArrowField | null): OpenedArrow<ArrowStreamPointer> | null;
-}
-
-const kinds: ForeignArrow[] = [];
-
-/** Plugs a kind of foreign object in. */
-export function provideForeignArrow(kind: ForeignArrow): void {
-  kinds.push(kind);
-}
-
-/** What the first kind that knows an object makes of it; null if none does. */
-export function openForeign<Pointers>(
-  source: unknown,
-  open: (kind: ForeignArrow, source: object) => OpenedArrow<Pointers> | null,
-): OpenedArrow<Pointers> | null {
-  if ((typeof source !== "object" && typeof source !== "function") || source === null) return null;
-  for (const kind of kinds) {
-    const opened = open(kind, source);
-    if (opened !== null) return opened;
-  }
-  return null;
-}
-
-/** Looks at an array before it is taken, and throws if it is not wanted. */
-export type Accept = (array: ArrowArray) => void;
+/**
+ * Makes what an import is seen as. It is called before anything is taken: what it throws leaves everything as it was.
+ *
+ * @param node the array, of which nothing is checked but the sizes of its buffers: see `checkTree`
+ * @param close ends the import
+ */
+export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
 
 /**
- * Takes an array over. See {@linkcode ArrowArray.from}.
+ * Takes an array over. See `ArrowArray.from`.
  *
- * @param accept called before anything is taken; what it throws leaves everything as it was
  * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
  */
-export function importArrow(source: unknown, options: FromArrowOptions, accept: Accept = () => {}): ArrowArray {
+export function importArrow<T>(source: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);
   const { requestedSchema = null, ...where } = options;
-  const opened = openForeign(source, (kind, object) => kind.openArray(object, requestedSchema));
+  const opened = openForeignArray(source, requestedSchema);
   if (opened !== null) {
     try {
-      return importArrow(opened.pointers, where, accept);
+      return importArrow(opened.pointers, where, make);
     } finally {
       opened.close();
     }
   }
-  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__({ requestedSchema }), where, accept);
-  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__({ requestedSchema }), where, accept);
+  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__({ requestedSchema }), where, make);
+  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__({ requestedSchema }), where, make);
   if (requestedSchema !== null) throw tooLate("array");
-  if (source instanceof ArrowDeviceArray) return takeExport(source, options, accept);
+  if (source instanceof ArrowDeviceArray) return takeExport(source, options, make);
   if (isPointers(source)) {
     const { schema, deviceArray, array = 0n } = source;
-    return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, accept);
+    return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, make);
   }
   throw new ExchangeError(
     "Cannot import an Arrow array: expected an object of Python, or one with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
@@ -127,10 +95,10 @@ function isPointers(source: unknown): source is ArrowPointers {
 }
 
 /** Takes what a producer has made for this import alone. */
-function takeOwn(exported: unknown, options: FromArrowOptions, accept: Accept): ArrowArray {
-  if (!(exported instanceof ArrowDeviceArray)) return takeMade(exported, options, accept);
+function takeOwn<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
+  if (!(exported instanceof ArrowDeviceArray)) return takeMade(exported, options, make);
   try {
-    return takeExport(exported, options, accept);
+    return takeExport(exported, options, make);
   } catch (error) {
     exported.close();
     throw error;
@@ -138,7 +106,7 @@ function takeOwn(exported: unknown, options: FromArrowOptions, accept: Accept): 
 }
 
 /** Takes structs of a producer's own, which it has made for this import alone. */
-function takeMade(made: unknown, options: FromArrowOptions, accept: Accept): ArrowArray {
+function takeMade<T>(made: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   if (!isPointers(made)) {
     throw new ExchangeError(
       "Cannot import an Arrow array: its producer returned neither an ArrowDeviceArray nor the addresses " +
@@ -150,7 +118,7 @@ function takeMade(made: unknown, options: FromArrowOptions, accept: Accept): Arr
   new Walk("ArrowSchema").pointer(schema, "address");
   new Walk("ArrowArray").pointer(address, "address");
   try {
-    return takeStructs(schema, address, deviceArray !== undefined, options, accept);
+    return takeStructs(schema, address, deviceArray !== undefined, options, make);
   } catch (error) {
     releaseSchema(schema);
     releaseArray(address);
@@ -158,21 +126,21 @@ function takeMade(made: unknown, options: FromArrowOptions, accept: Accept): Arr
   }
 }
 
-function takeExport(exported: ArrowDeviceArray, options: FromArrowOptions, accept: Accept): ArrowArray {
-  const taken = takeStructs(exported.schemaPtr, exported.ptr, true, options, accept);
+function takeExport<T>(exported: ArrowDeviceArray, options: FromArrowOptions, make: MakeImported<T>): T {
+  const taken = takeStructs(exported.schemaPtr, exported.ptr, true, options, make);
   exported.take(); // both are moved by now: nothing is left to be released
   return taken;
 }
 
-function takeStructs(
+function takeStructs<T>(
   schema: bigint,
   array: bigint,
   isDevice: boolean,
   options: FromArrowOptions,
-  accept: Accept,
-): ArrowArray {
+  make: MakeImported<T>,
+): T {
   const field = readSchema(schema);
-  const taken = takeArray(array, field, isDevice, options, accept);
+  const taken = takeArray(array, field, isDevice, options, make);
   releaseSchema(schema); // all that it says is in `field`
   return taken;
 }
@@ -185,14 +153,14 @@ function takeStructs(
  * @param ifRefused where the array is after an error, for messages. Default: still its producer's
  * @throws {ExchangeError} if it cannot be honoured; the struct is then as it was
  */
-export function takeArray(
+export function takeArray<T>(
   address: bigint,
   field: ArrowField,
   isDevice: boolean,
   options: FromArrowOptions,
-  accept: Accept,
+  make: MakeImported<T>,
   ifRefused?: string,
-): ArrowArray {
+): T {
   const walk = new Walk(isDevice ? "ArrowDeviceArray" : "ArrowArray", ifRefused);
   walk.pointer(address, "address");
   const location = isDevice ? readLocation(struct(ArrowDeviceStruct).at(address), options, walk) : host;
@@ -200,10 +168,9 @@ export function takeArray(
   const raw = readArray(address, field, integerReader(location), walk);
   const held = new Import();
   try {
-    const root = build(raw, location, held, () => held.close());
-    accept(root);
+    const made = make(build(raw, location, held), () => held.close());
     held.adopt(moveOut(address)); // the last step: whatever fails before it leaves the struct as it was
-    return root;
+    return made;
   } catch (error) {
     held.close(); // releases nothing yet
     throw error;
@@ -275,15 +242,16 @@ function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
   runAll([...orders, give, ...streams.values()]);
 }
 
-function build(raw: RawArray, location: Location, held: Import, onClose?: () => void): ArrowArray {
+function build(raw: RawArray, location: Location, held: Import): ArrowNode {
   const { field, length, offset, nullCount } = raw;
   const children = raw.children.map((child) => build(child, location, held));
   const dictionary = raw.dictionary === null ? null : build(raw.dictionary, location, held);
   const buffers = raw.buffers.map((buffer) => {
     if (buffer === null) return null;
-    const shape = [buffer.size];
-    return StridedMemoryView.fromBuffer(held.buffer(buffer, location), { shape, dtype: "uint8", readonly: true });
+    const layout = StridedLayout.dense([buffer.size], 1);
+    return { buffer: held.buffer(buffer, location), offset: 0, layout, dtype: bytes, readonly: true };
   });
-  const parts = { field, length, offset, nullCount, buffers, children, dictionary };
-  return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
+  return new ArrayNode({ field, length, offset, nullCount, buffers, children, dictionary });
 }
+
+const bytes = DType.from("uint8");

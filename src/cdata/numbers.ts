@@ -1,19 +1,22 @@
 /**
- * Between Arrow arrays of numbers and strided views: the same memory, seen as the one or the other.
+ * Between Arrow arrays and arrays of numbers: the same memory, seen as the one or the other.
  *
  * @module
  */
-import { DType } from "../layout/mod.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ArrowArray } from "../arrow/array.ts";
-import { checkOptions } from "./export.ts";
-import { exportView } from "./export_numbers.ts";
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "./device_array.ts";
-import { bitsOf } from "./buffers.ts";
-import { formatOf } from "./format.ts";
-import { type ArrowField, arrowField, type ArrowType } from "./type.ts";
-import { importArrow } from "./import.ts";
+import { type ArrayParts, byteCount, checkBounds, type MakeArray } from "../copy/array_parts.ts";
+import { DType, StridedLayout } from "../layout/mod.ts";
+import { MemoryBuffer } from "../memory/memory_buffer.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
+import { ArrayNode, type ArrowNode, deviceOf } from "./array_node.ts";
+import { isNullAt } from "./bits.ts";
+import { bitsOf } from "./buffers.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "./device_array.ts";
+import { checkOptions, exportArrow } from "./export.ts";
+import { exportNumbers } from "./export_numbers.ts";
+import { formatOf } from "./format.ts";
+import { importArrow } from "./import.ts";
+import { type ArrowField, arrowField, type ArrowType } from "./type.ts";
+import { checkTree } from "./validate.ts";
 
 /** The element type that the slots of an Arrow type are stored as; null if they are no numbers. */
 function storedDtype(type: ArrowType): DType | null {
@@ -36,11 +39,11 @@ function storedDtype(type: ArrowType): DType | null {
   }
 }
 
-/** The slots of an array as a view. See {@linkcode ArrowArray.values}. */
-export function valuesView(array: ArrowArray): StridedMemoryView {
+/** The slots of an array. See `ArrowArray.values`. */
+export function valuesOf(array: ArrowNode): ArrayParts {
   const shape = [array.length];
   let { offset, length } = array;
-  let inner = array;
+  let inner: ArrowNode = array;
   while (inner.type.kind === "fixed_size_list") {
     const [child] = inner.children;
     if (child === undefined) throw new ExchangeError("Cannot view a list without a child");
@@ -68,34 +71,30 @@ export function valuesView(array: ArrowArray): StridedMemoryView {
 }
 
 /** Whether an array that is inside another has nulls that nothing but itself tells of. */
-function hasNulls(array: ArrowArray): boolean {
+function hasNulls(array: ArrowNode): boolean {
   if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
-  return array.device !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
+  return deviceOf(array) !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
 }
 
 /** Whether there are nulls among some of its elements; in device memory, where they cannot be looked at, there may be. */
-function hasNullsIn(array: ArrowArray, first: number, length: number): boolean {
-  if (array.device !== null) return length > 0;
-  for (let i = first; i < first + length; i++) if (array.isNull(i)) return true;
+function hasNullsIn(array: ArrowNode, first: number, length: number): boolean {
+  if (deviceOf(array) !== null) return length > 0;
+  for (let i = first; i < first + length; i++) if (isNullAt(array, i)) return true;
   return false;
 }
 
-/** The validity bitmap as a view. See {@linkcode ArrowArray.validity}. */
-export function validityView(array: ArrowArray): StridedMemoryView | null {
+/** The validity bitmap. See `ArrowArray.validity`. */
+export function validityOf(array: ArrowNode): ArrayParts | null {
   const bitmap = array.type.kind === "null" ? null : array.buffers[0] ?? null;
   return bitmap === null ? null : slots(bitmap, DType.from("bool1_packed"), [array.length], array.offset);
 }
 
 /** Elements of a buffer of bytes, after `offset` elements, in C order. */
-function slots(
-  bytes: StridedMemoryView | null,
-  dtype: DType,
-  shape: readonly number[],
-  offset: number,
-): StridedMemoryView {
-  if (bytes === null || shape.includes(0)) {
-    const none = StridedMemoryView.fromTypedArray(new Uint8Array(0)).buffer;
-    return StridedMemoryView.fromBuffer(bytes?.buffer ?? none, { shape, dtype, readonly: true });
+function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[], offset: number): ArrayParts {
+  const layout = StridedLayout.dense(shape, dtype.itemsize);
+  if (bytes === null || layout.volume === 0) {
+    const buffer = bytes?.buffer ?? MemoryBuffer.fromPointer(0n, 0);
+    return { buffer, offset: 0, layout, dtype, readonly: true };
   }
   const start = offset * dtype.itemsize;
   if (!Number.isInteger(start)) {
@@ -105,16 +104,18 @@ function slots(
     );
   }
   const from = bytes.offset + bytes.layout.sliceOffset + start;
-  return StridedMemoryView.fromBuffer(bytes.buffer, { shape, dtype, offset: from, readonly: true });
+  checkBounds(bytes.buffer, from, layout);
+  return { buffer: bytes.buffer, offset: from, layout, dtype, readonly: true };
 }
 
 /**
- * A view as an Arrow array: numbers, with a fixed-size list for every axis after the first.
+ * Numbers as an Arrow array, with a fixed-size list for every axis after the first.
  *
- * @throws {ExchangeError} if Arrow cannot say what the view is; the message says what to do instead
+ * @throws {ExchangeError} if Arrow cannot say what they are; the message says what to do instead
  */
-export function arrayOfView(view: StridedMemoryView): ArrowArray {
-  const { dtype, layout, shape } = view;
+export function nodeOfNumbers(array: ArrayParts): ArrowNode {
+  const { dtype, layout, buffer } = array;
+  const { shape } = layout;
   const refuse = (why: string): never => {
     throw new ExchangeError(`Cannot export a view of ${dtype.name} of shape (${shape.join(", ")}) to Arrow: ${why}`);
   };
@@ -129,67 +130,56 @@ export function arrayOfView(view: StridedMemoryView): ArrowArray {
   const [length] = shape;
   if (length === undefined) return refuse("Arrow has no arrays without axes. Reshape to (1).");
   if (!layout.isContiguousC) return refuse("its elements are not in C order without gaps. Copy to such memory first.");
-  const size = view.nbytes;
-  const bytes = StridedMemoryView.fromBuffer(view.buffer, {
-    shape: [size],
-    dtype: "uint8",
-    offset: size === 0 ? 0 : view.offset + layout.sliceOffsetInBytes, // a view begins at a whole byte
+  const size = byteCount(array);
+  const bytes = {
+    buffer,
+    offset: size === 0 ? 0 : array.offset + layout.sliceOffsetInBytes, // an array begins at a whole byte
+    layout: StridedLayout.dense([size], 1),
+    dtype: byte,
     readonly: true,
-  });
+  };
   let field: ArrowField = arrowField(format, { nullable: false });
-  let array = new ArrowArray({
-    field,
-    length: layout.volume,
-    nullCount: 0,
-    buffers: [null, bytes],
-  });
+  let node = new ArrayNode({ field, length: layout.volume, nullCount: 0, buffers: [null, bytes] });
   for (let axis = shape.length - 1; axis > 0; axis--) {
     const extent = shape[axis] ?? 0;
     field = arrowField({ kind: "fixed_size_list", size: extent, child: { ...field, name: "item" } }, {
       nullable: false,
     });
-    array = new ArrowArray({
-      field,
-      length: shape.slice(0, axis).reduce((product, one) => product * one, 1),
-      nullCount: 0,
-      buffers: [null],
-      children: [array],
-    });
+    const length = shape.slice(0, axis).reduce((product, one) => product * one, 1);
+    node = new ArrayNode({ field, length, nullCount: 0, buffers: [null], children: [node] });
   }
-  return array;
+  return node;
 }
 
-/** Exports a view. See `StridedMemoryView.toArrowDevice`. */
-export function viewToArrow(
-  view: StridedMemoryView,
-  options: ToArrowOptions,
-  where: "host" | "device",
-): ArrowDeviceArray {
+const byte = DType.from("uint8");
+
+/** Exports numbers. See `StridedMemoryView.toArrowDevice`. */
+export function numbersToArrow(array: ArrayParts, options: ToArrowOptions, where: "host" | "device"): ArrowDeviceArray {
   const isWanted = (checkOptions(options).requestedSchema ?? null) !== null;
-  const exported = isWanted ? null : exportView(view, where);
-  if (exported !== null) return exported;
-  const array = arrayOfView(view);
-  return where === "host" ? array.__arrow_c_array__(options) : array.toArrowDevice(options);
+  const exported = isWanted ? null : exportNumbers(array, where);
+  return exported ?? exportArrow(nodeOfNumbers(array), options, where);
 }
 
-/** Imports an array of numbers as a view. See `StridedMemoryView.fromArrowDevice`. */
-export function viewFromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView {
-  const array = importArrow(source, options, viewOfArrow); // throws if there are no numbers
-  const { buffer, offset, layout, dtype } = array.values;
-  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, true, array);
+/** Imports an array of numbers. See `StridedMemoryView.fromArrowDevice`. */
+export function importNumbers<T>(source: unknown, options: FromArrowOptions, make: MakeArray<T>): T {
+  return importArrow(source, options, (node, close) => {
+    checkTree(node);
+    const { buffer, offset, layout, dtype } = numbersOf(node);
+    return make(buffer, offset, layout, dtype, true, { close });
+  });
 }
 
 /**
- * The elements of an array as a view of the same memory.
+ * The elements of an array, in the same memory.
  *
  * @throws {ExchangeError} if they are no numbers, or a null is among them
  */
-export function viewOfArrow(array: ArrowArray): StridedMemoryView {
+export function numbersOf(array: ArrowNode): ArrayParts {
   if (hasNulls(array)) throw nullsInView(array);
-  return valuesView(array);
+  return valuesOf(array);
 }
 
-function nullsInView({ knownNullCount }: ArrowArray): ExchangeError {
+function nullsInView({ knownNullCount }: ArrowNode): ExchangeError {
   return new ExchangeError(
     `Cannot view an Arrow array with ${
       knownNullCount < 0 ? "perhaps some" : knownNullCount

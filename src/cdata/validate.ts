@@ -3,19 +3,19 @@
  *
  * @module
  */
-import type { ArrowArray } from "../arrow/array.ts";
+import { type ArrowNode, sizeOf } from "./array_node.ts";
+import { hostBytes } from "./bits.ts";
 import { bufferCount, hasViews, needsOf, type Probe, secondBuffer } from "./buffers.ts";
-import { hostBytes } from "../arrow/element_reader.ts";
-import { childrenOf, equalTypes } from "./type.ts";
+import { type ArrowType, childrenOf, equalTypes } from "./type.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
 /**
- * Checks an array's parts. Offsets in device memory, which the host cannot read, are not looked at.
+ * Checks an array's parts, and not those of its children. Offsets in device memory, which the host cannot read, are not looked at.
  *
  * @throws {ExchangeError} if they are not those of its type
  */
-export function checkParts(array: ArrowArray, nullCount: number): void {
-  const { field: { type }, length, offset, buffers, children, dictionary } = array;
+export function checkNode(array: ArrowNode): void {
+  const { type, length, offset, buffers, children, dictionary, knownNullCount: nullCount } = array;
   const refuse = (why: string): never => {
     throw new ExchangeError(`Cannot make an Arrow array of ${type.kind}: ${why}`);
   };
@@ -43,12 +43,19 @@ export function checkParts(array: ArrowArray, nullCount: number): void {
   checkSizes(array, refuse);
 }
 
-function sameType(type: ArrowArray["type"], array: ArrowArray | null | undefined): boolean {
+/** Checks an array, and all that is in it. See {@linkcode checkNode}. */
+export function checkTree(array: ArrowNode): void {
+  for (const child of array.children) checkTree(child);
+  if (array.dictionary !== null) checkTree(array.dictionary);
+  checkNode(array);
+}
+
+function sameType(type: ArrowType, array: ArrowNode | null | undefined): boolean {
   return array !== null && array !== undefined && equalTypes(type, array.type);
 }
 
-function checkSizes(array: ArrowArray, refuse: (why: string) => never): void {
-  const { field: { type }, buffers, children } = array;
+function checkSizes(array: ArrowNode, refuse: (why: string) => never): void {
+  const { type, buffers, children } = array;
   let needs: ReturnType<typeof needsOf>;
   try {
     needs = needsOf(type, array, buffers.length, probeOf(array));
@@ -58,7 +65,7 @@ function checkSizes(array: ArrowArray, refuse: (why: string) => never): void {
   }
   needs.bytes.forEach((bytes, i) => {
     const buffer = buffers[i] ?? null;
-    const size = buffer?.nbytes ?? 0;
+    const size = sizeOf(buffer);
     if (size < bytes && !(i === 0 && buffer === null)) {
       refuse(`buffer ${i} has ${size} bytes. Expected at least ${bytes}`);
     }
@@ -73,12 +80,12 @@ function checkSizes(array: ArrowArray, refuse: (why: string) => never): void {
   }
 }
 
-function probeOf({ buffers }: ArrowArray): Probe {
+function probeOf({ buffers }: ArrowNode): Probe {
   return {
     offset(index, bits) {
       const buffer = buffers[secondBuffer] ?? null;
       if (buffer === null) throw new RangeError("it has no offsets");
-      if (buffer.device !== null) return 0n; // checked where it was imported, or nobody's to check
+      if (buffer.buffer.device !== null) return 0n; // checked where it was imported, or nobody's to check
       const bytes = hostBytes(buffer);
       const at = index * (bits / 8);
       if (at + bits / 8 > bytes.byteLength) {
@@ -86,6 +93,6 @@ function probeOf({ buffers }: ArrowArray): Probe {
       }
       return bits === 32 ? BigInt(bytes.getInt32(at, true)) : bytes.getBigInt64(at, true);
     },
-    dataSizes: () => buffers.slice(2, -1).map((buffer) => BigInt(buffer?.nbytes ?? 0)),
+    dataSizes: () => buffers.slice(2, -1).map((buffer) => BigInt(sizeOf(buffer))),
   };
 }

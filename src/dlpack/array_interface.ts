@@ -11,7 +11,7 @@ import type { CudaStream } from "../device/stream.ts";
 import { isAddress } from "../ffi/address.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { type ArrayParts, firstAddress, type MakeArray } from "../copy/array_parts.ts";
 import type { ImportOptions } from "./tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { foreignRange } from "./foreign_range.ts";
@@ -46,15 +46,15 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
   return Reflect.get(source, name) !== undefined;
 }
 
-/** Describes a view of host memory, when what its home stream holds is done: the description has no stream to wait for. */
-export function toArrayInterface(view: StridedMemoryView): ArrayInterface {
-  const described = describe(view);
-  hostWaitsToRead(view, "__array_interface__");
+/** Describes an array in host memory, when what its home stream holds is done: the description has no stream to wait for. */
+export function toArrayInterface(array: ArrayParts): ArrayInterface {
+  const described = describe(array);
+  hostWaitsToRead(array, "__array_interface__");
   return described;
 }
 
-function describe(view: StridedMemoryView): ArrayInterface {
-  const { dtype, layout, shape, ptr, readonly } = view;
+function describe(array: ArrayParts): ArrayInterface {
+  const { dtype, layout, readonly } = array;
   if (dtype.typestr === null) {
     throw new ExchangeError(
       `Cannot describe ${dtype.name} by the array interface: NumPy has no type string for it. Use DLPack, or view the ` +
@@ -62,18 +62,19 @@ function describe(view: StridedMemoryView): ArrayInterface {
     );
   }
   const strides = layout.isContiguousC ? null : layout.stridesInBytes;
-  return { shape, typestr: dtype.typestr, data: [ptr, readonly], strides, version: 3 };
+  return { shape: layout.shape, typestr: dtype.typestr, data: [firstAddress(array), readonly], strides, version: 3 };
 }
 
-/** Describes a view of device memory. */
-export function toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterface {
-  if (view.device === null) {
+/** Describes an array in device memory. */
+export function toCudaArrayInterface(array: ArrayParts): CudaArrayInterface {
+  const { device, stream: home } = array.buffer;
+  if (device === null) {
     throw new ExchangeError(
       "Cannot describe host memory by the CUDA Array Interface. Use DLPack, or copy it to a device.",
     );
   }
-  const stream = view.stream === null ? null : nameOf(view.stream, view.device);
-  return { ...describe(view), stream };
+  const stream = home === null ? null : nameOf(home, device);
+  return { ...describe(array), stream };
 }
 
 /** The handle by which a consumer on a device finds a stream. */
@@ -91,25 +92,27 @@ function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
 /**
  * Sees host memory that an object describes.
  *
- * @param release lets go of the object, where more is to be done than to forget it
+ * @param make makes the array of what was found
+ * @param release releases the object, where more is to be done than to forget it
  */
-export function fromArrayInterface(source: unknown, _?: ImportOptions, release?: () => void): StridedMemoryView {
+export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, release?: () => void): T {
   const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
   const { ptr, size, offset } = foreignRange(layout, data, "an array");
   if (release === undefined) {
     const buffer = MemoryBuffer.fromPointer(ptr, size, { owner: source });
-    return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
+    return make(buffer, offset, layout, dtype, readonly, null);
   }
-  const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, letGo);
-  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
+  const buffer = MemoryBuffer.fromForeign(ptr, size, null, "host", null, source, release, releaseSource);
+  return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
-/** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface} for `release`. */
-export function fromCudaArrayInterface(
+/** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface}. */
+export function fromCudaArrayInterface<T>(
   source: unknown,
   options: ImportOptions,
+  make: MakeArray<T>,
   release?: () => void,
-): StridedMemoryView {
+): T {
   checkPlace(options, "Cannot import by the CUDA Array Interface");
   const { layout, dtype, data, readonly, stream } = readInterface(source, "__cuda_array_interface__");
   const device = options.stream?.device ?? options.device;
@@ -127,26 +130,26 @@ export function fromCudaArrayInterface(
   const buffer = home === null && release === undefined
     ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing is to be done at its end
     : release === undefined
-    ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, giveBack)
-    : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, giveBackAndLetGo);
-  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, buffer);
+    ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
+    : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);
+  return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
 /** What ends an import: the producer's next work comes after what was enqueued here. */
-function giveBack(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
+function returnToProducer(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
   if (producer !== null && stream !== null) producerWaits(stream, producer);
 }
 
-function letGo(_ptr: bigint, _stream: CudaStream | null, release: () => void): void {
+function releaseSource(_ptr: bigint, _stream: CudaStream | null, release: () => void): void {
   release();
 }
 
-function giveBackAndLetGo(
+function returnAndRelease(
   ptr: bigint,
   stream: CudaStream | null,
   { producer, release }: { readonly producer: CudaStream | null; readonly release: () => void },
 ): void {
-  giveBack(ptr, stream, producer);
+  returnToProducer(ptr, stream, producer);
   release();
 }
 

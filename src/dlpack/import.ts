@@ -1,5 +1,5 @@
 /**
- * DLPack, inwards: a tensor of any library as a view.
+ * Imports by DLPack: a tensor of any library as an array.
  *
  * @module
  */
@@ -14,9 +14,8 @@ import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
 import { isAddress } from "../ffi/address.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { none } from "../layout/options.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { MakeArray } from "../copy/array_parts.ts";
 import {
   type DlpackPointer,
   type DlpackSource,
@@ -36,17 +35,20 @@ import { hostWaitsBeforeReturn } from "../order/order.ts";
  * Takes a tensor over.
  *
  * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
+ * @param make makes the array of what was found
  * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
  */
-export function fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
+export function fromDlpack<T>(source: unknown, options: ImportOptions, make: MakeArray<T>): T {
   checkPlace(options, "Cannot import by DLPack");
   const { stream, device } = options;
-  if (source instanceof DlpackTensor) return takeTensor(source, stream, device);
+  if (source instanceof DlpackTensor) return takeTensor(source, stream, device, make);
   if (typeof source === "object" && source !== null) {
     const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = source;
-    if (typeof managedTensorVersioned === "bigint") return take(managedTensorVersioned, true, null, stream, device);
-    if (typeof managedTensor === "bigint") return take(managedTensor, false, null, stream, device);
-    if (isDlpackSource(source)) return ask(source, options);
+    if (typeof managedTensorVersioned === "bigint") {
+      return take(managedTensorVersioned, true, null, stream, device, make);
+    }
+    if (typeof managedTensor === "bigint") return take(managedTensor, false, null, stream, device, make);
+    if (isDlpackSource(source)) return ask(source, options, make);
   }
   throw new ExchangeError(
     "Cannot import by DLPack: expected an object with a method __dlpack__(), or the address of a tensor as a bigint: " +
@@ -54,20 +56,21 @@ export function fromDlpack(source: unknown, options: ImportOptions = none): Stri
   );
 }
 
-function takeTensor(
+function takeTensor<T>(
   tensor: DlpackTensor,
   stream: ImportOptions["stream"],
   device: CudaDevice | undefined,
-): StridedMemoryView {
-  return take(tensor.ptr, tensor.version !== null, tensor, stream, device);
+  make: MakeArray<T>,
+): T {
+  return take(tensor.ptr, tensor.version !== null, tensor, stream, device, make);
 }
 
-function ask(source: DlpackSource, options: ImportOptions): StridedMemoryView {
+function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>): T {
   const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
   const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
   const tensor = made instanceof DlpackTensor ? made : wrap(made);
   try {
-    return takeTensor(tensor, options.stream, options.device);
+    return takeTensor(tensor, options.stream, options.device, make);
   } catch (error) {
     tensor.close(); // made for this import alone
     throw error;
@@ -117,13 +120,14 @@ function wrongType(type: number): ExchangeError {
  * @param tensor what the struct came in, which is taken if the struct is
  * @param used where the memory will be used, if no stream says so
  */
-function take(
+function take<T>(
   address: bigint,
   isVersioned: boolean,
   tensor: DlpackTensor | null,
   stream: ImportOptions["stream"],
   used: CudaDevice | undefined,
-): StridedMemoryView {
+  make: MakeArray<T>,
+): T {
   checkAddress(address);
   const fields = readTensor(address, isVersioned);
   const dtype = readDtype(fields);
@@ -133,10 +137,19 @@ function take(
   const { ptr, size, offset } = foreignRange(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
   const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // which producers take it for, too
-  const loan = { tensor: address, deleter: fields.deleter };
-  const buffer = MemoryBuffer.fromForeign(ptr, size, device, kind, home, tensor ?? undefined, loan, giveBack);
+  const imported: ImportedTensor = { tensor: address, deleter: fields.deleter };
+  const buffer = MemoryBuffer.fromForeign(
+    ptr,
+    size,
+    device,
+    kind,
+    home,
+    tensor ?? undefined,
+    imported,
+    returnToProducer,
+  );
   tensor?.take(); // not before: of a device that is closed there is no buffer
-  return StridedMemoryView.fromImport(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
+  return make(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
 
 function checkAddress(address: bigint): void {
@@ -147,14 +160,14 @@ function checkAddress(address: bigint): void {
   if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
 
-/** A struct that was taken over, and how it is given back. */
-interface Loan {
+/** A struct that was taken over, and how it is returned. */
+interface ImportedTensor {
   readonly tensor: bigint;
   readonly deleter: bigint;
 }
 
 /** What ends an import. */
-function giveBack(_: bigint, stream: CudaStream | null, { tensor, deleter }: Loan): void {
+function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: ImportedTensor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
 }

@@ -12,7 +12,7 @@ import { readForeign } from "../ffi/read_foreign.ts";
 import { littleEndian } from "../ffi/endian.ts";
 import { layoutOf } from "../ffi/struct.ts";
 import type { OptionNames } from "../layout/options.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import type { ArrayParts } from "../copy/array_parts.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 
@@ -158,7 +158,7 @@ export function callDeleter(ptr: bigint, versioned: boolean): void {
   if (deleter !== 0n) callRelease(deleter, ptr);
 }
 
-/** DLPack's device of a view. */
-export function dlpackDevice(view: StridedMemoryView): [type: number, id: number] {
-  return view.device === null ? [DLDeviceType.kDLCPU, 0] : [DLDeviceType.kDLCUDA, view.device.ordinal];
+/** DLPack's device of an array. */
+export function dlpackDevice({ buffer: { device } }: Pick<ArrayParts, "buffer">): [type: number, id: number] {
+  return device === null ? [DLDeviceType.kDLCPU, 0] : [DLDeviceType.kDLCUDA, device.ordinal];
 }

@@ -3,47 +3,6 @@
  *
  * @module
  */
-import { provideArraySource, provideProtocols } from "../view/from.ts";
-import {
-  fromArrayInterface,
-  fromCudaArrayInterface,
-  hasInterface,
-  toArrayInterface,
-  toCudaArrayInterface,
-} from "../dlpack/array_interface.ts";
-import { isArrowDeviceSource, isArrowSource } from "../cdata/device_array.ts";
-import { viewFromArrow, viewToArrow } from "../cdata/numbers.ts";
-import { dlpackDevice, isDlpackSource } from "../dlpack/tensor.ts";
-import { toDlpack } from "../dlpack/export.ts";
-import { fromDlpack } from "../dlpack/import.ts";
-import { Lease } from "../view/lease.ts";
-
-provideProtocols({
-  borrow: (view, stream) => new Lease(view, stream),
-  toDlpack,
-  fromDlpack,
-  dlpackDevice,
-  toArrayInterface,
-  toCudaArrayInterface,
-  fromArrayInterface,
-  fromCudaArrayInterface,
-  toArrow: viewToArrow,
-  fromArrow: viewFromArrow,
-});
-provideArraySource({ speaks: "__dlpack__", accepts: isDlpackSource, take: fromDlpack });
-provideArraySource({
-  speaks: "__cuda_array_interface__",
-  accepts: (source) => hasInterface(source, "__cuda_array_interface__"),
-  take: fromCudaArrayInterface,
-});
-provideArraySource({
-  speaks: "__array_interface__",
-  accepts: (source) => hasInterface(source, "__array_interface__"),
-  take: fromArrayInterface,
-});
-provideArraySource({ speaks: "__arrow_c_device_array__", accepts: isArrowDeviceSource, take: viewFromArrow });
-provideArraySource({ speaks: "__arrow_c_array__", accepts: isArrowSource, take: viewFromArrow });
-
 export type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
 export { type ApacheData, type ApacheVector, fromApacheArrow, toApacheArrow } from "../arrow/apache.ts";
 export type { ApacheArrow, ApacheField, ApacheType } from "../arrow/apache_types.ts";
@@ -53,13 +12,14 @@ export {
   type ArrowDeviceSource,
   type ArrowPointers,
   type ArrowSource,
+  type ArrowStreamPointer,
   type ExportState,
   type ExportStates,
   type FromArrowOptions,
   type ToArrowOptions,
 } from "../cdata/device_array.ts";
 export { formatOf as arrowFormat, parseArrowFormat } from "../cdata/format.ts";
-export { ArrowStream, type ArrowStreamPointer } from "../arrow/stream.ts";
+export { ArrowStream } from "../arrow/stream.ts";
 export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "../arrow/stream_export.ts";
 export type { ArrowValue } from "../arrow/element_reader.ts";
 export {
@@ -92,4 +52,4 @@ export {
   PythonError,
   type PythonOptions,
 } from "../python/mod.ts";
-export { Lease };
+export { Lease } from "../view/lease.ts";

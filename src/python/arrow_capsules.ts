@@ -6,14 +6,14 @@
  */
 import { NativeArena } from "../ffi/arena.ts";
 import { cString } from "../ffi/c_string.ts";
-import { releaseSchema } from "../cdata/device_array.ts";
-import type { ForeignArrow, OpenedArrow } from "../cdata/import.ts";
+import { type ArrowPointers, type ArrowStreamPointer, releaseSchema } from "../cdata/device_array.ts";
+import type { OpenedArrow } from "../cdata/foreign.ts";
 import { exportSchema } from "../cdata/schema_export.ts";
 import type { ArrowField } from "../cdata/type.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
-import { type Handle, handleOf } from "./handle.ts";
+import type { Handle } from "./handle.ts";
 
 /** The protocols' methods, and the names of the capsules that each returns. */
 const methods = {
@@ -25,35 +25,33 @@ const methods = {
 
 const methodNames = Object.keys(methods) as (keyof typeof methods)[]; // its own keys
 
-/** Objects of Python that have a method of Arrow's protocols. For `ArrowArray.from` and `ArrowStream.from`. */
-export const pythonArrow: ForeignArrow = {
-  openArray(source, requested) {
-    return withCapsules(
-      source,
-      requested,
-      ["__arrow_c_device_array__", "__arrow_c_array__"],
-      (method, [schema = 0n, array = 0n]) =>
-        method === "__arrow_c_array__" ? { schema, array } : { schema, deviceArray: array },
-    );
-  },
-  openStream(source, requested) {
-    return withCapsules(
-      source,
-      requested,
-      ["__arrow_c_device_stream__", "__arrow_c_stream__"],
-      (method, [stream = 0n]) => method === "__arrow_c_stream__" ? { stream } : { deviceStream: stream },
-    );
-  },
-};
+/** The structs of an array. @param requested the field that is wanted; null: any */
+export function openArray(handle: Handle, requested: ArrowField | null): OpenedArrow<ArrowPointers> {
+  return withCapsules(
+    handle,
+    requested,
+    ["__arrow_c_device_array__", "__arrow_c_array__"],
+    (method, [schema = 0n, array = 0n]) =>
+      method === "__arrow_c_array__" ? { schema, array } : { schema, deviceArray: array },
+  );
+}
+
+/** The struct of a stream. @param requested the field that is wanted; null: any */
+export function openStream(handle: Handle, requested: ArrowField | null): OpenedArrow<ArrowStreamPointer> {
+  return withCapsules(
+    handle,
+    requested,
+    ["__arrow_c_device_stream__", "__arrow_c_stream__"],
+    (method, [stream = 0n]) => method === "__arrow_c_stream__" ? { stream } : { deviceStream: stream },
+  );
+}
 
 function withCapsules<Pointers>(
-  source: object,
+  handle: Handle,
   requested: ArrowField | null,
   methodsToTry: readonly (keyof typeof methods)[],
   pointersOf: (method: keyof typeof methods, addresses: readonly bigint[]) => Pointers,
-): OpenedArrow<Pointers> | null {
-  const handle = handleOf(source);
-  if (handle === undefined) return null;
+): OpenedArrow<Pointers> {
   const { python } = handle;
   return python.locked(() => {
     const method = methodsToTry.find((name) => python.hasProtocol(handle.object, name));

@@ -11,8 +11,8 @@ import { libcuda } from "../driver/driver.ts";
 import { libc } from "../ffi/libc.ts";
 import { openLibrary } from "../ffi/library.ts";
 import { cString } from "../ffi/c_string.ts";
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { withLastingCopies } from "../dlpack/copy_for_consumer.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { withLastingCopies } from "../copy/copy_for_consumer.ts";
 import { callDeleter, dlpackDevice } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { hostWaitsToRead } from "../order/order.ts";
@@ -31,7 +31,10 @@ import { copyOut } from "./copy_out.ts";
  */
 export function exportArray(python: Interpreter, view: StridedMemoryView, arrow?: () => bigint): bigint {
   if (view.buffer.endsWithWorker) {
-    return withLastingCopies([view], (lasting) => exportArray(python, lasting(view), arrow));
+    return withLastingCopies(
+      [view],
+      (lasting) => exportArray(python, StridedMemoryView.fromParts(lasting(view)), arrow),
+    );
   }
   const { device, dtype, layout, stream } = view;
   if (device !== null) bindCuda(python, device);

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ArrowArray } from "../arrow/array.ts";
 import type { ArrowStreamExport } from "../arrow/stream_export.ts";
-import { viewOfArrow } from "../cdata/numbers.ts";
+import { numbersOf as arrowNumbers } from "../cdata/numbers.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
@@ -33,7 +33,7 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;
   try {
-    return viewOfArrow(array);
+    return StridedMemoryView.fromParts(arrowNumbers(array));
   } catch (error) {
     if (error instanceof ExchangeError) return null;
     throw error;

@@ -107,8 +107,8 @@ function importDescribed(python: Interpreter, object: bigint, options: ImportOpt
     if (!isReadable(description["typestr"]) && hasDtype(python, object)) {
       description["typestr"] = typeName(python, object);
     }
-    const take = isCuda ? fromCudaArrayInterface : fromArrayInterface;
-    return take({ owner, [name]: description }, options, () => owner.close());
+    const [source, make, release] = [{ owner, [name]: description }, StridedMemoryView.fromImport, () => owner.close()];
+    return isCuda ? fromCudaArrayInterface(source, options, make, release) : fromArrayInterface(source, make, release);
   } catch (error) {
     owner.close();
     throw error;

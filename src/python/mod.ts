@@ -19,14 +19,6 @@
  *
  * @module
  */
-import { provideArraySource } from "../view/from.ts";
-import { provideForeignArrow } from "../cdata/import.ts";
-import { pythonArrow } from "./arrow_capsules.ts";
-import { pythonArrays } from "./object.ts";
-
-provideArraySource(pythonArrays);
-provideForeignArrow(pythonArrow);
-
 export { PythonError } from "./error.ts";
 export { findInterpreters } from "./find_interpreter.ts";
 export { pythonLibrary } from "./find_library.ts";

@@ -3,7 +3,10 @@
  *
  * @module
  */
-import type { ArraySource } from "../view/from.ts";
+import { arrowArraySource, arrowStreamSource, type ForeignArrow } from "../cdata/foreign.ts";
+import type { ArrowField } from "../cdata/type.ts";
+import { openArray, openStream } from "./arrow_capsules.ts";
+import { arraySource } from "../view/from.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import type { ImportOptions } from "../dlpack/tensor.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
@@ -62,32 +65,29 @@ export function kwargs(values: Readonly<Record<string, unknown>>): Keywords {
   return new Keywords(values);
 }
 
-/** Arrays of Python. For `StridedMemoryView.from`. */
-export const pythonArrays: ArraySource = {
-  speaks: "an array of Python",
-  accepts: (source) => handleOf(source) !== undefined,
-  take(source, options) {
-    const handle = handleOf(source);
-    if (handle === undefined) throw new TypeError("Cannot view this as an array of Python: it is no PyObject");
-    const { python } = handle;
-    return python.locked(() => {
-      const { object } = handle;
-      const hasArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) =>
-        python.hasProtocol(object, name)
-      );
-      if (isArray(python, object)) {
-        try {
-          return importArray(python, object, options);
-        } catch (error) {
-          // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
-          if (!(error instanceof PythonError) || !hasArrow) throw error;
-        }
+/** Sees an array of Python. For `StridedMemoryView.from`. */
+function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
+  const { python } = handle;
+  return python.locked(() => {
+    const { object } = handle;
+    const hasArrow = ["__arrow_c_device_array__", "__arrow_c_array__"].some((name) => python.hasProtocol(object, name));
+    if (isArray(python, object)) {
+      try {
+        return importArray(python, object, options);
+      } catch (error) {
+        // PyArrow refuses to export by DLPack what it exports by Arrow: booleans, dates, lists of fixed size.
+        if (!(error instanceof PythonError) || !hasArrow) throw error;
       }
-      if (hasArrow) return StridedMemoryView.fromArrowDevice(source, options);
-      throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
-    });
-  },
-};
+    }
+    if (hasArrow) {
+      const source: Pick<ForeignArrow, typeof arrowArraySource> = {
+        [arrowArraySource]: (requested) => openArray(handle, requested),
+      };
+      return StridedMemoryView.fromArrowDevice(source, options);
+    }
+    throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
+  });
+}
 
 /**
  * Converts an object of Python to JavaScript's; adopts the reference.
@@ -191,6 +191,9 @@ function membersOf(handle: Handle, options: ImportOptions) {
     $value: () =>
       python.locked(() => copyOut(python, handle.object, (other) => fromPython(python, python.retain(other), options))),
     $close: () => handle.close(),
+    [arraySource]: (where: ImportOptions) => viewOf(handle, where),
+    [arrowArraySource]: (requested: ArrowField | null) => openArray(handle, requested),
+    [arrowStreamSource]: (requested: ArrowField | null) => openStream(handle, requested),
     [Symbol.dispose]: () => handle.close(),
     [Symbol.iterator]: () => iterate(handle, options),
     [Symbol.toPrimitive]: (hint: string) => hint === "number" ? toNumber(handle, options) : show(handle),

@@ -7,7 +7,7 @@
  * @module
  */
 import { Slice } from "../layout/mod.ts";
-import { arraySourceOf } from "../view/from.ts";
+import { isArraySource } from "../view/from.ts";
 import { StridedMemoryView } from "../view/strided_memory_view.ts";
 import { ExchangeError } from "../order/exchange_error.ts";
 import { ArrowArray } from "../arrow/array.ts";
@@ -97,7 +97,7 @@ class Conversion {
     if (value instanceof ArrowStreamExport) return this.#stream(value);
     if (value instanceof StridedMemoryView) return exportArray(python, value);
     if (value instanceof ArrayBuffer) return exportArray(python, StridedMemoryView.from(new Uint8Array(value)));
-    if (ArrayBuffer.isView(value) || arraySourceOf(value) !== undefined) {
+    if (ArrayBuffer.isView(value) || isArraySource(value)) {
       using view = StridedMemoryView.from(value); // the exported array keeps it alive
       return exportArray(python, view);
     }

@@ -1,67 +1,85 @@
 /**
- * How views reach the exchange protocols, which are built on top of them: the exchange room plugs itself in when it is
- * loaded, which every public module does. So `view.toDlpack()` can be a method, and no import points upwards.
+ * Seeing an array of whatever kind: which protocols there are, in which order an object is asked for them.
  *
  * @module
  */
-import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
-import type { CudaStream } from "../device/stream.ts";
-import type { Lease } from "./lease.ts";
-import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
+import { isArrowDeviceSource, isArrowSource } from "../cdata/device_array.ts";
+import { importNumbers } from "../cdata/numbers.ts";
+import type { MakeArray } from "../copy/array_parts.ts";
+import { fromArrayInterface, fromCudaArrayInterface, hasInterface } from "../dlpack/array_interface.ts";
+import { fromDlpack } from "../dlpack/import.ts";
+import { type ImportOptions, isDlpackSource } from "../dlpack/tensor.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
-/** What the exchange room provides. */
-export interface Protocols {
-  borrow(view: StridedMemoryView, stream: CudaStream): Lease;
-  toDlpack(view: StridedMemoryView, options: ToDlpackOptions): DlpackTensor;
-  fromDlpack(source: unknown, options: ImportOptions): StridedMemoryView;
-  dlpackDevice(view: StridedMemoryView): [type: number, id: number];
-  toArrayInterface(view: StridedMemoryView): ArrayInterface;
-  toCudaArrayInterface(view: StridedMemoryView): CudaArrayInterface;
-  fromArrayInterface(source: unknown, options: ImportOptions): StridedMemoryView;
-  fromCudaArrayInterface(source: unknown, options: ImportOptions): StridedMemoryView;
-  toArrow(view: StridedMemoryView, options: ToArrowOptions, where: "host" | "device"): ArrowDeviceArray;
-  fromArrow(source: unknown, options: FromArrowOptions): StridedMemoryView;
-}
+/** The method by which a foreign object, as one of Python, is seen in a way of its own. */
+export const arraySource: unique symbol = Symbol("arraySource");
 
-/** A kind of foreign array that `StridedMemoryView.from` takes. */
+/** An object that is seen in a way of its own. */
 export interface ArraySource {
-  /** What it looks for, for the message when nobody finds anything: `__dlpack__`. */
-  readonly speaks: string;
-  /** Whether an object, or a function, is of this kind. */
-  accepts(source: object): boolean;
-  /** Sees an array of this kind without copying it. */
-  take(source: object, options: ImportOptions): StridedMemoryView;
+  /** Sees the object without copying it. */
+  [arraySource](options: ImportOptions): StridedMemoryView;
 }
 
-let provided: Protocols | undefined;
-
-/** Plugs the exchange protocols in. */
-export function provideProtocols(protocols: Protocols): void {
-  provided = protocols;
+/** A protocol by which arrays are taken. */
+interface Protocol {
+  /** What an object has that speaks it. */
+  readonly name: string;
+  speaks(source: object): boolean;
+  take(source: object, options: ImportOptions, make: MakeArray<StridedMemoryView>): StridedMemoryView;
 }
 
-/** The exchange protocols. */
-export function protocols(): Protocols {
-  if (provided === undefined) throw new TypeError("Cannot exchange arrays: import the package, not one file of it");
-  return provided;
+/** What an object is asked for, one after the other. */
+const protocols: readonly Protocol[] = [
+  { name: "__dlpack__", speaks: isDlpackSource, take: fromDlpack },
+  {
+    name: "__cuda_array_interface__",
+    speaks: (source) => hasInterface(source, "__cuda_array_interface__"),
+    take: fromCudaArrayInterface,
+  },
+  {
+    name: "__array_interface__",
+    speaks: (source) => hasInterface(source, "__array_interface__"),
+    take: (source, _, make) => fromArrayInterface(source, make),
+  },
+  { name: "__arrow_c_device_array__", speaks: isArrowDeviceSource, take: importNumbers },
+  { name: "__arrow_c_array__", speaks: isArrowSource, take: importNumbers },
+];
+
+function hasOwnWay(source: object): source is ArraySource {
+  return arraySource in source;
 }
 
-const sources: ArraySource[] = [];
-
-/** Plugs a kind of foreign array in. The kinds are tried in the order in which they came. */
-export function provideArraySource(source: ArraySource): void {
-  sources.push(source);
+function isObject(source: unknown): source is object {
+  return (typeof source === "object" || typeof source === "function") && source !== null;
 }
 
-/** The kind that an object is of, or undefined. */
-export function arraySourceOf(value: unknown): ArraySource | undefined {
-  if ((typeof value !== "object" && typeof value !== "function") || value === null) return undefined;
-  return sources.find((source) => source.accepts(value));
+/** Whether an array can be seen in something that is no typed array, or says that it can. */
+export function isArraySource(source: unknown): boolean {
+  return isObject(source) && (hasOwnWay(source) || protocols.some(({ speaks }) => speaks(source)));
 }
 
-/** What the kinds look for, as a list for a message. */
-export function spokenProtocols(): string {
-  return sources.map(({ speaks }) => speaks).join(", ");
+/**
+ * Sees an object that speaks a protocol.
+ *
+ * @throws {TypeError} if it speaks none
+ */
+export function fromProtocol(
+  source: unknown,
+  options: ImportOptions,
+  make: MakeArray<StridedMemoryView>,
+): StridedMemoryView {
+  if (isObject(source)) {
+    if (hasOwnWay(source)) return source[arraySource](options);
+    const protocol = protocols.find(({ speaks }) => speaks(source));
+    if (protocol !== undefined) return protocol.take(source, options, make);
+  }
+  const names = protocols.map(({ name }) => name).join(", ");
+  throw new TypeError(
+    `Cannot view ${describe(source)}: expected a typed array or an object with one of ${names}`,
+  );
+}
+
+function describe(value: unknown): string {
+  if (value === null || typeof value !== "object") return `${typeof value} ${String(value)}`;
+  return value.constructor?.name ?? "an object";
 }

@@ -3,27 +3,31 @@
  *
  * @module
  */
-import { checkOpenStream, checkPlace, checkStream, isSameDevice } from "../device/check_device.ts";
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
+import { importNumbers, numbersToArrow } from "../cdata/numbers.ts";
+import { type ArrayParts, byteCount, checkBounds, type Closeable, firstAddress } from "../copy/array_parts.ts";
+import { copyElements, explainCopy, readElements, type ViewCopyOptions } from "../copy/copy.ts";
+import { checkPlace, isSameDevice } from "../device/check_device.ts";
 import type { CudaDevice } from "../device/device.ts";
 import type { CudaStream } from "../device/stream.ts";
-import type { ArrayInterface, CudaArrayInterface } from "../dlpack/array_interface.ts";
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
-import type { Lease } from "./lease.ts";
-import type { DlpackTensor, ImportOptions, ToDlpackOptions } from "../dlpack/tensor.ts";
-import { newArrayBuffer } from "../native/mod.ts";
+import {
+  type ArrayInterface,
+  type CudaArrayInterface,
+  fromArrayInterface,
+  fromCudaArrayInterface,
+  toArrayInterface,
+  toCudaArrayInterface,
+} from "../dlpack/array_interface.ts";
+import { toDlpack } from "../dlpack/export.ts";
+import { fromDlpack } from "../dlpack/import.ts";
+import { dlpackDevice, type DlpackTensor, type ImportOptions, type ToDlpackOptions } from "../dlpack/tensor.ts";
 import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/options.ts";
-import { noSize, show } from "../layout/shape.ts";
 import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { stagingOf } from "../memory/staging.ts";
-import { type Conversion, conversionOf } from "../copy/conversion.ts";
-import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "../copy/device_copy.ts";
-import { convertHost } from "../copy/host_conversion.ts";
-import { copyHost, denseCopy, explainHostCopy, type HostArray } from "../copy/host_copy.ts";
-import { noteElementAccess } from "../order/host_access.ts";
+import { newArrayBuffer } from "../native/mod.ts";
+import { fromProtocol } from "./from.ts";
+import { Lease } from "./lease.ts";
 import { print } from "./print.ts";
-import { readBack, runTo } from "../copy/read_back.ts";
-import { arraySourceOf, protocols, spokenProtocols } from "./from.ts";
 
 /** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
 export interface FromBufferOptions {
@@ -47,32 +51,9 @@ const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
   readonly: true,
 };
 
-/** How {@linkcode StridedMemoryView.copyFrom} copies. */
-export interface ViewCopyOptions {
-  /** Where the copy is enqueued, if a device has to do with it. Default: the home stream of the side that has one. */
-  readonly stream?: CudaStream;
-  /**
-   * Whether elements of another type are converted: default false, and another type is an error.
-   *
-   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses its
-   * fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part is
-   * kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are, the
-   * results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16, float32,
-   * float64, complex64 and complex128.
-   */
-  readonly convert?: boolean;
-}
-
 const fromTypedArrayOptionNames = { shape: true } as const;
 
 const viewOptionNames = { layout: true, dtype: true } as const;
-
-const viewCopyOptionNames: OptionNames<ViewCopyOptions> = { stream: true, convert: true };
-
-/** An import, as far as a view needs it. */
-interface Closeable {
-  close(): void;
-}
 
 /**
  * Memory seen as an n-dimensional array. Making one moves no data; views of a view share its memory.
@@ -142,18 +123,12 @@ export class StridedMemoryView {
         );
       }
       const isAtHome = source.device === null || stream === null || stream === source.stream;
-      return isAtHome ? source : protocols().fromDlpack(source, options);
+      return isAtHome ? source : fromDlpack(source, options, StridedMemoryView.fromImport);
     }
     if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
       return StridedMemoryView.fromTypedArray(source as TypedArray); // a view that is no DataView is a typed array
     }
-    const kind = arraySourceOf(source);
-    if (kind === undefined) {
-      throw new TypeError(
-        `Cannot view ${describe(source)}: expected a typed array or an object with one of ${spokenProtocols()}`,
-      );
-    }
-    return kind.take(source as object, options); // only objects and functions are of a kind
+    return fromProtocol(source, options, StridedMemoryView.fromImport);
   }
 
   /**
@@ -203,7 +178,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
    */
   static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return protocols().fromDlpack(source, options);
+    return fromDlpack(source, options, StridedMemoryView.fromImport);
   }
 
   /**
@@ -230,7 +205,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
    */
   static fromCudaArrayInterface(source: unknown, options: ImportOptions = none): StridedMemoryView {
-    return protocols().fromCudaArrayInterface(source, options);
+    return fromCudaArrayInterface(source, options, StridedMemoryView.fromImport);
   }
 
   /**
@@ -240,7 +215,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} for masked and structured arrays, and other memory than what an address says
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
-    return protocols().fromArrayInterface(source, {});
+    return fromArrayInterface(source, StridedMemoryView.fromImport);
   }
 
   /**
@@ -252,15 +227,17 @@ export class StridedMemoryView {
    *   array. Nothing is taken then
    */
   static fromArrowDevice(source: unknown, options: FromArrowOptions = {}): StridedMemoryView {
-    return protocols().fromArrow(source, options);
+    return importNumbers(source, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * A view over foreign memory. For the exchange protocols, which have looked that the layout lies inside the buffer.
+   * A view over foreign memory. For imports, which have looked that the layout lies inside the buffer.
    *
-   * @param imported what `close` closes to give the memory back: the buffer, or an import that is more than that
+   * @param imported what `close` closes to return the memory: the buffer, or an import that is more than that
+   * @internal
    */
   static fromImport(
+    this: void,
     buffer: MemoryBuffer,
     offset: number,
     layout: StridedLayout,
@@ -271,12 +248,18 @@ export class StridedMemoryView {
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
   }
 
+  /**
+   * An array of which the parts are known as a view.
+   *
+   * @internal
+   */
+  static fromParts(this: void, { buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
+    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
+  }
+
   /** Address of the first element; 0n if there are none. */
   get ptr(): bigint {
-    const { ptr } = this.buffer;
-    if (this.layout.volume === 0) return 0n;
-    const before = this.offset + this.layout.sliceOffsetInBytes;
-    return before === 0 ? ptr : ptr + BigInt(before);
+    return firstAddress(this);
   }
 
   /** Extents. */
@@ -291,7 +274,7 @@ export class StridedMemoryView {
 
   /** Bytes that the elements take without gaps. */
   get nbytes(): number {
-    return Math.ceil(this.layout.volume * this.dtype.itemsize);
+    return byteCount(this);
   }
 
   /** The device whose memory this is, or null for host memory. */
@@ -363,22 +346,7 @@ export class StridedMemoryView {
    * ```
    */
   copyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): void {
-    const { from, conversion } = this.#copySource(source, options);
-    const device = this.#drivenBy(from);
-    if (options.stream !== undefined) checkOpenStream(options.stream, "Cannot copy on a stream");
-    if (device === null) {
-      // The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it.
-      for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();
-      const elements = from.#host("copy from", false);
-      const apart = this.#mayMeet(from) ? denseCopy(elements) : elements;
-      if (conversion === null) copyHost(apart, this.#host("copy to", true));
-      else convertHost(apart, this.#host("copy to", true), conversion);
-      return;
-    }
-    if (this.layout.volume === 0) return;
-    const stream = this.#orderOf(from, device, options);
-    if (this.#mayMeet(from)) copyThroughDense(from, this, stream, conversion);
-    else copyOnDevice(from, this, stream, conversion);
+    copyElements(StridedMemoryView.from(source), this, options);
   }
 
   /**
@@ -387,52 +355,7 @@ export class StridedMemoryView {
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
   explainCopyFrom(source: StridedMemoryView | TypedArray, options: ViewCopyOptions = none): string {
-    const { from, conversion } = this.#copySource(source, options);
-    const words = this.#explain(from, conversion, options);
-    return this.#mayMeet(from) ? `${words}, by way of a copy, because the two may share memory` : words;
-  }
-
-  #explain(from: StridedMemoryView, conversion: Conversion | null, options: ViewCopyOptions): string {
-    const device = this.#drivenBy(from);
-    if (device !== null) return explainDeviceCopy(from, this, this.#orderOf(from, device, options), conversion);
-    if (conversion === null) return explainHostCopy(from.layout, this.layout);
-    return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
-  }
-
-  /** The device that has to do with a copy, or null if the host copies by itself. */
-  #drivenBy(from: StridedMemoryView): CudaDevice | null {
-    return this.device ?? from.device;
-  }
-
-  #orderOf(from: StridedMemoryView, device: CudaDevice, { stream }: ViewCopyOptions): CudaStream {
-    if (stream !== undefined) checkStream(stream, device, "Cannot copy on a stream");
-    const other = from.device;
-    if (other !== null && other.driver !== device.driver) {
-      throw new TypeError("Cannot copy a view of another Cuda: copy it to the host first");
-    }
-    return stream ?? this.stream ?? from.stream ?? device.defaultStream;
-  }
-
-  #copySource(
-    source: StridedMemoryView | TypedArray,
-    options: ViewCopyOptions,
-  ): { readonly from: StridedMemoryView; readonly conversion: Conversion | null } {
-    checkOptions(options, viewCopyOptionNames);
-    const { convert = false } = options;
-    const from = source instanceof StridedMemoryView ? source : StridedMemoryView.from(source);
-    if (this.readonly) throw new TypeError("Cannot copy into a read-only view");
-    if (!convert && !from.dtype.equals(this.dtype)) {
-      throw new TypeError(
-        `Cannot copy ${from.dtype.name} into ${this.dtype.name}: expected equal element types. ` +
-          "Pass { convert: true } to have the elements converted",
-      );
-    }
-    if (from.shape.length !== this.shape.length || from.shape.some((extent, axis) => extent !== this.shape[axis])) {
-      throw new RangeError(
-        `Cannot copy shape (${from.shape.join(", ")}) into (${this.shape.join(", ")}): expected equal shapes`,
-      );
-    }
-    return { from, conversion: conversionOf(from.dtype, this.dtype) };
+    return explainCopy(StridedMemoryView.from(source), this, options);
   }
 
   /** Copies the elements into another view or a typed array. See {@linkcode StridedMemoryView.copyFrom}. */
@@ -448,18 +371,9 @@ export class StridedMemoryView {
    */
   async toTypedArray(): Promise<TypedArray> {
     const copy = new (this.dtype.require("typedArray"))(newArrayBuffer(this.nbytes));
-    if (this.layout.volume === 0) return copy;
-    const { device, stream, dtype } = this;
-    const bytes = new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength);
-    const target = { bytes, offset: 0, layout: StridedLayout.dense(this.shape, dtype.itemsize) };
-    if (device === null) {
-      // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
-      if (stream === null) copyHost(this.#host("read", false), target);
-      else await readBack(this, bytes, target.layout, stream, null);
-      return copy;
+    if (this.layout.volume > 0) {
+      await readElements(this, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength));
     }
-    const order = stream ?? device.defaultStream;
-    await readBack(this, bytes, target.layout, order, stagingOf(runTo(bytes, 0n), order));
     return copy;
   }
 
@@ -489,7 +403,7 @@ export class StridedMemoryView {
    * ```
    */
   borrow(stream: CudaStream): Lease {
-    return protocols().borrow(this, stream);
+    return new Lease(this, stream);
   }
 
   /**
@@ -498,7 +412,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if DLPack cannot say what this view is
    */
   toDlpack(options: ToDlpackOptions = none): DlpackTensor {
-    return protocols().toDlpack(this, options);
+    return toDlpack(this, options);
   }
 
   /** The DLPack protocol, as other libraries call it. */
@@ -508,7 +422,7 @@ export class StridedMemoryView {
 
   /** DLPack's device type and number: `[1, 0]` for host memory, `[2, n]` for CUDA device n. */
   __dlpack_device__(): [type: number, id: number] {
-    return protocols().dlpackDevice(this);
+    return dlpackDevice(this);
   }
 
   /**
@@ -518,7 +432,7 @@ export class StridedMemoryView {
    * @throws {ExchangeError} for host memory, and for an element type without a type string
    */
   toCudaArrayInterface(): CudaArrayInterface {
-    return protocols().toCudaArrayInterface(this);
+    return toCudaArrayInterface(this);
   }
 
   /** The CUDA Array Interface, as other libraries look for it; undefined for host memory. */
@@ -528,7 +442,7 @@ export class StridedMemoryView {
 
   /** NumPy's array interface, as other libraries look for it; undefined for device memory. */
   get __array_interface__(): ArrayInterface | undefined {
-    return this.device === null ? protocols().toArrayInterface(this) : undefined;
+    return this.device === null ? toArrayInterface(this) : undefined;
   }
 
   /**
@@ -538,17 +452,17 @@ export class StridedMemoryView {
    * @throws {ExchangeError} if Arrow cannot say what this view is: elements out of C order, a type that it does not have
    */
   toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return protocols().toArrow(this, options, "device");
+    return numbersToArrow(this, options, "device");
   }
 
   /** The Arrow C device protocol, as other libraries call it. */
   __arrow_c_device_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return protocols().toArrow(this, options, "device");
+    return numbersToArrow(this, options, "device");
   }
 
   /** The Arrow C data protocol, as other libraries call it. @throws {ExchangeError} for device memory */
   __arrow_c_array__(options: ToArrowOptions = {}): ArrowDeviceArray {
-    return protocols().toArrow(this, options, "host");
+    return numbersToArrow(this, options, "host");
   }
 
   /**
@@ -579,56 +493,9 @@ export class StridedMemoryView {
     this.close();
   }
 
-  /** Whether the memory between the first and the last element of each has bytes in common. */
-  #mayMeet(other: StridedMemoryView): boolean {
-    const { ptr, size } = this.buffer;
-    const { ptr: otherPtr, size: otherSize } = other.buffer;
-    if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // mostly, and soon said
-    const [start, end] = this.#span();
-    const [otherStart, otherEnd] = other.#span();
-    return start < otherEnd && otherStart < end;
-  }
-
-  #span(): [start: bigint, end: bigint] {
-    const [min, max] = this.layout.offsetBounds;
-    const base = this.buffer.ptr + BigInt(this.offset);
-    const { itemsize } = this.dtype;
-    return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
-  }
-
   #with(layout: StridedLayout, dtype: DType = this.dtype): StridedMemoryView {
     const { buffer, offset, readonly } = this;
     checkBounds(buffer, offset, layout);
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
-
-  #host(doing: string, writes: boolean): HostArray {
-    if (this.device !== null) {
-      throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
-    }
-    const bytes = this.buffer.bytes();
-    noteElementAccess(this, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
-    return { bytes, offset: this.offset, layout: this.layout };
-  }
-}
-
-function checkBounds(buffer: MemoryBuffer, offset: number, layout: StridedLayout): void {
-  if (!Number.isSafeInteger(offset) || offset < 0) {
-    throw noSize(`start ${show(offset)} bytes into a buffer`, offset);
-  }
-  if (layout.volume === 0) return;
-  const { minOffset: min, maxOffset: max } = layout;
-  const start = offset + min * layout.itemsize;
-  const end = offset + (max + 1) * layout.itemsize;
-  if (start < 0 || end > buffer.size) {
-    throw new RangeError(
-      `Cannot see bytes ${start} to ${end} of a buffer of ${buffer.size}: the layout reaches outside it. ` +
-        `Expected at least ${Math.ceil(end)} bytes${start < 0 ? ` and an offset of at least ${offset - start}` : ""}.`,
-    );
-  }
-}
-
-function describe(value: unknown): string {
-  if (value === null || typeof value !== "object") return `${typeof value} ${String(value)}`;
-  return value.constructor?.name ?? "an object";
 }

@@ -2,12 +2,12 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import type { ArrowStreamPointer } from "../../src/cdata/device_array.ts";
 import {
   ArrowArray,
   type ArrowField,
   arrowField,
   ArrowStream,
-  type ArrowStreamPointer,
   Cuda,
   DeviceMemoryResource,
   ExchangeError,

@@ -17,7 +17,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 import { exportArrow } from "../../src/cdata/export.ts";
-import { arrayOfView } from "../../src/cdata/numbers.ts";
+import { nodeOfNumbers } from "../../src/cdata/numbers.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
@@ -131,13 +131,13 @@ test("a view says to Arrow what the same array says that goes out as every other
         buffers.push(buffer);
         const view = StridedMemoryView.fromBuffer(buffer, { shape, dtype, offset: Math.floor(start * dtype.itemsize) });
         const exported = view.toArrowDevice();
-        using general = exportArrow(arrayOfView(view), {});
+        using general = exportArrow(nodeOfNumbers(view), {});
         const says = said(exported);
         assertEquals(says, said(general));
         out.push({ exported, how, says });
         if (memory !== "device") {
           using onHost = view.__arrow_c_array__();
-          using other = exportArrow(arrayOfView(view), {}, "host");
+          using other = exportArrow(nodeOfNumbers(view), {}, "host");
           assertEquals(said(onHost), said(other));
         } else assertThrows(() => view.__arrow_c_array__(), ExchangeError, "device memory");
         buffer.close();

@@ -123,7 +123,7 @@ const takes = {
   described: (source, stream) => StridedMemoryView.fromCudaArrayInterface(source, { stream }),
   seen: (source, stream) => StridedMemoryView.from(source, { stream }), // a view was itself, and the stream ignored
   // As Python's objects are seen, whose end is more than to forget them.
-  released: (source, stream) => fromCudaArrayInterface(source, { stream }, () => {}),
+  released: (source, stream) => fromCudaArrayInterface(source, { stream }, StridedMemoryView.fromImport, () => {}),
   unordered: (source, { device }) => StridedMemoryView.fromCudaArrayInterface(source, { stream: null, device }),
 } as const satisfies Record<string, Take>;
 

@@ -4,7 +4,6 @@
 import { setTimeout } from "node:timers/promises";
 import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { callDeleter } from "../../src/dlpack/tensor.ts";
-import { fromDlpack } from "../../src/dlpack/import.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
@@ -146,10 +145,10 @@ taken.push(...offered.splice(0).map((tensor) => tensor.take()));
 results["tensors taken in a later turn"] = await collect(0);
 results["of all of which are out"] = liveExports();
 
-many(() => void fromDlpack(viewOf(allocate())));
+many(() => void StridedMemoryView.fromDlpack(viewOf(allocate())));
 results["imports dropped"] = await collect(count);
 
-const imports = many(() => fromDlpack(viewOf(allocate())).sliced("...", null));
+const imports = many(() => StridedMemoryView.fromDlpack(viewOf(allocate())).sliced("...", null));
 results["only a view of an import kept"] = await collect(0);
 results["its elements"] = (await imports[0]?.toTypedArray())?.length ?? -1;
 imports.splice(0);

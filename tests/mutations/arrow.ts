@@ -53,8 +53,8 @@ export const arrowMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/arrow/stream.ts", [streams], [
     [
-      "this.#options, () => {}, wasReleased)",
-      "this.#options, () => {})",
+      "this.#options,\n        ArrowArray.fromNode,\n        wasReleased,\n      )",
+      "this.#options, ArrowArray.fromNode)",
       "An error says that the producer has an array that is gone.",
     ],
   ]),

@@ -65,7 +65,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     ["    if (child.length < needs.childLength) {\n", "    if (false) {\n", "A consumer reads behind a child."],
   ]),
   ...inFile("src/arrow/array.ts", [views, releases, "tests/arrow/array_test.ts"], [
-    ["    checkParts(this, this.#nullCount);\n", "", "A consumer reads behind a buffer of an array of ours."],
+    ["    checkNode(this);\n", "", "A consumer reads behind a buffer of an array of ours."],
     ["    this.#onClose?.();\n", "", "An imported array is never given back."],
     ["    this.#check(index);\n", "", "Elements beyond the end are read."],
     [
@@ -95,14 +95,14 @@ export const arrowCheckMutations: readonly Mutation[] = [
       "Nulls of other lists are held against one.",
     ],
     [
-      "if (array.isNull(i)) return true;",
-      "if (array.isNull(i - first)) return true;",
+      "if (isNullAt(array, i)) return true;",
+      "if (isNullAt(array, i - first)) return true;",
       "Nulls of other lists are asked.",
     ],
     ["  if (hasNulls(array)) throw nullsInView(array);\n", "", "Nulls are taken for values."],
     [
-      "importArrow(source, options, viewOfArrow)",
-      "importArrow(source, options)",
+      "    checkTree(node);\n",
+      "",
       "What is no view is taken, and lost.",
     ],
     [

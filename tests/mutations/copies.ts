@@ -189,9 +189,11 @@ export const copyMutations: readonly Mutation[] = [
     ["    else this.#prepare();\n", "", "Elements are read before they are written."],
     ["      void view.buffer.ptr; // says so if it is closed\n", "", "A closed array gives the engine's words."],
   ]),
-  ...inFile("src/arrow/element_reader.ts", ["tests/arrow/host_order_test.ts"], [
-    ['  hostWaitsToRead(view, "array.get()");\n', "", "Offsets and nulls are read before they are written."],
-  ]),
+  ...inFile("src/cdata/bits.ts", ["tests/arrow/host_order_test.ts"], [[
+    '  hostWaitsToRead(array, "array.get()");\n',
+    "",
+    "Offsets and nulls are read before they are written.",
+  ]]),
   ...inFile("src/cdata/device_array.ts", ["tests/arrow/host_order_test.ts"], [
     [", deviceArray: array.address }", " }", "Memory of a device is taken for the host's."],
   ]),
@@ -201,9 +203,11 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/cdata/walk.ts", ["tests/arrow/host_order_test.ts"], [
     ["    if (!isAddress(address)) {\n", "    if (false) {\n", "An address that no memory has is read."],
   ]),
-  ...inFile("src/dlpack/export.ts", ["tests/arrow/host_order_test.ts"], [
-    ["  checkOptions(options, toDlpackOptionNames);\n", "", "Options that mean nothing are left aside."],
-  ]),
+  ...inFile("src/dlpack/plan_export.ts", ["tests/arrow/host_order_test.ts"], [[
+    "  checkOptions(options, toDlpackOptionNames);\n",
+    "",
+    "Options that mean nothing are left aside.",
+  ]]),
   ...inFile("src/memory/sharing/memory_channel.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     [
       "      waitForEnd(stream);\n      return null;\n",
@@ -262,27 +266,33 @@ export const copyMutations: readonly Mutation[] = [
     ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of a few MiB never get a ring."],
     ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 4 MiB pays for a ring."],
   ]),
-  ...inFile("src/view/strided_memory_view.ts", [
+  ...inFile("src/copy/copy.ts", [
     "tests/copy/device_copy_test.ts",
     "tests/view/strided_memory_view_test.ts",
     "tests/copy/home_order_test.ts",
-  ], [
-    [
-      "[options.stream, from.stream, this.stream]",
-      "[from.stream, this.stream]",
-      "The host copies before the stream is there.",
-    ],
-    [
-      "[options.stream, from.stream, this.stream]",
-      "[options.stream, this.stream]",
-      "The host reads what a stream has yet to write.",
-    ],
-    [
-      "[options.stream, from.stream, this.stream]",
-      "[options.stream, from.stream]",
-      "The host writes what a stream has yet to read.",
-    ],
-  ]),
+  ], [[
+    "[stream, from.buffer.stream, to.buffer.stream]",
+    "[stream, from.buffer.stream]",
+    "The host writes what a stream has yet to read.",
+  ]]),
+  ...inFile("src/copy/copy.ts", [
+    "tests/copy/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/copy/home_order_test.ts",
+  ], [[
+    "[stream, from.buffer.stream, to.buffer.stream]",
+    "[stream, to.buffer.stream]",
+    "The host reads what a stream has yet to write.",
+  ]]),
+  ...inFile("src/copy/copy.ts", [
+    "tests/copy/device_copy_test.ts",
+    "tests/view/strided_memory_view_test.ts",
+    "tests/copy/home_order_test.ts",
+  ], [[
+    "[stream, from.buffer.stream, to.buffer.stream]",
+    "[from.buffer.stream, to.buffer.stream]",
+    "The host copies before the stream is there.",
+  ]]),
   ...inFile("src/copy/device_copy.ts", [
     "tests/copy/device_copy_test.ts",
     "tests/view/strided_memory_view_test.ts",

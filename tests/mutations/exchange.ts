@@ -80,14 +80,16 @@ export const exchangeMutations: readonly Mutation[] = [
     ["  if (!isWatched) watchEnd();\n", "", "Nobody is told what consumers have never released."],
     ["  if (live.length < enough) return;\n  pollAll();\n", "", "Exports that nobody looks at pile up."],
   ]),
-  ...inFile("src/dlpack/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [
-    ["  order?.synchronize(); // a consumer", "  // a consumer", "The host reads a copy before it is made."],
-    [
-      "  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns\n",
-      "",
-      "A copy has what the host has written after it was asked for.",
-    ],
-  ]),
+  ...inFile("src/copy/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [[
+    "  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns\n",
+    "",
+    "A copy has what the host has written after it was asked for.",
+  ]]),
+  ...inFile("src/copy/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [[
+    "  order?.synchronize(); // a consumer",
+    "  // a consumer",
+    "The host reads a copy before it is made.",
+  ]]),
   ...inFile("src/dlpack/export.ts", [
     host,
     "tests/dlpack/export_test.ts",
@@ -101,53 +103,117 @@ export const exchangeMutations: readonly Mutation[] = [
     ["    addExport(this);\n", "", "What is out is collected under its consumer."],
     ["    this.#tensor.free();\n", "", "Each export leaks its struct."],
     [
-      '  if (view.device === null && options.stream === undefined) hostWaitsToRead(view, "toDlpack()");\n',
+      '  if (plan.hostWaits) hostWaitsToRead(array, "toDlpack()");\n',
       "",
       "A consumer on the host reads before a stream has written.",
     ],
     ["return order.add(this.#buffer)", "return true", "Memory is freed while the consumer's work still uses it."],
     ["    this.#buffer.unpin();\n", "", "Memory that was exported is never freed."],
+    ["array.readonly ? flag.readOnly : 0", "0", "A consumer writes what is read-only."],
     [
-      "  if (!versioned && view.dtype.dlpack.padded) {\n",
-      "  if (false) {\n",
-      "A consumer takes padded elements for packed ones.",
-    ],
-    ["  if (view.readonly && !versioned) {\n", "  if (false) {\n", "A consumer writes what is read-only."],
-    ["view.readonly ? flag.readOnly : 0", "0", "A consumer writes what is read-only."],
-    [
-      "  orderForConsumer(view, options.stream);\n  return exportTensor",
-      "  return exportTensor",
+      "  if (device !== null && consumer !== null) consumerWaits(buffer, consumerStream(device, consumer));\n",
+      "",
       "A consumer reads before the producer has written.",
     ],
     [
-      "  if (stream === 0n) throw",
-      "  if (false) throw",
-      "Stream 0, which DLPack forbids, is taken for the default stream.",
-    ],
-    [
-      "device === null || stream === null || stream === -1n",
-      "device === null || stream === null",
-      "A consumer that wants no order gets an error.",
-    ],
-    [
-      "  if (view.device === null && !isElsewhere(view, dlDevice)) {\n",
-      "  if (false) {\n",
-      "Host memory is silently not ordered.",
-    ],
-    ["  if (mustMove && copy === false) {\n", "  if (false) {\n", "A copy is made that the consumer does not allow."],
-    [
-      "    if (copied.device !== null) orderForConsumer(copied, options.stream);\n",
-      "",
+      "    return exportInOrder(copied, plan, flag.isCopied);\n",
+      "    return exportInOrder(copied, { ...plan, consumer: null }, flag.isCopied);\n",
       "A consumer reads a copy before it is made.",
-    ],
-    [
-      "stream ?? CU_STREAM_LEGACY",
-      "stream ?? 2n",
-      "A consumer on the default stream reads before the producer has written.",
     ],
     ["    copied.buffer.close(); // the export has pinned it\n", "", "Each copy leaks."],
     ["  pollIfMany();\n", "", "Exports that nobody looks at pile up."],
   ]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "stream ?? DEFAULT_STREAM",
+    "stream ?? 2n",
+    "A consumer on the default stream reads before the producer has written.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "  if (isElsewhere && copy === false) {\n",
+    "  if (false) {\n",
+    "A copy is made that the consumer does not allow.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "  if (buffer.device === null && !isElsewhere) {\n",
+    "  if (false) {\n",
+    "Host memory is silently not ordered.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "consumer: stream === null || stream === -1n ?",
+    "consumer: stream === null ?",
+    "A consumer that wants no order gets an error.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "  if (array.readonly && !isVersioned && !isCopied) {\n",
+    "  if (false) {\n",
+    "A consumer writes what is read-only.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "  if (!isVersioned && dtype.dlpack.padded) {\n",
+    "  if (false) {\n",
+    "A consumer takes padded elements for packed ones.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", [
+    host,
+    "tests/dlpack/export_test.ts",
+    "tests/dlpack/copy_for_consumer_test.ts",
+    "tests/dlpack/programs_test.ts",
+    "tests/order/reclaim_test.ts",
+    behaviours,
+    collection,
+  ], [[
+    "  if (stream === 0n) throw",
+    "  if (false) throw",
+    "Stream 0, which DLPack forbids, is taken for the default stream.",
+  ]]),
   ...inFile("src/dlpack/struct.ts", [
     "tests/dlpack/export_test.ts",
     "tests/dlpack/import_test.ts",
@@ -221,11 +287,15 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["  tensor?.take(); // not before", "  // not before", "Two consumers take one tensor."],
     [
-      "  const loan = { tensor: address, deleter: fields.deleter };\n",
-      "  const loan = { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
+      "= { tensor: address, deleter: fields.deleter };\n",
+      "= { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
       "A tensor is lost if its buffer cannot be made.",
     ],
-    ["home, tensor ?? undefined, loan", "home, undefined, loan", "An import does not say what it comes from."],
+    [
+      "home,\n    tensor ?? undefined,\n    imported",
+      "home, undefined, imported",
+      "An import does not say what it comes from.",
+    ],
     [
       "device === null ? null : stream === undefined ? device.defaultStream : stream",
       "null",
@@ -348,7 +418,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
     ["handle || CU_STREAM_LEGACY", "handle", "A consumer is told stream 0, which the protocol forbids."],
     [
-      '  hostWaitsToRead(view, "__array_interface__");\n',
+      '  hostWaitsToRead(array, "__array_interface__");\n',
       "",
       "A consumer on the host reads before a stream has written.",
     ],
@@ -364,21 +434,21 @@ export const exchangeMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/view/strided_memory_view.ts", [host, "tests/dlpack/array_interface_test.ts", programs], [
     [
-      "return isAtHome ? source : protocols().fromDlpack(source, options);",
+      "return isAtHome ? source : fromDlpack(source, options, StridedMemoryView.fromImport);",
       "return isAtHome ? source : source;",
       "We read before the owner of a view has written.",
     ],
-    [
-      "      for (const order of new Set([options.stream, from.stream, this.stream])) order?.waitUntilReady();\n",
-      "",
-      "The host copies page-locked memory before a stream has written it.",
-    ],
-    [
-      'if (stream === null) copyHost(this.#host("read", false), target);',
-      'if (stream?.isDone ?? true) copyHost(this.#host("read", false), target);',
-      "What is enqueued while page-locked memory is waited for is read.",
-    ],
   ]),
+  ...inFile("src/copy/copy.ts", [host, "tests/dlpack/array_interface_test.ts", programs], [[
+    "  } else if (stream !== null) {\n",
+    "  } else if (stream !== null && !stream.isDone) {\n",
+    "What is enqueued while page-locked memory is waited for is read.",
+  ]]),
+  ...inFile("src/copy/copy.ts", [host, "tests/dlpack/array_interface_test.ts", programs], [[
+    "  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) order?.waitUntilReady();\n",
+    "",
+    "The host copies page-locked memory before a stream has written it.",
+  ]]),
   ...inFile("src/order/loan.ts", [
     "tests/order/lease_test.ts",
     "tests/device/late_streams_test.ts",
@@ -606,7 +676,7 @@ export const exchangeMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/dlpack/array_interface.ts", ["tests/dlpack/array_interface_test.ts"], [
-    ["  giveBack(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
+    ["  returnToProducer(ptr, stream, producer);\n", "", "The producer goes on before its consumer is done."],
   ]),
   ...inFile("src/order/order.ts", ["tests/order/order_test.ts"], [
     [" || !peer.isActive", "", "A release makes contexts on devices that nobody uses."],
@@ -630,14 +700,16 @@ export const exchangeMutations: readonly Mutation[] = [
       "A producer on the host is asked for order, and refuses.",
     ],
   ]),
-  ...inFile("src/dlpack/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [
-    ["  if (device === null) home.synchronize();", "", "What changes on the host after the export changes the copy."],
-    [
-      "    using _memory = staged.buffer;",
-      "    void staged.buffer;",
-      "Memory on the way between two devices stays for ever.",
-    ],
-  ]),
+  ...inFile("src/copy/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [[
+    "    using _memory = staged.buffer;",
+    "    void staged.buffer;",
+    "Memory on the way between two devices stays for ever.",
+  ]]),
+  ...inFile("src/copy/copy_for_consumer.ts", ["tests/dlpack/copy_for_consumer_test.ts"], [[
+    "  if (device === null) home.synchronize();",
+    "",
+    "What changes on the host after the export changes the copy.",
+  ]]),
 
   ...inFile("src/order/reclaim.ts", [
     refusals,

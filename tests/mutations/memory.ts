@@ -162,14 +162,16 @@ export const memoryMutations: readonly Mutation[] = [
       "A stream of which nothing is known is taken for one that ignores default streams.",
     ],
   ]),
-  ...inFile("src/view/strided_memory_view.ts", [pageLocked], [
-    ["order?.waitUntilReady()", "order?.synchronize()", "The host copies what a default stream has not written yet."],
-    [
-      "      else await readBack(this, bytes, target.layout, stream, null);\n",
-      '      else copyHost(this.#host("read", false), target);\n',
-      "What comes as a typed array is not written yet.",
-    ],
-  ]),
+  ...inFile("src/copy/copy.ts", [pageLocked], [[
+    "    await readBack(array, bytes, layout, stream, null);\n",
+    '    copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });\n',
+    "What comes as a typed array is not written yet.",
+  ]]),
+  ...inFile("src/copy/copy.ts", [pageLocked], [[
+    "order?.waitUntilReady()",
+    "order?.synchronize()",
+    "The host copies what a default stream has not written yet.",
+  ]]),
   ...inFile("src/view/print.ts", ["tests/view/print_test.ts"], [
     [
       "    staging.pinUntilPassed(stream); // what was enqueued before the failure still writes there\n",

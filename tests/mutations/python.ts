@@ -31,17 +31,21 @@ export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/cdata/export.ts", workers, [
     ["  if (ending.length > 0) {\n", "  if (false) {\n", "Buffers of Arrow arrays are lent in place."],
   ]),
-  ...inFile("src/dlpack/export.ts", workers, [
-    ["  if (mustOutlive && copy === false) {", "  if (false) {", "Who wants no copy gets one."],
-    ["mustMove || mustOutlive || copy", "mustMove || copy", "Tensors are lent in place."],
-  ]),
-  ...inFile("src/dlpack/copy_for_consumer.ts", workers, [
-    [
-      "shape, dtype, readonly: true }",
-      "shape, dtype }",
-      "What Python writes to a copy is lost without a word.",
-    ],
-  ]),
+  ...inFile("src/dlpack/plan_export.ts", workers, [[
+    "isElsewhere || buffer.endsWithWorker || copy",
+    "isElsewhere || copy",
+    "Tensors are lent in place.",
+  ]]),
+  ...inFile("src/dlpack/plan_export.ts", workers, [[
+    "  if (buffer.endsWithWorker && copy === false) {",
+    "  if (false) {",
+    "Who wants no copy gets one.",
+  ]]),
+  ...inFile("src/copy/copy_for_consumer.ts", workers, [[
+    "{ ...copyToHost(array), readonly: true }",
+    "copyToHost(array)",
+    "What Python writes to a copy is lost without a word.",
+  ]]),
   ...inFile("src/python/thread_end.ts", ["tests/python/thunks_test.ts"], [
     ["    ...[0x74, 0x08], // jz", "    ...[0x90, 0x90], // jz", "A thread gives up a lock that it does not hold."],
     ["    0x34000080, // cbz", "    0xd503201f, // cbz", "On arm64, too."],

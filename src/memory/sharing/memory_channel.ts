@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Cuda } from "../../cuda/cuda.ts";
+import type { CudaDevice } from "../../device/device.ts";
 import type { CudaStream } from "../../device/stream.ts";
 import {
   abortable,
@@ -75,7 +75,7 @@ export class MemoryChannel {
   #failure: unknown;
 
   /** A channel over a connected socket, which it takes over. Whatever arrives is for devices of this `Cuda`. */
-  constructor(socket: UnixSocket, { devices }: Cuda) {
+  constructor(socket: UnixSocket, { devices }: { readonly devices: readonly CudaDevice[] }) {
     this.#socket = socket;
     this.#marks = new StreamMarks(devices);
     this.#exports = new ChannelExports(this.#marks);
@@ -84,7 +84,11 @@ export class MemoryChannel {
   }
 
   /** Connects to a process that listens. See {@linkcode UnixSocket.connect}. */
-  static async connect(path: string, cuda: Cuda, options: UnixConnectOptions = {}): Promise<MemoryChannel> {
+  static async connect(
+    path: string,
+    cuda: { readonly devices: readonly CudaDevice[] },
+    options: UnixConnectOptions = {},
+  ): Promise<MemoryChannel> {
     return new MemoryChannel(await UnixSocket.connect(path, options), cuda);
   }
 

@@ -1,0 +1,52 @@
+/**
+ * The bytes and bits of buffers in host memory.
+ *
+ * @module
+ */
+import { type ArrayParts, byteCount } from "../copy/array_parts.ts";
+import { hostWaitsToRead } from "../order/order.ts";
+import type { ArrowNode } from "./array_node.ts";
+import { hasValidity } from "./buffers.ts";
+
+/** The bytes of no buffer. */
+export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
+
+/**
+ * The bytes of a buffer, when everything is done that its home stream holds: page-locked and managed memory has one.
+ *
+ * @throws {TypeError} for device memory, and after the buffer was closed
+ */
+export function hostBytes(array: ArrayParts): DataView<ArrayBuffer> {
+  const size = byteCount(array);
+  if (size === 0) return empty;
+  const bytes = array.buffer.bytes();
+  hostWaitsToRead(array, "array.get()");
+  return new DataView(bytes.buffer, bytes.byteOffset + array.offset + array.layout.sliceOffset, size);
+}
+
+/** A bit of a bitmap, lowest of each byte first. */
+export function bitOf(bytes: DataView, at: number): boolean {
+  return (bytes.getUint8(Math.floor(at / 8)) >>> (at % 8) & 1) !== 0;
+}
+
+/** Whether an element is null; nobody looks whether there is such an element. */
+export function isNullAt(
+  { type, offset, buffers: [bitmap = null], knownNullCount }: ArrowNode,
+  index: number,
+): boolean {
+  if (!hasValidity(type)) return true;
+  return bitmap !== null && knownNullCount !== 0 && !bitOf(hostBytes(bitmap), offset + index);
+}
+
+/**
+ * How many elements are null by the validity bitmap.
+ *
+ * @throws {TypeError} if it is in device memory, or closed
+ */
+export function countNulls({ buffers: [bitmap = null], offset, length }: ArrowNode): number {
+  if (bitmap === null || length === 0) return 0;
+  const bytes = hostBytes(bitmap);
+  let valid = 0;
+  for (let at = offset; at < offset + length; at++) if (bitOf(bytes, at)) valid++;
+  return length - valid;
+}

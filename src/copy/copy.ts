@@ -1,0 +1,152 @@
+/**
+ * Copies between any two arrays of one shape: who does it, in whose order, and what becomes of the elements.
+ *
+ * @module
+ */
+import { checkOpenStream, checkStream } from "../device/check_device.ts";
+import type { CudaDevice } from "../device/device.ts";
+import type { CudaStream } from "../device/stream.ts";
+import { StridedLayout } from "../layout/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { stagingOf } from "../memory/staging.ts";
+import { noteElementAccess } from "../order/host_access.ts";
+import type { ArrayParts } from "./array_parts.ts";
+import { type Conversion, conversionOf } from "./conversion.ts";
+import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";
+import { convertHost } from "./host_conversion.ts";
+import { copyHost, denseCopy, explainHostCopy, type HostArray } from "./host_copy.ts";
+import { readBack, runTo } from "./read_back.ts";
+
+/** How `view.copyFrom` copies. */
+export interface ViewCopyOptions {
+  /** Where the copy is enqueued, if a device has to do with it. Default: the home stream of the side that has one. */
+  readonly stream?: CudaStream;
+  /**
+   * Whether elements of another type are converted: default false, and another type is an error.
+   *
+   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses its
+   * fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part is
+   * kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are, the
+   * results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16, float32,
+   * float64, complex64 and complex128.
+   */
+  readonly convert?: boolean;
+}
+
+const viewCopyOptionNames: OptionNames<ViewCopyOptions> = { stream: true, convert: true };
+
+/** Copies elements. See `StridedMemoryView.copyFrom`. */
+export function copyElements(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): void {
+  const conversion = checkCopy(from, to, options);
+  const device = drivenBy(from, to);
+  if (options.stream !== undefined) checkOpenStream(options.stream, "Cannot copy on a stream");
+  if (device === null) return copyOnHost(from, to, options, conversion);
+  if (to.layout.volume === 0) return;
+  const stream = orderOf(from, to, device, options);
+  if (mayOverlap(from, to)) copyThroughDense(from, to, stream, conversion);
+  else copyOnDevice(from, to, stream, conversion);
+}
+
+/** Says how elements would be copied. See `StridedMemoryView.explainCopyFrom`. */
+export function explainCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): string {
+  const conversion = checkCopy(from, to, options);
+  const words = explain(from, to, conversion, options);
+  return mayOverlap(from, to) ? `${words}, by way of a copy, because the two may share memory` : words;
+}
+
+function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null, options: ViewCopyOptions): string {
+  const device = drivenBy(from, to);
+  if (device !== null) return explainDeviceCopy(from, to, orderOf(from, to, device, options), conversion);
+  if (conversion === null) return explainHostCopy(from.layout, to.layout);
+  return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
+}
+
+/**
+ * Copies all elements to memory of JavaScript's own, in C order; settles when they are there.
+ *
+ * @param bytes as many as the elements take without gaps
+ */
+export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  const { device, stream } = array.buffer;
+  const layout = StridedLayout.dense(array.layout.shape, array.dtype.itemsize);
+  if (device !== null) {
+    const order = stream ?? device.defaultStream;
+    await readBack(array, bytes, layout, order, stagingOf(runTo(bytes, 0n), order));
+  } else if (stream !== null) {
+    // Page-locked memory has a home, which may have got more to do when it is waited for: so it is copied there.
+    await readBack(array, bytes, layout, stream, null);
+  } else copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });
+}
+
+/** The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it. */
+function copyOnHost(
+  from: ArrayParts,
+  to: ArrayParts,
+  { stream }: ViewCopyOptions,
+  conversion: Conversion | null,
+): void {
+  for (const order of new Set([stream, from.buffer.stream, to.buffer.stream])) order?.waitUntilReady();
+  const elements = onHost(from, "copy from", false);
+  const apart = mayOverlap(from, to) ? denseCopy(elements) : elements;
+  if (conversion === null) copyHost(apart, onHost(to, "copy to", true));
+  else convertHost(apart, onHost(to, "copy to", true), conversion);
+}
+
+/** @returns what becomes of each element; null if it is copied as it is */
+function checkCopy(from: ArrayParts, to: ArrayParts, options: ViewCopyOptions): Conversion | null {
+  checkOptions(options, viewCopyOptionNames);
+  if (to.readonly) throw new TypeError("Cannot copy into a read-only view");
+  if (options.convert !== true && !from.dtype.equals(to.dtype)) {
+    throw new TypeError(
+      `Cannot copy ${from.dtype.name} into ${to.dtype.name}: expected equal element types. ` +
+        "Pass { convert: true } to have the elements converted",
+    );
+  }
+  const [source, destination] = [from.layout.shape, to.layout.shape];
+  if (source.length !== destination.length || source.some((extent, axis) => extent !== destination[axis])) {
+    throw new RangeError(
+      `Cannot copy shape (${source.join(", ")}) into (${destination.join(", ")}): expected equal shapes`,
+    );
+  }
+  return conversionOf(from.dtype, to.dtype);
+}
+
+/** The device that has to do with a copy, or null if the host copies by itself. */
+function drivenBy(from: ArrayParts, to: ArrayParts): CudaDevice | null {
+  return to.buffer.device ?? from.buffer.device;
+}
+
+function orderOf(from: ArrayParts, to: ArrayParts, device: CudaDevice, { stream }: ViewCopyOptions): CudaStream {
+  if (stream !== undefined) checkStream(stream, device, "Cannot copy on a stream");
+  const other = from.buffer.device;
+  if (other !== null && other.driver !== device.driver) {
+    throw new TypeError("Cannot copy a view of another Cuda: copy it to the host first");
+  }
+  return stream ?? to.buffer.stream ?? from.buffer.stream ?? device.defaultStream;
+}
+
+/** Whether the memory between the first and the last element of each has bytes in common. */
+function mayOverlap(one: ArrayParts, other: ArrayParts): boolean {
+  const { ptr, size } = one.buffer;
+  const { ptr: otherPtr, size: otherSize } = other.buffer;
+  if (ptr + BigInt(size) <= otherPtr || otherPtr + BigInt(otherSize) <= ptr) return false; // mostly, and soon said
+  const [start, end] = spanOf(one);
+  const [otherStart, otherEnd] = spanOf(other);
+  return start < otherEnd && otherStart < end;
+}
+
+function spanOf({ buffer, offset, layout, dtype }: ArrayParts): [start: bigint, end: bigint] {
+  const [min, max] = layout.offsetBounds;
+  const base = buffer.ptr + BigInt(offset);
+  const { itemsize } = dtype;
+  return [base + BigInt(Math.floor(min * itemsize)), base + BigInt(Math.ceil((max + 1) * itemsize))];
+}
+
+function onHost(array: ArrayParts, doing: string, writes: boolean): HostArray {
+  if (array.buffer.device !== null) {
+    throw new TypeError(`Cannot ${doing} device memory from the host. Copy it to host memory first.`);
+  }
+  const bytes = array.buffer.bytes();
+  noteElementAccess(array, writes, doing === "read" ? "view.toTypedArray()" : "view.copyFrom()");
+  return { bytes, offset: array.offset, layout: array.layout };
+}

@@ -1,0 +1,81 @@
+/**
+ * Copies made anew for a consumer: in C order, where it wants them, and in memory that outlives whoever made them.
+ *
+ * @module
+ */
+import type { CudaStream } from "../device/stream.ts";
+import { StridedLayout } from "../layout/mod.ts";
+import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
+import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import type { MemoryResource } from "../memory/memory_resource.ts";
+import { canReach } from "../order/can_reach.ts";
+import { type ArrayParts, byteCount } from "./array_parts.ts";
+import { copyElements } from "./copy.ts";
+
+/**
+ * Does something with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as long as
+ * consumers want them, wherever the Worker is then.
+ *
+ * @param use is given what stands for an array: its copy, read-only, or any other array itself
+ */
+export function withLastingCopies<T>(
+  arrays: readonly ArrayParts[],
+  use: (lasting: (array: ArrayParts) => ArrayParts) => T,
+): T {
+  const copies = new Map<ArrayParts, ArrayParts>();
+  try {
+    for (const array of arrays) copies.set(array, { ...copyToHost(array), readonly: true });
+    return use((array) => copies.get(array) ?? array);
+  } finally {
+    for (const { buffer } of copies.values()) buffer.close();
+  }
+}
+
+/**
+ * A copy in memory of the host, which is there on return.
+ *
+ * @returns parts of a buffer of their own, which the caller closes
+ */
+export function copyToHost(array: ArrayParts): ArrayParts {
+  const { device, stream } = array.buffer;
+  const order = device === null ? null : stream ?? device.defaultStream;
+  const copied = copyInto(array, new HostMemoryResource(), order);
+  order?.synchronize(); // a consumer on the host has no stream that could wait
+  return copied;
+}
+
+/**
+ * A copy in memory of a stream's device, ready for what the stream does next.
+ *
+ * @param home the stream, which becomes the home of the copy
+ * @returns parts of a buffer of their own, which the caller closes
+ */
+export function copyToDevice(array: ArrayParts, home: CudaStream): ArrayParts {
+  const { device, stream } = array.buffer;
+  if (device !== null && device !== home.device && !canReach(home.device, array.buffer, device)) {
+    // Neither device can do it alone: by way of the host, which waits for neither.
+    const staged = copyInto(array, new PinnedMemoryResource(device), stream ?? device.defaultStream);
+    using _memory = staged.buffer; // its free waits for the second copy
+    return copyInto(staged, home.device.memory, home);
+  }
+  const copied = copyInto(array, home.device.memory, home);
+  if (device === null) home.synchronize(); // what is on the host may change as soon as this returns
+  return copied;
+}
+
+/** A copy in memory of a resource, made on a stream, which is its home if it can have one. */
+function copyInto(array: ArrayParts, resource: MemoryResource, stream: CudaStream | null): ArrayParts {
+  void array.buffer.ptr; // before anything is allocated: a closed buffer has no bytes to give
+  const { dtype } = array;
+  const options = stream === null ? {} : { stream };
+  const buffer = resource.allocate(byteCount(array), options);
+  try {
+    const layout = StridedLayout.dense(array.layout.shape, dtype.itemsize);
+    const copied = { buffer, offset: 0, layout, dtype, readonly: false };
+    copyElements(array, copied, options);
+    return copied;
+  } catch (error) {
+    buffer.close();
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * What an export by DLPack comes to: a pure function of the array and of what the consumer wants.
+ *
+ * @module
+ */
+import { DLDeviceType, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
+import type { ArrayParts } from "../copy/array_parts.ts";
+import type { CudaDevice } from "../device/device.ts";
+import { CudaStream } from "../device/stream.ts";
+import { checkOptions } from "../layout/options.ts";
+import { ExchangeError } from "../order/exchange_error.ts";
+import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
+
+/** What is to be done. */
+export interface ExportPlan {
+  /** Which struct the consumer gets: with flags, or that of DLPack 0.x. */
+  readonly isVersioned: boolean;
+  /** Where the array is copied to; null: it is exported as it is. */
+  readonly copy: { readonly to: "host" } | { readonly to: CudaDevice; readonly home: CudaStream } | null;
+  /** The host waits for the home stream of page-locked memory, because nobody else does. */
+  readonly hostWaits: boolean;
+  /** Who waits on the device for what the producer has enqueued there; null: nobody, or there is no device. */
+  readonly consumer: CudaStream | bigint | null;
+}
+
+/**
+ * Plans the export of an array.
+ *
+ * @throws {ExchangeError} if the old struct is wanted, which cannot say that an array is read-only or its elements padded, if
+ *   host memory is to be ordered on a stream, or a copy is needed that is not allowed
+ * @throws {TypeError} for options that are none
+ */
+export function planExport(array: ArrayParts, options: ToDlpackOptions): ExportPlan {
+  checkWishes(options);
+  const { dtype, buffer } = array;
+  const copy = options.copy ?? null;
+  const isVersioned = (options.maxVersion ?? newest)[0] >= 1;
+  if (!isVersioned && dtype.dlpack.padded) {
+    throw new ExchangeError(
+      `Cannot export ${dtype.name} to a consumer of DLPack 0.x: the old struct cannot say that each element has a ` +
+        "byte of its own. Export the bytes as uint8, or let the consumer pass a version of at least [1, 0].",
+    );
+  }
+  const isElsewhere = isWantedElsewhere(array, options.dlDevice);
+  checkStream(array, options.stream, isElsewhere);
+  if (isElsewhere && copy === false) {
+    const [here, there] = [dlpackDevice(array), options.dlDevice].map((device) => `(${device?.join(", ")})`);
+    throw new ExchangeError(
+      `Cannot export from device ${here} to device ${there} without a copy: let the consumer allow it`,
+    );
+  }
+  if (buffer.endsWithWorker && copy === false) {
+    throw new ExchangeError(
+      "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the consumer " +
+        "allow a copy, or allocate with HostMemoryResource.",
+    );
+  }
+  const isCopied = isElsewhere || buffer.endsWithWorker || copy === true;
+  if (array.readonly && !isVersioned && !isCopied) {
+    throw new ExchangeError(
+      "Cannot export a read-only view to a consumer of DLPack 0.x: the old struct cannot say that it is read-only. " +
+        "Ask for a copy, or let the consumer pass a version of at least [1, 0].",
+    );
+  }
+  const { stream } = options;
+  return {
+    isVersioned,
+    copy: isCopied ? planCopy(array, options) : null,
+    hostWaits: buffer.device === null && stream === undefined,
+    consumer: stream === null || stream === -1n ? null : stream ?? DEFAULT_STREAM,
+  };
+}
+
+/** DLPack's name for the legacy default stream, on which a consumer is that names none. */
+const DEFAULT_STREAM = 1n;
+
+const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
+
+function isPair(value: readonly number[]): boolean {
+  return Array.isArray(value) && value.length === 2 && Number.isInteger(value[0]) && Number.isInteger(value[1]);
+}
+
+/** What consumers of other languages, and programs without types, pass by mistake. */
+function checkWishes(options: ToDlpackOptions): void {
+  checkOptions(options, toDlpackOptionNames);
+  const { maxVersion, copy, dlDevice } = options;
+  if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
+    throw new TypeError(`Cannot export for version ${String(maxVersion)} of DLPack: expected [major, minor]`);
+  }
+  if (copy !== undefined && copy !== null && typeof copy !== "boolean") {
+    throw new TypeError(`Cannot export with copy: ${String(copy)}: expected true, false or null`);
+  }
+  if (dlDevice !== undefined && dlDevice !== null && !isPair(dlDevice)) {
+    throw new TypeError(`Cannot export to device ${String(dlDevice)}: expected [type, number], as [1, 0] for the host`);
+  }
+}
+
+/** Whether a consumer wants an array elsewhere than it is. */
+function isWantedElsewhere(array: ArrayParts, wanted: ToDlpackOptions["dlDevice"]): boolean {
+  if (wanted === undefined || wanted === null) return false;
+  const [type, id] = dlpackDevice(array);
+  return wanted[0] !== type || wanted[1] !== id;
+}
+
+/** Host memory that stays on the host has no stream; with a device any stream but 0 will do. */
+function checkStream({ buffer }: ArrayParts, stream: ToDlpackOptions["stream"], isElsewhere: boolean): void {
+  if (stream === undefined || stream === null || stream === -1n) return;
+  if (typeof stream !== "bigint" && !(stream instanceof CudaStream)) {
+    throw new TypeError(
+      `Cannot order a consumer on the stream ${String(stream)}: expected a CudaStream, its handle as a bigint, or null`,
+    );
+  }
+  if (buffer.device === null && !isElsewhere) {
+    throw new ExchangeError("Cannot order host memory on a stream: pass no stream for a view of host memory");
+  }
+  if (stream === 0n) throw new ExchangeError("Cannot use stream 0: DLPack forbids it. Pass 1n for the default stream.");
+}
+
+/** @throws {ExchangeError} for a device that cannot be reached */
+function planCopy(array: ArrayParts, { dlDevice, stream }: ToDlpackOptions): ExportPlan["copy"] {
+  const [type, id] = dlDevice ?? dlpackDevice(array);
+  if (type === DLDeviceType.kDLCPU && id === 0) return { to: "host" };
+  if (type === DLDeviceType.kDLCUDA) {
+    const to = findDevice(array, id, stream);
+    return { to, home: homeOn(to, array, stream) };
+  }
+  throw new ExchangeError(
+    `Cannot export to device ${id} of DLPack type ${type}: expected the host (1, 0) or a CUDA device (2, n)`,
+  );
+}
+
+function findDevice({ buffer: { device } }: ArrayParts, id: number, stream: ToDlpackOptions["stream"]): CudaDevice {
+  const known = device ?? (stream instanceof CudaStream ? stream.device : null);
+  if (known === null) {
+    throw new ExchangeError(
+      `Cannot export host memory to CUDA device ${id}: pass a CudaStream of that device as stream, or copy it there first`,
+    );
+  }
+  const found = known.ordinal === id ? known : known.siblings[id];
+  if (found !== undefined) return found;
+  throw new ExchangeError(`Cannot export to CUDA device ${id}: expected 0 to ${known.siblings.length - 1}`);
+}
+
+/** A stream of ours, which lives as long as the copy: a consumer may destroy its own at any time. */
+function homeOn(device: CudaDevice, { buffer }: ArrayParts, stream: ToDlpackOptions["stream"]): CudaStream {
+  if (buffer.stream?.device === device) return buffer.stream;
+  return stream instanceof CudaStream && stream.device === device ? stream : device.defaultStream;
+}
