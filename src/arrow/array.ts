@@ -62,7 +62,7 @@ export interface ArrowArrayParts {
  * console.log(words.nullCount); // 1
  * ```
  */
-export class ArrowArray implements ArrowNode, Iterable<ArrowValue> {
+export class ArrowArray implements Iterable<ArrowValue> {
   /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
   /** Elements. */
