@@ -147,7 +147,6 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "Cuda.open": (_, wrong) => api.Cuda.open(wrong),
   "Cuda.over": ({ cuda }, wrong) => api.Cuda.over(cuda.driver, wrong),
   "Cuda.simulate": (_, wrong) => api.Cuda.simulate(wrong),
-  "Cuda.over": ({ cuda }, wrong) => api.Cuda.over(cuda.driver, wrong),
   "CudaDevice.createStream": ({ device }, wrong) => device.createStream(wrong),
   "CudaDevice.createEvent": ({ device }, wrong) => device.createEvent(wrong),
   "CudaDevice.makeEvent": ({ device }, wrong) => device.makeEvent(wrong),
