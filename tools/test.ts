@@ -1,14 +1,17 @@
 /**
- * Runs every test under Deno and under Bun, side by side where there are processors for both, and adds up both: the last
- * line is `N passed, N failed, N skipped`.
+ * Runs every test under Deno and under Bun, and adds up both: the last line is `N passed, N failed, N skipped`.
+ *
+ * Each folder of tests is a process of its own in each runtime, as many at a time as there are processors: so no processor
+ * waits for the other runtime, and no process keeps what all tests before have left (Bun collects garbage of all files of a
+ * process together, which made some tests a hundred times slower).
  *
  * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
  *
  * @module
  */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
@@ -35,18 +38,16 @@ interface Duration {
   readonly seconds: number;
 }
 
-/** How one runtime did. */
+/** How one runtime did, or the tests of one path in it. */
 interface Outcome {
-  readonly runtime: string;
-  readonly seconds: number;
-  readonly passed: number;
+  readonly passed: readonly string[];
   readonly failed: readonly Failure[];
   readonly skipped: readonly string[];
   readonly durations: readonly Duration[];
 }
 
-/** Runs a command, and prints what it prints, each line after the runtime's name. */
-function run(runtime: string, command: string, args: readonly string[]): Promise<number> {
+/** Runs a command, and prints what it prints, each line after a label. */
+function run(label: string, command: string, args: readonly string[]): Promise<number> {
   const env = {
     ...process.env,
     CAUSEWAY_SETUP: "done",
@@ -58,7 +59,7 @@ function run(runtime: string, command: string, args: readonly string[]): Promise
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], env });
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on("line", (line) => console.log(`${runtime.padEnd(4)} | ${line}`));
+    createInterface({ input: stream }).on("line", (line) => console.log(`${label} | ${line}`));
   }
   child.once("error", reject);
   child.once("close", (code) => resolve(code ?? 1));
@@ -66,12 +67,12 @@ function run(runtime: string, command: string, args: readonly string[]): Promise
 }
 
 /** Reads the results that a runtime wrote down in JUnit's format. */
-function read(runtime: string, seconds: number, report: string, exitCode: number): Outcome {
+function read(path: string, report: string, exitCode: number): Outcome {
   const passed: string[] = [];
   const failed: Failure[] = [];
   const skipped: string[] = [];
   const durations: Duration[] = [];
-  if (!existsSync(report)) failed.push({ name: `the runtime itself: exit code ${exitCode}` });
+  if (!existsSync(report)) failed.push({ name: `${path}: exit code ${exitCode}` });
   const cases = /<testcase name="(?<name>[^"]*)"(?<rest>[^>]*?)(?:\/>|>(?<body>.*?)<\/testcase>)/gs;
   for (const { groups } of (existsSync(report) ? readFileSync(report, "utf8") : "").matchAll(cases)) {
     const { name = "", rest = "", body = "" } = groups ?? {};
@@ -81,9 +82,9 @@ function read(runtime: string, seconds: number, report: string, exitCode: number
     else (body.includes("<skipped") ? skipped : passed).push(unescape(name));
   }
   // A module that does not load, or a runtime that dies, fails no test by name.
-  if (exitCode !== 0 && failed.length === 0) failed.push({ name: `the runtime itself: exit code ${exitCode}` });
-  if (exitCode === 0 && passed.length === 0) failed.push({ name: "no test ran" });
-  return { runtime, seconds, passed: passed.length, failed, skipped, durations };
+  if (exitCode !== 0 && failed.length === 0) failed.push({ name: `${path}: exit code ${exitCode}` });
+  if (exitCode === 0 && passed.length + skipped.length === 0) failed.push({ name: `${path}: no test ran` });
+  return { passed, failed, skipped, durations };
 }
 
 function unescape(text: string): string {
@@ -112,51 +113,78 @@ function reasons(names: readonly string[]): Map<string, number> {
   return counts;
 }
 
-const targets = paths.length > 0 ? paths : ["tests"];
-
-/** Runs the tests under one runtime. */
-async function testUnder(runtime: string, command: string, args: (report: string) => string[]): Promise<Outcome> {
-  const start = performance.now();
-  const report = join(scratch, `${runtime}.xml`);
-  const code = await run(runtime, command, [...args(report), ...targets]);
-  return read(runtime, (performance.now() - start) / 1000, report, code);
+/** Files of tests beside the folders first: one of them takes longest. */
+function allPaths(): string[] {
+  const entries = readdirSync("tests", { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith("_test.ts"));
+  const folders = entries.filter((entry) =>
+    entry.isDirectory() &&
+    readdirSync(join("tests", entry.name), { recursive: true, encoding: "utf8" }).some((name) =>
+      name.endsWith("_test.ts")
+    )
+  );
+  return [...files, ...folders].map(({ name }) => `tests/${name}`);
 }
 
-const underDeno = () =>
-  testUnder("deno", process.execPath, (report) => ["test", "-A", "--no-check", "--quiet", `--junit-path=${report}`]);
-const underBun = () =>
-  testUnder("bun", bun, (report) => [
-    "test",
-    "--timeout",
-    "600000",
-    "--reporter=junit",
-    `--reporter-outfile=${report}`,
-  ]);
+const commands = {
+  deno: (report: string) => [process.execPath, "test", "-A", "--no-check", "--quiet", `--junit-path=${report}`],
+  bun: (report: string) => [bun, "test", "--timeout", "600000", "--reporter=junit", `--reporter-outfile=${report}`],
+} as const;
+const runtimes = ["deno", "bun"] as const;
 
-const outcomes: Outcome[] = [];
+let reports = 0;
+
+/** Runs the tests of a path under one runtime. */
+async function testUnder(runtime: keyof typeof commands, path: string): Promise<Outcome> {
+  const report = join(scratch, `${reports++}.xml`);
+  const [command = "", ...args] = commands[runtime](report);
+  const code = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, `./${path}`]);
+  return read(path, report, code);
+}
+
+/** What one process of tests may need, in bytes. */
+const memoryOfOne = 3 * 2 ** 30;
+
+const outcomes = { deno: [] as Outcome[], bun: [] as Outcome[] };
+const waiting = (paths.length > 0 ? paths : allPaths()).flatMap((path) =>
+  runtimes.map((runtime) => ({ runtime, path }))
+);
+const atOnce = Math.max(1, Math.min(availableParallelism(), Math.floor(totalmem() / memoryOfOne)));
+const start = performance.now();
 try {
-  // Tests run one after the other in each of them, on one processor and a little more.
-  if (availableParallelism() >= 2) outcomes.push(...await Promise.all([underDeno(), underBun()]));
-  else outcomes.push(await underDeno(), await underBun());
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      outcomes[next.runtime].push(await testUnder(next.runtime, next.path));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
 } finally {
   rmSync(scratch, { recursive: true });
 }
+const seconds = Math.round((performance.now() - start) / 1000);
 
-for (const { runtime, durations } of outcomes) {
+/** All outcomes of a runtime as one. */
+function together(parts: readonly Outcome[]): Outcome {
+  return {
+    passed: parts.flatMap(({ passed }) => passed),
+    failed: parts.flatMap(({ failed }) => failed),
+    skipped: parts.flatMap(({ skipped }) => skipped),
+    durations: parts.flatMap(({ durations }) => durations),
+  };
+}
+
+const sums = runtimes.map((runtime) => ({ runtime, ...together(outcomes[runtime]) }));
+for (const { runtime, durations } of sums) {
   console.log(`\nThe slowest of ${runtime}, in seconds:`);
   const slowest = durations.toSorted((one, other) => other.seconds - one.seconds).slice(0, 10);
   for (const { name, seconds } of slowest) console.log(`${seconds.toFixed(1).padStart(7)}  ${name}`);
 }
-console.log();
-for (const { runtime, seconds, passed, failed, skipped } of outcomes) {
-  const time = `in ${seconds.toFixed(0)} s`;
-  console.log(`${runtime}: ${passed} passed, ${failed.length} failed, ${skipped.length} skipped, ${time}`);
+console.log(`\nAll of them in ${seconds} s, ${atOnce} at a time.`);
+for (const { runtime, passed, failed, skipped } of sums) {
+  console.log(`${runtime}: ${passed.length} passed, ${failed.length} failed, ${skipped.length} skipped`);
   for (const { name, why } of failed) console.log(`  failed: ${name}${why ? `\n${shortened(why)}` : ""}`);
   for (const [reason, count] of reasons(skipped)) console.log(`  ${count} skipped: ${reason}`);
 }
-const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
-const failures = sum(({ failed }) => failed.length);
-console.log(
-  `${sum(({ passed }) => passed)} passed, ${failures} failed, ${sum(({ skipped }) => skipped.length)} skipped`,
-);
-process.exit(failures === 0 ? 0 : 1);
+const sum = (key: "passed" | "failed" | "skipped") => sums.reduce((total, one) => total + one[key].length, 0);
+console.log(`${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`);
+process.exit(sum("failed") === 0 ? 0 : 1);
