@@ -1,6 +1,6 @@
 /**
- * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice. The
- * working tree is not touched: each worker has a copy.
+ * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice, on three
+ * times as many generated cases as otherwise. The working tree is not touched: each worker has a copy.
  *
  * Usage: mutate.ts [--jobs n] [pattern ...]      pattern: only mutations whose file or reason contains it
  *
@@ -52,7 +52,7 @@ function passesOne(copy: string, test: string): Promise<Run> {
   const args = isBun
     ? ["test", "--bail", "--timeout", "600000"]
     : ["test", "-A", "--no-check", "--quiet", "--fail-fast"];
-  const env = { ...process.env, CAUSEWAY_CACHE: "off", NO_COLOR: "1" };
+  const env = { CAUSEWAY_RUNS: "3", ...process.env, CAUSEWAY_CACHE: "off", NO_COLOR: "1" };
   const child = spawn(process.execPath, [...args, `./${test}`], { cwd: copy, env, timeout });
   let log = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => log += text);

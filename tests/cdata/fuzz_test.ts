@@ -6,15 +6,15 @@ import { scaled } from "../support/property.ts";
 import { runFuzz } from "../support/fuzz.ts";
 
 test(
-  "30,000 malformed Arrow structs are refused before anything is read that they do not vouch for",
+  "malformed Arrow structs are refused before anything is read that they do not vouch for",
   patiently,
   async () => {
     const tally = await runFuzz(new URL("fuzz_child.ts", import.meta.url));
     const { nothing = 0, ...broken } = tally;
     const refused = Object.values(broken).reduce((sum, count) => sum + count, 0);
-    assert(refused >= scaled(30_000), JSON.stringify(tally));
+    assert(refused >= scaled(6000), JSON.stringify(tally));
     // Every way to break an array must have been tried often, and arrays that are right too.
-    for (const [how, count] of Object.entries(tally)) assert(count >= scaled(15), `${how}: ${count}`);
+    for (const [how, count] of Object.entries(tally)) assert(count >= scaled(3), `${how}: ${count}`);
     assert(nothing > 0 && Object.keys(broken).length >= 34, JSON.stringify(tally));
   },
 );

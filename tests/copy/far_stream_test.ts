@@ -88,7 +88,7 @@ test("whatever the stream, the elements get where they are due, and nothing else
       assertEquals(cuda.reports, []);
       for (const { buffer } of [source, target]) buffer.close();
     }),
-    300,
+    100,
   );
 });
 

@@ -109,7 +109,7 @@ test("copies between views with homes of their own do what the same steps do one
         assertEquals(reports, []);
       },
     ),
-    300,
+    100,
   );
 });
 
@@ -181,6 +181,6 @@ test("what was planned for one pair of arrays is done for another of the same la
         }
       },
     ),
-    200,
+    66,
   );
 });

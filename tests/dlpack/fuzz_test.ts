@@ -6,13 +6,13 @@ import { scaled } from "../support/property.ts";
 import { runFuzz } from "../support/fuzz.ts";
 
 test(
-  "40,000 malformed tensors are refused before anything is read that they do not vouch for, and nothing is taken",
+  "malformed tensors are refused before anything is read that they do not vouch for, and nothing is taken",
   patiently,
   async () => {
     const { taken = 0, refused = 0, plain = 0 } = await runFuzz(new URL("fuzz_child.ts", import.meta.url));
     // Both sides of the border must have been visited.
     assert(
-      refused >= scaled(40_000) && taken > scaled(10_000) && plain > scaled(10_000),
+      refused >= scaled(8000) && taken > scaled(2000) && plain > scaled(2000),
       `${refused} ${taken} ${plain}`,
     );
   },

@@ -70,7 +70,7 @@ test("a layout describes its elements: volume, bounds, size, order and contiguit
       const sizes = first.map((axis) => Math.abs(layout.strides[axis] ?? NaN));
       assertEquals(sizes, sizes.toSorted((left, right) => right - left));
     }),
-    12_000,
+    3000,
   );
 });
 
@@ -80,7 +80,7 @@ test("a layout is unique exactly if no two of its indices meet", () => {
       const { values } = gridOf(layout);
       assertEquals(layout.isUnique, new Set(values).size === values.length, String(layout));
     }),
-    12_000,
+    3000,
   );
   // Interleaved axes, which no order of strides settles.
   const interleaved = fc.array(fc.tuple(fc.integer({ min: 2, max: 5 }), fc.integer({ min: 1, max: 60 })), {
@@ -93,7 +93,7 @@ test("a layout is unique exactly if no two of its indices meet", () => {
       const { values } = gridOf(layout);
       assertEquals(layout.isUnique, new Set(values).size === values.length, String(layout));
     }),
-    6000,
+    1500,
   );
 });
 
@@ -106,7 +106,7 @@ test("an offset is that of its index", () => {
       const fromBack = index.map((position, axis) => position - (layout.shape[axis] ?? NaN));
       assertEquals(layout.offsetOf(...fromBack), layout.offsetOf(...index));
     }),
-    3000,
+    750,
   );
 });
 
@@ -118,7 +118,7 @@ test("slicing takes the elements that Python would", () => {
         assertMeans(layout.sliced(...items), slicedGrid(gridOf(layout), items));
       },
     ),
-    20_000,
+    5000,
   );
 });
 
@@ -134,7 +134,7 @@ test("slicing a slice is slicing by the composed positions", () => {
       const grid = slicedGrid(slicedGrid(gridOf(layout), first), second);
       assertMeans(layout.sliced(...first).sliced(...second), grid);
     }),
-    6000,
+    1500,
   );
 });
 
@@ -151,7 +151,7 @@ test("permuting looks the axes up, and the inverse undoes it", () => {
       const reversed = axes.map((_, axis) => layout.ndim - 1 - axis);
       assert(layout.transposed().equals(layout.permuted(reversed)));
     }),
-    10_000,
+    2500,
   );
 });
 
@@ -198,7 +198,7 @@ test("a reshape is possible exactly if there are strides for it, and keeps the o
         assert(layout.reshaped(shape.with(open, -1)).equals(reshaped));
       }
     }),
-    20_000,
+    5000,
   );
 });
 
@@ -210,7 +210,7 @@ test("a dense layout takes any shape of its volume", () => {
     fc.property(cases, ([shape, wanted]) => {
       assert(StridedLayout.dense(shape, 4).reshaped(wanted).isDense);
     }),
-    2000,
+    500,
   );
 });
 
@@ -240,7 +240,7 @@ test("flattening joins all the axes that can be joined", () => {
         assertEquals(stridesFor({ shape: [...flat.shape], values }, joined), null, `${layout} to ${flat}`);
       }
     }),
-    10_000,
+    2500,
   );
 });
 
@@ -266,7 +266,7 @@ test("masks of layouts of one shape, combined, flatten all of them alike", () =>
       assertEquals(gridOf(flatRight).values, gridOf(right).values);
       assert(left.flattened({ mask: left.flattenedAxisMask() }).equals(left.flattened()));
     }),
-    8000,
+    2000,
   );
 });
 
@@ -301,7 +301,7 @@ test("squeezing drops the axes of extent 1, and unsqueezing brings some back", (
       const before = Array.from({ length: axis }, () => slice());
       if (layout.volume > 0) assert(layout.sliced(...before, null).equals(wider));
     }),
-    10_000,
+    2500,
   );
 });
 
@@ -334,7 +334,7 @@ test("broadcasting repeats the elements by NumPy's rules, and refuses what they 
       );
       assertMeans(layout.broadcastTo(shape), grid);
     }),
-    6000,
+    1500,
   );
 });
 
@@ -382,7 +382,7 @@ test("a dense copy has the shape, no gaps, and the nesting asked for", () => {
       assert(StridedLayout.denseLike(layout, order).equals(dense));
       if (order !== "K") assert(new StridedLayout(layout.shape, dense.strides, layout.itemsize).equals(dense));
     }),
-    8000,
+    2000,
   );
 });
 
@@ -454,7 +454,7 @@ test("repacking shows the same bytes in the same order, or refuses", () => {
         assert(repacked.repacked(layout.itemsize, { axis }).equals(layout));
       }
     }),
-    6000,
+    1500,
   );
 });
 
@@ -484,7 +484,7 @@ test("the largest compatible itemsize can be used, and nothing larger can", () =
       const usable = eighths.filter((size) => max % size === 0 && isUsable(size));
       assertEquals(answer, usable.at(-1) ?? layout.itemsize, String(layout));
     }),
-    4000,
+    1000,
   );
 });
 
@@ -497,7 +497,7 @@ test("equal layouts are those with the same elements described the same way", ()
       assertEquals(String(left) === String(right), same);
       if (left.sliceOffset === 0) assert(new StridedLayout(left.shape, left.strides, left.itemsize).equals(left));
     }),
-    2000,
+    500,
   );
 });
 
@@ -512,7 +512,7 @@ test("what is known of a layout does not depend on what was asked before", () =>
         assertEquals(layout[name], asked.get(name));
       }
     }),
-    2000,
+    500,
   );
 });
 
@@ -552,7 +552,7 @@ test("what an error advises to copy first with, helps", () => {
       if (layout.ndim === 0) return;
       repacks += Number(follow(layout, (one) => one.repacked(itemsize, { axis }), "its stride must be 1"));
     }),
-    3000,
+    750,
   );
   assert(reshapes > 50 && repacks > 50, `${reshapes} and ${repacks}`);
 });

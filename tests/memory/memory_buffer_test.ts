@@ -167,7 +167,7 @@ test("a buffer is freed once, when it is closed and the last pin is gone, and re
         assertUse(one);
       }
     }),
-    1500,
+    500,
   );
 });
 
@@ -269,7 +269,7 @@ test("a copy between host buffers is done on return, whatever the bytes and the 
       else destination.copyFrom(source);
       assertEquals([...destination.bytes()], [...bytes]);
     }),
-    300,
+    100,
   );
 });
 

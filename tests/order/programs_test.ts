@@ -49,7 +49,7 @@ for (const schedule of schedules) {
             { streams: 0, events: 0, allocations: 0, pools: 0, contexts: 0, queued: 0 },
           );
         }),
-        3_334,
+        500,
       );
     },
   );

@@ -85,10 +85,22 @@ export function findPython(...packages: string[]): PythonInstallation | string {
   const unknown = packages.map(nameOf).find((name) => !wanted.includes(name));
   if (unknown !== undefined) throw new TypeError(`Cannot choose a Python with ${unknown}: add it to what tests want`);
   if (chosen === undefined) {
-    chosen = choosePython(programs().map((program) => askPython(program, wanted)));
+    chosen = choosePython(programs().map((program) => askOnce(program, wanted)));
     console.log(describe(chosen));
   }
   return withPackages(chosen, packages);
+}
+
+/** Where answers are kept for the other files of a run, and for the processes that they start: asking takes 0.1 s. */
+const answers = "CAUSEWAY_TEST_PYTHONS";
+
+/** What an interpreter answers; it is asked once in a run. */
+function askOnce(program: string, packages: readonly string[]): Candidate {
+  const known: Record<string, Candidate> = JSON.parse(process.env[answers] ?? "{}"); // written below
+  const question = [process.env["PATH"], program, ...packages].join("\n");
+  const answer = known[question] ?? askPython(program, packages);
+  process.env[answers] = JSON.stringify({ ...known, [question]: answer });
+  return answer;
 }
 
 /**
@@ -97,7 +109,7 @@ export function findPython(...packages: string[]): PythonInstallation | string {
  */
 export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
   const names = packages.map(nameOf);
-  const found = [...programs(), "/usr/bin/python3"].map((program) => withPackages(askPython(program, names), packages));
+  const found = [...programs(), "/usr/bin/python3"].map((program) => withPackages(askOnce(program, names), packages));
   return found.find((one) => typeof one !== "string") ?? found[0] ?? "no Python";
 }
 
