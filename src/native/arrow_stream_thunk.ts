@@ -13,7 +13,7 @@ import {
 } from "../../bindings/arrow.ts";
 import type { StructDescription } from "../../bindings/abi.ts";
 import { type FfiPort, ffiPort, layoutOf, libc, littleEndian, struct } from "../ffi/mod.ts";
-import { mapExecutable } from "./machine_code.ts";
+import { instructions, mapExecutable } from "./machine_code.ts";
 import { portOfMainThread } from "./release_thunk.ts";
 
 /** What `private_data` of an exported stream points to. `released` is what the release callback increments. */
@@ -185,10 +185,4 @@ export function aarch64Load(context: number, field: number): Uint8Array<ArrayBuf
     0xf9400020 | (field / 8) << 10, // ldr x0, [x1, #field]
     0xd65f03c0, // ret
   ]);
-}
-
-function instructions(words: readonly number[]): Uint8Array<ArrayBuffer> {
-  const code = new DataView(new ArrayBuffer(words.length * 4));
-  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
-  return new Uint8Array(code.buffer);
 }

@@ -5,8 +5,8 @@
  * @module
  */
 import type { StructDescription } from "../../bindings/abi.ts";
-import { mapExecutable } from "./machine_code.ts";
-import { ffiPort, littleEndian } from "../ffi/mod.ts";
+import { instructions, mapExecutable } from "./machine_code.ts";
+import { ffiPort } from "../ffi/mod.ts";
 
 /** A C function and what it is called with: at most three arguments, integers or pointers. Its result is ignored. */
 export type NativeCall = readonly [address: bigint, ...args: bigint[]];
@@ -85,7 +85,7 @@ export function x8664Taker(): Uint8Array<ArrayBuffer> {
 
 /** arm64, AAPCS64: the ring's address arrives in x0. */
 export function aarch64Taker(): Uint8Array<ArrayBuffer> {
-  const words = [
+  return instructions([
     0xa9be7bfd, // stp x29, x30, [sp, #-32]!
     0xa90153f3, // stp x19, x20, [sp, #16]
     0xaa0003f3, // mov x19, x0
@@ -118,8 +118,5 @@ export function aarch64Taker(): Uint8Array<ArrayBuffer> {
     0xa94153f3, // ldp x19, x20, [sp, #16]
     0xa8c27bfd, // ldp x29, x30, [sp], #32
     0xd65f03c0, // ret
-  ];
-  const code = new DataView(new ArrayBuffer(words.length * 4));
-  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
-  return new Uint8Array(code.buffer);
+  ]);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { MAP, PROT } from "../../bindings/libc.ts";
-import { ffiPort, libc, roundUp } from "../ffi/mod.ts";
+import { ffiPort, libc, littleEndian, roundUp } from "../ffi/mod.ts";
 
 /** What `mmap` returns when it fails: (void *) -1. */
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
@@ -35,4 +35,11 @@ export function mapExecutable(functions: readonly Uint8Array[]): bigint[] | null
   if (mprotect(page, BigInt(pageBytes), PROT.READ | PROT.EXEC) === 0) return addresses;
   munmap(page, BigInt(pageBytes));
   return null;
+}
+
+/** Code of a processor whose instructions are words of 32 bits, such as arm64. */
+export function instructions(words: readonly number[]): Uint8Array<ArrayBuffer> {
+  const code = new DataView(new ArrayBuffer(words.length * 4));
+  words.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
+  return new Uint8Array(code.buffer);
 }

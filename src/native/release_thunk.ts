@@ -12,7 +12,7 @@
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
 import { DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
 import { FfiError, type FfiPort, ffiPort, layoutOf, littleEndian } from "../ffi/mod.ts";
-import { mapExecutable } from "./machine_code.ts";
+import { instructions, mapExecutable } from "./machine_code.ts";
 
 /** Where a release callback finds what it needs in the struct that its only argument points to, in bytes. */
 export interface ThunkShape {
@@ -128,7 +128,7 @@ export function aarch64Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBu
       throw new RangeError(`Cannot encode offset ${offset}: expected a multiple of 8 below 32768`);
     }
   }
-  const instructions = [
+  return instructions([
     0xf9400001 | (context / 8) << 10, // ldr x1, [x0, #context]
     ...(clear === undefined ? [] : [0xf900001f | (clear / 8) << 10]), // str xzr, [x0, #clear]
     0x885ffc22, // again: ldaxr w2, [x1]
@@ -136,8 +136,5 @@ export function aarch64Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBu
     0x8803fc22, // stlxr w3, w2, [x1]
     0x35ffffa3, // cbnz w3, again
     0xd65f03c0, // ret
-  ];
-  const code = new DataView(new ArrayBuffer(instructions.length * 4));
-  instructions.forEach((word, i) => code.setUint32(i * 4, word, littleEndian));
-  return new Uint8Array(code.buffer);
+  ]);
 }
