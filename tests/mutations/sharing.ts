@@ -134,7 +134,7 @@ export const sharingMutations: readonly Mutation[] = [
       "",
       "What a process had that is gone is never freed.",
     ],
-    ["    for (const one of undo) one();\n", "", "What could not be sent is kept for ever."],
+    ["    undo.dispose();\n", "", "What could not be sent is kept for ever."],
   ]),
   ...inFile("src/memory/sharing/channel_imports.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     [

@@ -27,10 +27,10 @@ export class Outgoing {
   readonly marks: Mark[] = [];
   /** Files that go along, in the order of their numbers. */
   readonly files: FileDescriptor[] = [];
-  /** Those of them that were made for this message. */
-  readonly own: FileDescriptor[] = [];
-  /** What is undone if it is not sent. */
-  readonly undo: (() => void)[] = [];
+  /** Closes those of them that were made for this message. */
+  readonly own: DisposableStack = new DisposableStack();
+  /** Undoes what was done for it, if it is not sent. */
+  readonly undo: DisposableStack = new DisposableStack();
 }
 
 /** A part before it has a place. */
@@ -66,7 +66,7 @@ export class ChannelExports {
 
   /** Takes back what was described and not sent. */
   undo({ undo, marks }: Outgoing): void {
-    for (const one of undo) one();
+    undo.dispose();
     this.#marks.unmark(marks);
   }
 
@@ -97,11 +97,11 @@ export class ChannelExports {
     const known = this.#told.get(pool);
     if (known !== undefined) return known;
     const file = pool.export();
-    outgoing.own.push(file);
+    outgoing.own.use(file);
     const id = this.#nextPool++;
     outgoing.pools.push({ id, device: pool.device.uuid, file: outgoing.files.push(file) - 1 });
     this.#told.set(pool, id);
-    outgoing.undo.push(() => this.#told.delete(pool));
+    outgoing.undo.defer(() => this.#told.delete(pool));
     return id;
   }
 
@@ -117,7 +117,7 @@ export class ChannelExports {
         pin[Symbol.dispose]();
       }
     });
-    outgoing.undo.push(() => this.#shares.get(share)?.(null));
+    outgoing.undo.defer(() => this.#shares.get(share)?.(null));
     return share;
   }
 }

@@ -117,7 +117,7 @@ export class MemoryChannel {
       this.#exports.undo(outgoing);
       throw error;
     } finally {
-      for (const file of outgoing.own) file.close();
+      outgoing.own.dispose();
     }
   }
 
