@@ -7,14 +7,8 @@
  * or the same with `bun` instead of `deno run -A`, or one of each.
  */
 import process from "node:process";
-import {
-  Cuda,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  type MemoryBuffer,
-  MemoryChannel,
-  UnixListener,
-} from "../mod.ts";
+import { MemoryChannel, UnixListener } from "../src/public/sharing.ts";
+import { Cuda, DeviceMemoryResource, HostMemoryResource, type MemoryBuffer } from "../mod.ts";
 
 const [role, path = "@causeway-share-gpu-memory"] = process.argv.slice(2);
 const size = 64 * 2 ** 20;

@@ -9,7 +9,16 @@ import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
-import * as api from "../mod.ts";
+import * as root from "../mod.ts";
+import * as arrow from "../src/public/arrow.ts";
+import * as checker from "../src/public/checker.ts";
+import * as cudaApi from "../src/public/cuda.ts";
+import * as dlpack from "../src/public/dlpack.ts";
+import * as layoutApi from "../src/public/layout.ts";
+import * as python from "../src/public/python.ts";
+import * as sharing from "../src/public/sharing.ts";
+import * as sim from "../src/public/sim.ts";
+import * as ucx from "../src/public/ucx.ts";
 import { checkOptions } from "../src/layout/options.ts";
 import { ScriptedUcp } from "./ucx/scripted_ucp.ts";
 import { withTrailer } from "../src/ucx/address.ts";
@@ -17,11 +26,27 @@ import { ownIdentity } from "../src/ucx/process_identity.ts";
 import { check, fc } from "./support/property.ts";
 import { addPtx } from "./gpu/graph_behaviours.ts";
 
-const root = fileURLToPath(new URL("../src", import.meta.url));
+/** All that is public, wherever it is exported. */
+const api = {
+  ...layoutApi,
+  ...cudaApi,
+  ...sharing,
+  ...dlpack,
+  ...arrow,
+  ...python,
+  ...ucx,
+  ...sim,
+  ...checker,
+  ...root,
+};
 
-const sources = readdirSync(root, { recursive: true, encoding: "utf8" })
+const sourceFolder = fileURLToPath(new URL("../src", import.meta.url));
+
+const sources = readdirSync(sourceFolder, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
-  .map((name) => ts.createSourceFile(name, readFileSync(join(root, name), "utf8"), ts.ScriptTarget.Latest, true));
+  .map((name) =>
+    ts.createSourceFile(name, readFileSync(join(sourceFolder, name), "utf8"), ts.ScriptTarget.Latest, true)
+  );
 
 const interfaces = new Map(
   sources.flatMap(({ statements }) => statements.filter(ts.isInterfaceDeclaration)).map((one) => [one.name.text, one]),

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { setImmediate } from "node:timers/promises";
 import { liveExports } from "../src/order/reclaim.ts";
-import { ArrowArray, arrowField, ExchangeError, type PyObject, Python, PythonError } from "../src/exchange/mod.ts";
+import { ArrowArray, arrowField, ExchangeError, type PyObject, Python, PythonError } from "../mod.ts";
 import { Cuda } from "../src/cuda/cuda.ts";
 import { NativeArena } from "../src/ffi/arena.ts";
 import { openLibrary } from "../src/ffi/library.ts";

@@ -8,13 +8,11 @@
  * @module
  */
 import type { TypedArray } from "../layout/mod.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 import { type ApacheArrow, type ApacheType, make, typeFromApache, typeToApache } from "./apache_types.ts";
 import { ArrowArray } from "./array.ts";
-import { bitsOf, hasOffsets, hasViews } from "../cdata/buffers.ts";
-import { bitOf, hostBytes } from "../cdata/bits.ts";
-import { type ArrowField, childrenOf } from "../cdata/type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { type ArrowField, bitOf, bitsOf, childrenOf, hasOffsets, hasViews, hostBytes } from "../cdata/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** A chunk of the package: an array. */
 export interface ApacheData {

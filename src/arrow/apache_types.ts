@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { ArrowField, ArrowMetadata, ArrowTimeUnit, ArrowType } from "../cdata/type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import type { ArrowField, ArrowMetadata, ArrowTimeUnit, ArrowType } from "../cdata/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /**
  * The package `apache-arrow` (version 17 or newer), as `import * as arrow from "apache-arrow"` gives it. It is handed over

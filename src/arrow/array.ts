@@ -3,19 +3,29 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/device.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
-import { exportArrow } from "../cdata/export.ts";
-import { importArrow } from "../cdata/import.ts";
-import { type ArrowNode, deviceOf, knownNulls } from "../cdata/array_node.ts";
-import { countNulls, isNullAt } from "../cdata/bits.ts";
-import { checkNode } from "../cdata/validate.ts";
-import type { ArrayParts } from "../copy/array_parts.ts";
+import type { CudaDevice } from "../device/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import {
+  type ArrowDeviceArray,
+  type ArrowField,
+  type ArrowNode,
+  type ArrowType,
+  checkNode,
+  childrenOf,
+  countNulls,
+  deviceOf,
+  exportArrow,
+  type FromArrowOptions,
+  importArrow,
+  isNullAt,
+  knownNulls,
+  type ToArrowOptions,
+  validityOf,
+  valuesOf,
+} from "../cdata/mod.ts";
+import type { ArrayParts } from "../copy/mod.ts";
 import { type ArrowValue, makeReader, type Reader } from "./element_reader.ts";
-import { hostWaits } from "../order/order.ts";
-import { type ArrowField, type ArrowType, childrenOf } from "../cdata/type.ts";
-import { validityOf, valuesOf } from "../cdata/numbers.ts";
+import { hostWaits } from "../order/mod.ts";
 
 /** What an array consists of. */
 export interface ArrowArrayParts {

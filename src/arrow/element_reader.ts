@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { littleEndian } from "../ffi/endian.ts";
+import { littleEndian } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
-import { bitOf, empty, hostBytes } from "../cdata/bits.ts";
+import { type ArrowType, bitOf, childrenOf, empty, formatOf, hostBytes } from "../cdata/mod.ts";
 import type { ArrowArray } from "./array.ts";
-import { type ArrowType, childrenOf } from "../cdata/type.ts";
-import { formatOf } from "../cdata/format.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** A value of an element. See {@linkcode ArrowArray.get}. */
 export type ArrowValue =

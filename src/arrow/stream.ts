@@ -9,28 +9,25 @@ import {
   ArrowDeviceArrayStream,
   ArrowSchema,
 } from "../../bindings/arrow.ts";
-import { checkPlace } from "../device/check_device.ts";
-import { allocate, NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
-import { readCString } from "../ffi/c_string.ts";
+import { checkPlace } from "../device/mod.ts";
+import { allocate, ffiPort, layoutOf, libc, NativeArena, readCString, struct } from "../ffi/mod.ts";
 import { ArrowArray } from "./array.ts";
 import {
+  type ArrowField,
   type ArrowStreamPointer,
   fromArrowOptionNames,
   type FromArrowOptions,
   isArrowSource,
+  openForeignStream,
+  readSchema,
   releaseArray,
   releaseSchema,
-} from "../cdata/device_array.ts";
-import { openForeignStream } from "../cdata/foreign.ts";
-import { takeArray, tooLate } from "../cdata/import.ts";
-import { readSchema } from "../cdata/schema_import.ts";
-import type { ArrowField } from "../cdata/type.ts";
-import { Walk } from "../cdata/walk.ts";
+  takeArray,
+  tooLate,
+  Walk,
+} from "../cdata/mod.ts";
 import { callRelease } from "../native/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** What the two structs have in common. */
 interface Source {

@@ -13,19 +13,22 @@ import {
   ArrowDeviceArrayStream,
   ArrowSchema,
 } from "../../bindings/arrow.ts";
-import { libc } from "../ffi/libc.ts";
+import { cString, layoutOf, libc, struct } from "../ffi/mod.ts";
 import { callRelease, releaseThunks, StreamState, streamThunks } from "../native/mod.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
-import { cString } from "../ffi/c_string.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import type { ArrowArray } from "./array.ts";
-import { type ArrowDeviceArray, releaseArray, releaseSchema } from "../cdata/device_array.ts";
-import { exportArrow } from "../cdata/export.ts";
-import { exportSchema } from "../cdata/schema_export.ts";
-import { StructBlock } from "../cdata/exported_tree.ts";
-import { type ArrowField, differenceOf, equalTypes } from "../cdata/type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
+import {
+  type ArrowDeviceArray,
+  type ArrowField,
+  differenceOf,
+  equalTypes,
+  exportArrow,
+  exportSchema,
+  releaseArray,
+  releaseSchema,
+  StructBlock,
+} from "../cdata/mod.ts";
+import { addExport, ExchangeError, type ExportEntry, pollExport } from "../order/mod.ts";
 
 /** Options of {@linkcode exportArrowStream}. */
 export interface ExportStreamOptions {
@@ -157,7 +160,8 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  *
  * @example
  * ```ts
- * import { ArrowArray, ArrowStream, exportArrowStream, StridedMemoryView } from "@causeway/causeway";
+ * import { ArrowArray, ArrowStream, StridedMemoryView } from "@causeway/causeway";
+ * import { exportArrowStream } from "@causeway/causeway/arrow";
  *
  * const batches = [[1, 2], [3]].map((values) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.from(values))));
  * using exported = exportArrowStream(batches);

@@ -4,7 +4,7 @@
  * @module
  */
 import { ArrowArray as ArrowArrayStruct } from "../../bindings/arrow.ts";
-import { struct } from "../ffi/struct.ts";
+import { struct } from "../ffi/mod.ts";
 import { bufferCount, hasValidity, hasViews, needsOf, type Probe, secondBuffer } from "./buffers.ts";
 import { type ArrowField, childrenOf } from "./type.ts";
 import type { Walk } from "./walk.ts";

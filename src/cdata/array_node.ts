@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount } from "../copy/array_parts.ts";
-import type { CudaDevice } from "../device/device.ts";
+import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import type { CudaDevice } from "../device/mod.ts";
 import { countNulls } from "./bits.ts";
 import type { ArrowField, ArrowType } from "./type.ts";
 

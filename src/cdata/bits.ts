@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount } from "../copy/array_parts.ts";
-import { hostWaitsToRead } from "../order/order.ts";
+import { type ArrayParts, byteCount } from "../copy/mod.ts";
+import { hostWaitsToRead } from "../order/mod.ts";
 import type { ArrowNode } from "./array_node.ts";
 import { hasValidity } from "./buffers.ts";
 

@@ -9,18 +9,20 @@ import {
   ArrowDeviceArray as ArrowDeviceStruct,
   ArrowSchema,
 } from "../../bindings/arrow.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { libc } from "../ffi/libc.ts";
-import { readForeign } from "../ffi/read_foreign.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
-import type { OptionNames } from "../layout/options.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import {
+  DeferredFinalizer,
+  type FinalizerState,
+  layoutOf,
+  libc,
+  littleEndian,
+  readForeign,
+  struct,
+} from "../ffi/mod.ts";
+import type { OptionNames } from "../layout/mod.ts";
 import type { ArrowField } from "./type.ts";
 import { callRelease } from "../native/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import type { LiveExport } from "../order/exports.ts";
+import { ExchangeError, type LiveExport } from "../order/mod.ts";
 
 /** Options of `toArrowDevice`, `__arrow_c_device_array__` and `__arrow_c_array__`. */
 export interface ToArrowOptions {

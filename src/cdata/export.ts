@@ -8,22 +8,19 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
-import { observerOf } from "../driver/observer.ts";
-import type { CudaStream } from "../device/stream.ts";
+import { observerOf } from "../driver/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { unknownOption } from "../layout/options.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { type ArrayParts, byteCount, firstAddress } from "../copy/array_parts.ts";
-import { withLastingCopies } from "../copy/copy_for_consumer.ts";
+import { unknownOption } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { type ArrayParts, byteCount, firstAddress, withLastingCopies } from "../copy/mod.ts";
 import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
 import { applyRequestedSchema } from "./requested_schema.ts";
 import { exportSchema } from "./schema_export.ts";
 import { ExportedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { pollIfMany } from "../order/exports.ts";
-import { hostWaits, recordReady, type ReleaseOrder } from "../order/order.ts";
+import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } from "../order/mod.ts";
 
 /**
  * Exports an array.

@@ -9,21 +9,16 @@ import {
   ArrowDeviceArray as ArrowDeviceStruct,
   ArrowSchema,
 } from "../../bindings/arrow.ts";
-import type { CudaEvent } from "../device/event.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import type { CudaEvent } from "../device/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { SlabPool, type Slot } from "../ffi/slab.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf } from "../ffi/struct.ts";
-import { cString } from "../ffi/c_string.ts";
-import { type ArrayParts, firstAddress } from "../copy/array_parts.ts";
-import { withLastingCopies } from "../copy/copy_for_consumer.ts";
+import { cString, layoutOf, littleEndian, SlabPool, type Slot } from "../ffi/mod.ts";
+import { type ArrayParts, firstAddress, withLastingCopies } from "../copy/mod.ts";
 import { ArrowDeviceArray, type ExportStates } from "./device_array.ts";
 import { onHost, type Place, placeOfBuffer } from "./export.ts";
 import { ExportedTree, noOwner, StructBlock, type TreeMemory, type TreeNode, type TreeOwner } from "./exported_tree.ts";
 import { type ArrowField, arrowField } from "./type.ts";
-import { pollIfMany } from "../order/exports.ts";
-import type { ReleaseOrder } from "../order/order.ts";
+import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
 
 /** A tree of structs with places for what is not the same in all of its kind; all offsets are from the block's beginning. */
 interface TreePlan {

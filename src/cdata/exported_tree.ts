@@ -10,14 +10,9 @@
  */
 import type { StructDescription } from "../../bindings/abi.ts";
 import { ArrowArray, ArrowSchema } from "../../bindings/arrow.ts";
-import { allocate } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf, roundUp, struct, type StructView } from "../ffi/struct.ts";
+import { allocate, ffiPort, layoutOf, libc, littleEndian, roundUp, struct, type StructView } from "../ffi/mod.ts";
 import { callRelease, releaseThunks } from "../native/mod.ts";
-import { addExport, type ExportEntry, pollExport } from "../order/exports.ts";
-import type { ReleaseOrder } from "../order/order.ts";
+import { addExport, type ExportEntry, pollExport, type ReleaseOrder } from "../order/mod.ts";
 
 /** One block of C memory: reserved piece by piece, then allocated, then written. */
 export class StructBlock {

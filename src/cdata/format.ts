@@ -4,7 +4,7 @@
  * @module
  */
 import { type ArrowField, type ArrowTimeUnit, type ArrowType, storageOf } from "./type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** Formats of types that have no parameters and no children. */
 const plain: ReadonlyMap<string, ArrowType> = new Map<string, ArrowType>([

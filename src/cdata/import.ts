@@ -8,13 +8,9 @@ import {
   ArrowArray as ArrowArrayStruct,
   ArrowDeviceArray as ArrowDeviceStruct,
 } from "../../bindings/arrow.ts";
-import { runAll } from "../ffi/run_all.ts";
-import { checkPlace } from "../device/check_device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { allocate } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { struct } from "../ffi/struct.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { allocate, libc, runAll, struct } from "../ffi/mod.ts";
+import { checkPlace, type CudaStream } from "../device/mod.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
 import { DType, StridedLayout } from "../layout/mod.ts";
 import { ArrayNode, type ArrowNode } from "./array_node.ts";
 import { type RawArray, type RawBuffer, readArray } from "./array_import.ts";
@@ -33,8 +29,7 @@ import { readSchema } from "./schema_import.ts";
 import { openForeignArray } from "./foreign.ts";
 import type { ArrowField } from "./type.ts";
 import { Walk } from "./walk.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { hostWaitsBeforeReturn } from "../order/order.ts";
+import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 
 /**
  * Makes what an import is seen as. It is called before anything is taken: what it throws leaves everything as it was.

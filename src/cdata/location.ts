@@ -4,14 +4,9 @@
  * @module
  */
 import { ARROW_DEVICE, type ArrowDeviceArray } from "../../bindings/arrow.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { CudaEvent } from "../device/event.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import type { StructView } from "../ffi/struct.ts";
-import type { MemoryKind } from "../order/ordered_memory.ts";
+import { type CudaDevice, CudaEvent, type CudaStream } from "../device/mod.ts";
+import { ffiPort, littleEndian, NativeArena, type StructView } from "../ffi/mod.ts";
+import type { MemoryKind } from "../order/mod.ts";
 import type { ReadInteger } from "./array_import.ts";
 import type { FromArrowOptions } from "./device_array.ts";
 import type { Walk } from "./walk.ts";

@@ -4,10 +4,9 @@
  *
  * @module
  */
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
+import { ffiPort, littleEndian } from "../ffi/mod.ts";
 import type { ArrowMetadata } from "./type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 const encoder = new TextEncoder();
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { type ArrayParts, byteCount, checkBounds, type MakeArray } from "../copy/array_parts.ts";
+import { type ArrayParts, byteCount, checkBounds, type MakeArray } from "../copy/mod.ts";
 import { DType, StridedLayout } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { ArrayNode, type ArrowNode, deviceOf } from "./array_node.ts";
 import { isNullAt } from "./bits.ts";
 import { bitsOf } from "./buffers.ts";

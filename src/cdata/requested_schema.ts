@@ -5,7 +5,7 @@
  * @module
  */
 import { type ArrowField, type ArrowType, childrenOf, equalTypes } from "./type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /**
  * The field under which an array goes out.

@@ -5,7 +5,7 @@
  */
 import { ARROW_FLAG, ArrowSchema } from "../../bindings/arrow.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { cString } from "../ffi/c_string.ts";
+import { cString } from "../ffi/mod.ts";
 import { formatOf } from "./format.ts";
 import { encodeMetadata } from "./metadata.ts";
 import { ExportedTree, noOwner, StructBlock, type TreeNode } from "./exported_tree.ts";

@@ -4,8 +4,7 @@
  * @module
  */
 import { ARROW_FLAG, ArrowSchema } from "../../bindings/arrow.ts";
-import { struct, type StructView } from "../ffi/struct.ts";
-import { readCString } from "../ffi/c_string.ts";
+import { readCString, struct, type StructView } from "../ffi/mod.ts";
 import { parseArrowFormat } from "./format.ts";
 import { readMetadata } from "./metadata.ts";
 import type { ArrowField, ArrowType } from "./type.ts";

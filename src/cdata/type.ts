@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { formatOf, parseArrowFormat } from "./format.ts";
 
 /** Units of times, timestamps and durations. */
@@ -70,7 +70,8 @@ const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, null
  *
  * @example
  * ```ts
- * import { arrowField, arrowFormat } from "@causeway/causeway";
+ * import { arrowField } from "@causeway/causeway";
+ * import { arrowFormat } from "@causeway/causeway/arrow";
  *
  * const id = arrowField("l", { name: "id", nullable: false });
  * const words = arrowField({ kind: "list", offsets: 32, child: arrowField("u") }, { name: "words" });

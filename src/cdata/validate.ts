@@ -7,7 +7,7 @@ import { type ArrowNode, sizeOf } from "./array_node.ts";
 import { hostBytes } from "./bits.ts";
 import { bufferCount, hasViews, needsOf, type Probe, secondBuffer } from "./buffers.ts";
 import { type ArrowType, childrenOf, equalTypes } from "./type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /**
  * Checks an array's parts, and not those of its children. Offsets in device memory, which the host cannot read, are not looked at.

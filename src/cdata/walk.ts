@@ -4,10 +4,8 @@
  *
  * @module
  */
-import { isAddress } from "../ffi/address.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ffiPort, isAddress, littleEndian } from "../ffi/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** How deep the types of an array may be nested. */
 export const maxDepth = 64;

@@ -5,9 +5,14 @@
  */
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
-import { type CudaDriver, type DriverGroups, isStickyCode } from "../driver/driver.ts";
-import type { DriverObserver } from "../driver/observer.ts";
-import { cause, observer } from "../driver/traits.ts";
+import {
+  cause,
+  type CudaDriver,
+  type DriverGroups,
+  type DriverObserver,
+  isStickyCode,
+  observer,
+} from "../driver/mod.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls } from "./calls/copy.ts";
 import { copyPitchedCalls } from "./calls/copy_pitched.ts";

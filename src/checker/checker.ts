@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { type DriverObserver, observeHost, observerOf } from "../driver/observer.ts";
-import type { CudaDriver } from "../driver/driver.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { type CudaDriver, observeHost, observerOf } from "../driver/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { makeCheckedDriver } from "./checked_driver.ts";
 import type { CausalityReport } from "./report.ts";
 import { CheckerState } from "./checker_state.ts";
@@ -34,7 +33,7 @@ export interface CheckOptions {
 export const checkOptionNames: OptionNames<CheckOptions> = { onReport: true, leaks: true, kernels: true };
 
 /** A checked driver, and the reports on the program that uses it. Made by {@linkcode checkDriver}. */
-export class CausalityChecker implements DriverObserver {
+export class CausalityChecker {
   /** The driver to use: a value with the functions of libcuda. */
   readonly driver: CudaDriver;
   /** The driver that does the work. */
@@ -140,7 +139,8 @@ export class CausalityChecker implements DriverObserver {
  *
  * @example
  * ```ts
- * import { checkDriver, simulateDriver } from "@causeway/causeway";
+ * import { checkDriver } from "@causeway/causeway/checker";
+ * import { simulateDriver } from "@causeway/causeway/sim";
  *
  * using checker = checkDriver(simulateDriver().driver);
  * console.log(checker.driver.opening.cuInit(0)); // 0

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { KernelAccess, KernelObserver } from "../driver/traits.ts";
+import type { KernelAccess, KernelObserver } from "../driver/mod.ts";
 import { type Access, isBefore } from "./access_history.ts";
 import type { Allocation } from "./known_memory.ts";
 import type { VectorClocks } from "./vector_clocks.ts";

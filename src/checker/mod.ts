@@ -19,6 +19,5 @@ export {
   type CausalityKind,
   CausalityReport,
   type LeakedObject,
-  type ReportParts,
 } from "./report.ts";
 export type { Mark, MarkKind } from "./timeline.ts";

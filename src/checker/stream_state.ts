@@ -4,8 +4,7 @@
  * @module
  */
 import { CU_STREAM, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
-import type { CudaDriver } from "../driver/driver.ts";
-import { type DriverTraits, observeKernels } from "../driver/traits.ts";
+import { type CudaDriver, type DriverTraits, observeKernels } from "../driver/mod.ts";
 import { Journal } from "./journal.ts";
 import { KnownMemory } from "./known_memory.ts";
 import { hex } from "./messages.ts";

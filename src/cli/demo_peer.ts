@@ -9,7 +9,7 @@
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { DType } from "../layout/mod.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import { HostMemoryResource } from "../memory/mod.ts";
 import { Ucx } from "../ucx/mod.ts";
 import { summarize, type Summary } from "./summary.ts";
 

@@ -4,9 +4,8 @@
  * @module
  */
 import { execFileSync } from "node:child_process";
-import { Cuda } from "../cuda/cuda.ts";
-import { decodeVersion, libcuda } from "../driver/driver.ts";
-import { libcudart, libnvrtc } from "../driver/libraries.ts";
+import { Cuda } from "../cuda/mod.ts";
+import { decodeVersion, libcuda, libcudart, libnvrtc } from "../driver/mod.ts";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { findInterpreters, listPackagesSource, pythonLibrary } from "../python/mod.ts";
 import {
@@ -19,8 +18,7 @@ import {
   readCString,
 } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { libucp } from "../ucx/library.ts";
-import { Ucx } from "../ucx/mod.ts";
+import { libucp, Ucx } from "../ucx/mod.ts";
 import { formatBytes } from "./table.ts";
 
 /** A library: where it is and what version, or why it is not there and what to do. */

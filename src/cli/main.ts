@@ -5,7 +5,6 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import "../exchange/mod.ts"; // by which the demo hands an array over
 import { runDemo } from "./demo.ts";
 import { runPeer } from "./demo_peer.ts";
 import { examine, format } from "./doctor.ts";

@@ -8,9 +8,8 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { DType, StridedLayout } from "../layout/mod.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { HostMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 
 /** A file cannot be read as an array. The message is one line. */
 export class NpyError extends Error {

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { DType, StridedLayout } from "../layout/mod.ts";
-import { noSize, show } from "../layout/shape.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { type DType, noSize, show, type StridedLayout } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 
 /** Memory, and what is in it. */
 export interface ArrayParts {

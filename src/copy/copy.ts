@@ -3,13 +3,10 @@
  *
  * @module
  */
-import { checkOpenStream, checkStream } from "../device/check_device.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { StridedLayout } from "../layout/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { stagingOf } from "../memory/staging.ts";
-import { noteElementAccess } from "../order/host_access.ts";
+import { checkOpenStream, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkOptions, type OptionNames, StridedLayout } from "../layout/mod.ts";
+import { stagingOf } from "../memory/mod.ts";
+import { noteElementAccess } from "../order/mod.ts";
 import type { ArrayParts } from "./array_parts.ts";
 import { type Conversion, conversionOf } from "./conversion.ts";
 import { copyOnDevice, copyThroughDense, explainDeviceCopy } from "./device_copy.ts";

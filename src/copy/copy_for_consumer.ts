@@ -3,12 +3,10 @@
  *
  * @module
  */
-import type { CudaStream } from "../device/stream.ts";
+import type { CudaStream } from "../device/mod.ts";
 import { StridedLayout } from "../layout/mod.ts";
-import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
-import type { MemoryResource } from "../memory/memory_resource.ts";
-import { canReach } from "../order/can_reach.ts";
+import { HostMemoryResource, type MemoryResource, PinnedMemoryResource } from "../memory/mod.ts";
+import { canReach } from "../order/mod.ts";
 import { type ArrayParts, byteCount } from "./array_parts.ts";
 import { copyElements } from "./copy.ts";
 

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/device.ts";
-import type { Kernel } from "../device/kernel/kernel.ts";
-import type { Program } from "../device/kernel/program.ts";
+import type { CudaDevice, Kernel, Program } from "../device/mod.ts";
 import type { CopyPlan } from "./copy_plan.ts";
 import type { CopyKernel } from "./ptx_fragments.ts";
 import { packedKernel } from "./packed_kernel.ts";

@@ -3,14 +3,10 @@
  *
  * @module
  */
-import { isSameDevice } from "../device/check_device.ts";
-import { observerOf } from "../driver/observer.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
+import { type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
+import { observerOf } from "../driver/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import { type Access, waysBetween } from "../memory/copy_access.ts";
-import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { type Access, DeviceMemoryResource, type MemoryBuffer, waysBetween } from "../memory/mod.ts";
 
 /** One side of a copy. */
 export interface CopyOperand {

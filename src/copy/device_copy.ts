@@ -3,14 +3,9 @@
  *
  * @module
  */
-import { captureOf } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
+import { captureOf, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { StridedLayout } from "../layout/mod.ts";
-import { planAccess, takeAccess } from "../memory/copy_access.ts";
-import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { copyRun, stagingOf } from "../memory/staging.ts";
+import { copyRun, type MemoryBuffer, PinnedMemoryResource, planAccess, stagingOf, takeAccess } from "../memory/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { kernelFor, type KernelPlan } from "./copy_kernel_cache.ts";
 import { explainPlan, needsKernel } from "./copy_plan.ts";
@@ -26,7 +21,7 @@ import {
   sizeOf,
   temporary,
 } from "./copy_operand.ts";
-import { noteElementAccess } from "../order/host_access.ts";
+import { noteElementAccess } from "../order/mod.ts";
 import { copyHost } from "./host_copy.ts";
 import { copyPitched } from "./pitched_copy.ts";
 import { asRun, isKernelReady, peersOf, planFor, type Planned } from "./plan_cache.ts";

@@ -4,11 +4,9 @@
  *
  * @module
  */
-import { observerOf } from "../driver/observer.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { PinnedMemoryResource } from "../memory/driver_memory_resource.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
+import { observerOf } from "../driver/mod.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import { type MemoryBuffer, PinnedMemoryResource } from "../memory/mod.ts";
 
 /** Bytes that are kept for a device at most. */
 const mostKept = 64 * 2 ** 20;

@@ -4,11 +4,9 @@
  * @module
  */
 import { CU_MEMORYTYPE, CUDA_MEMCPY3D_PEER } from "../../bindings/cuda_types.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { checkCuda } from "../driver/driver.ts";
-import { checkReached } from "../device/explain_unreachable.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import { checkReached, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkCuda } from "../driver/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
 import type { Pitched } from "./copy_plan.ts";
 
 /** Where a box begins. */

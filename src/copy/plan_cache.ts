@@ -3,10 +3,9 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import type { Run } from "../memory/staging.ts";
+import type { Run } from "../memory/mod.ts";
 import { bytesOf, type Conversion } from "./conversion.ts";
 import { type CopyPlan, needsKernel, planCopy } from "./copy_plan.ts";
 import { coalesce, type CopyAlignment, packedProblem } from "./coalesced_copy.ts";

@@ -4,12 +4,12 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { CudaError } from "../driver/driver.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { CudaError } from "../driver/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
+import { ffiPort } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { withPinned } from "./pinned_cache.ts";
-import { copyStaged, type Run, type StagingPlan } from "../memory/staging.ts";
+import { copyStaged, type Run, type StagingPlan } from "../memory/mod.ts";
 import { type CopyOperand, helperStream, temporary, type TemporaryOperand } from "./copy_operand.ts";
 import { copyOnDevice } from "./device_copy.ts";
 

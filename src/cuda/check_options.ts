@@ -4,7 +4,7 @@
  * @module
  */
 import { CausalityChecker, type CheckOptions } from "../checker/mod.ts";
-import type { CudaDriver } from "../driver/driver.ts";
+import type { CudaDriver } from "../driver/mod.ts";
 import { ffiPort } from "../ffi/mod.ts";
 
 /** Whether to check, and how. */

@@ -5,15 +5,13 @@
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { isAddress, LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
-import { CudaDevice } from "../device/device.ts";
-import { checkCuda, CudaError, decodeVersion, libcuda } from "../driver/driver.ts";
-import type { CudaDriver } from "../driver/driver.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { CudaDevice, type PointerAttributes, PointerQuery } from "../device/mod.ts";
+import { checkCuda, type CudaDriver, CudaError, decodeVersion, libcuda } from "../driver/mod.ts";
 import { CausalityChecker, type CausalityReport } from "../checker/mod.ts";
-import { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
+import { DeviceMemoryResource } from "../memory/mod.ts";
 import { simulateDriver, simulateOptionNames, type SimulateOptions } from "../sim/mod.ts";
 import { type CheckedOptions, checkIfWanted } from "./check_options.ts";
-import { type PointerAttributes, PointerQuery } from "../device/pointer_attributes.ts";
 
 /** What {@linkcode Cuda.probe} found. */
 export interface CudaProbe {
@@ -113,7 +111,7 @@ export class Cuda {
    * @example
    * ```ts
    * import { Cuda } from "@causeway/causeway";
-   * import { simulateDriver } from "@causeway/causeway";
+   * import { simulateDriver } from "@causeway/causeway/sim";
    *
    * const simulated = simulateDriver({ seed: 7 });
    * using cuda = Cuda.over(simulated.driver);

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { CudaDevice } from "./device.ts";
 import { CudaStream } from "./stream.ts";
 

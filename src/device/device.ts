@@ -11,13 +11,10 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { readField } from "../ffi/c_string.ts";
-import { checkOptions, none, type OptionNames } from "../layout/options.ts";
-import type { DeviceMemoryResource } from "../memory/device_memory_resource.ts";
-import { runAll } from "../ffi/run_all.ts";
-import { observerOf } from "../driver/observer.ts";
-import { checkCuda, type CudaDriver, decodeVersion } from "../driver/driver.ts";
+import { NativeArena, readField, runAll } from "../ffi/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import type { DeviceMemoryResource } from "../memory/mod.ts";
+import { checkCuda, type CudaDriver, decodeVersion, observerOf } from "../driver/mod.ts";
 import { closeDropped, CudaEvent } from "./event.ts";
 import { ReferenceCount } from "./reference_count.ts";
 import { type CompileOptions, Program } from "./kernel/program.ts";
@@ -395,7 +392,11 @@ export class CudaDevice {
     return decodeVersion(this.#int.value);
   }
 
-  /** Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0. */
+  /**
+   * Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0.
+   *
+   * @internal
+   */
   copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
     if (direction === "HtoD") stream.makeOrderExplicit(bytes);
     const { copy } = this.driver;

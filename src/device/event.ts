@@ -4,11 +4,10 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort, NativeArena } from "../ffi/mod.ts";
 import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
+import { checkCuda, checkRelease, type CudaDriver } from "../driver/mod.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";

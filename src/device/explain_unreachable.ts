@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkCuda, CudaError, cudaError } from "../driver/driver.ts";
+import { checkCuda, CudaError, cudaError } from "../driver/mod.ts";
 import { PointerQuery } from "./pointer_attributes.ts";
 import type { CudaStream } from "./stream.ts";
 

@@ -4,10 +4,9 @@
  *
  * @module
  */
-import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
+import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
 import { afterCaptures } from "./graph/active_captures.ts";
-import type { CudaDriver } from "../driver/driver.ts";
+import type { CudaDriver } from "../driver/mod.ts";
 
 /** What is left of an object that was dropped. It must not lead back to the object. */
 export interface DroppedState extends FinalizerState {

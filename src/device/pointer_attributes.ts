@@ -4,9 +4,9 @@
  * @module
  */
 import { CU_MEMORYTYPE, CU_POINTER_ATTRIBUTE } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import { NativeArena } from "../ffi/mod.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, type CudaDriver } from "../driver/driver.ts";
+import { checkCuda, type CudaDriver } from "../driver/mod.ts";
 
 /** What the driver knows about an address: see {@linkcode Cuda.pointerAttributes}. */
 export interface PointerAttributes {

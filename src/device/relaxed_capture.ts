@@ -7,12 +7,10 @@
  * @module
  */
 import { CU_STREAM_CAPTURE_MODE, CU_STREAM_LEGACY, CUresult } from "../../bindings/cuda_types.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { ffiPort } from "../ffi/port.ts";
-import type { HandleArgument } from "../ffi/types.ts";
+import { ffiPort, type HandleArgument, NativeArena } from "../ffi/mod.ts";
 import { isCapturing } from "./graph/active_captures.ts";
 import type { CudaDevice } from "./device.ts";
-import { type CudaDriver, CudaError } from "../driver/driver.ts";
+import { type CudaDriver, CudaError } from "../driver/mod.ts";
 
 /** Where the driver reads the mode that a thread is to have, and writes the one that it had. There as long as the process. */
 interface Slot {

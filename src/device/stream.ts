@@ -10,17 +10,13 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { isAddress } from "../ffi/address.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
-import { ffiPort } from "../ffi/port.ts";
+import { ffiPort, isAddress, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { createWakeup } from "../unix/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
 import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { observerOf } from "../driver/observer.ts";
+import { checkCuda, checkRelease, cudaError, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
-import { checkCuda, checkRelease, cudaError } from "../driver/driver.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState } from "./finalizer.ts";
 import { closeDropped, type CudaEvent } from "./event.ts";

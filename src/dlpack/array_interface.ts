@@ -5,18 +5,15 @@
  * @module
  */
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
-import { checkPlace } from "../device/check_device.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { isAddress } from "../ffi/address.ts";
+import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { isAddress } from "../ffi/mod.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { type ArrayParts, firstAddress, type MakeArray } from "../copy/array_parts.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import { type ArrayParts, firstAddress, type MakeArray } from "../copy/mod.ts";
 import type { ImportOptions } from "./tensor.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { consumerStream, ExchangeError, hostWaitsToRead, producerWaits } from "../order/mod.ts";
 import { foreignRange } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
-import { consumerStream, hostWaitsToRead, producerWaits } from "../order/order.ts";
 
 /** NumPy's array interface, version 3. */
 export interface ArrayInterface {

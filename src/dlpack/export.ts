@@ -4,12 +4,19 @@
  * @module
  */
 import { DLPACK_FLAG_BITMASK, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
-import { type ArrayParts, firstAddress } from "../copy/array_parts.ts";
-import { copyToDevice, copyToHost } from "../copy/copy_for_consumer.ts";
-import { none } from "../layout/options.ts";
-import type { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { addExport, type ExportEntry, pollExport, pollIfMany } from "../order/exports.ts";
-import { consumerStream, consumerWaits, hostWaitsToRead, type ReleaseOrder } from "../order/order.ts";
+import { type ArrayParts, copyToDevice, copyToHost, firstAddress } from "../copy/mod.ts";
+import { none } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import {
+  addExport,
+  consumerStream,
+  consumerWaits,
+  type ExportEntry,
+  hostWaitsToRead,
+  pollExport,
+  pollIfMany,
+  type ReleaseOrder,
+} from "../order/mod.ts";
 import { type ExportPlan, planExport } from "./plan_export.ts";
 import { ExportedStruct, type TensorContent } from "./struct.ts";
 import { dlpackDevice, DlpackTensor, type ReleaseState, type ToDlpackOptions } from "./tensor.ts";

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { addressEnd } from "../ffi/address.ts";
+import { addressEnd } from "../ffi/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** A range of memory, and where offset 0 of a layout lies in it. */
 export interface ForeignRange {

@@ -9,13 +9,11 @@ import {
   DLPACK_MAJOR_VERSION,
   DLPACK_MINOR_VERSION,
 } from "../../bindings/dlpack.ts";
-import { checkPlace } from "../device/check_device.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { isAddress } from "../ffi/address.ts";
+import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { isAddress } from "../ffi/mod.ts";
 import { DType, MAX_NDIM, StridedLayout } from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import type { MakeArray } from "../copy/array_parts.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import type { MakeArray } from "../copy/mod.ts";
 import {
   type DlpackPointer,
   type DlpackSource,
@@ -26,10 +24,9 @@ import {
 } from "./tensor.ts";
 import { callRelease } from "../native/mod.ts";
 import { misaligned, readNumbers, readTensor, type TensorFields } from "./struct.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 import { foreignRange } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
-import { hostWaitsBeforeReturn } from "../order/order.ts";
 
 /**
  * Takes a tensor over.

@@ -4,11 +4,10 @@
  * @module
  */
 import { DLDeviceType, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
-import type { ArrayParts } from "../copy/array_parts.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { CudaStream } from "../device/stream.ts";
-import { checkOptions } from "../layout/options.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import type { ArrayParts } from "../copy/mod.ts";
+import { type CudaDevice, CudaStream } from "../device/mod.ts";
+import { checkOptions } from "../layout/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
 
 /** What is to be done. */

@@ -13,14 +13,18 @@ import {
   DLPackVersion,
   DLTensor,
 } from "../../bindings/dlpack.ts";
-import { mostForeignBytes, readForeign } from "../ffi/read_foreign.ts";
-import { wantsLeakReports } from "../ffi/report_uncaught.ts";
+import {
+  layoutOf,
+  littleEndian,
+  mostForeignBytes,
+  readForeign,
+  SlabPool,
+  type Slot,
+  wantsLeakReports,
+} from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { SlabPool, type Slot } from "../ffi/slab.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf } from "../ffi/struct.ts";
 import { MAX_NDIM } from "../layout/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 const versioned = layoutOf(DLManagedTensorVersioned);
 const legacy = layoutOf(DLManagedTensor);

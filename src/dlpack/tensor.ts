@@ -5,16 +5,12 @@
  * @module
  */
 import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../bindings/dlpack.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { readForeign } from "../ffi/read_foreign.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { layoutOf } from "../ffi/struct.ts";
-import type { OptionNames } from "../layout/options.ts";
-import type { ArrayParts } from "../copy/array_parts.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import { DeferredFinalizer, type FinalizerState, layoutOf, littleEndian, readForeign } from "../ffi/mod.ts";
+import type { OptionNames } from "../layout/mod.ts";
+import type { ArrayParts } from "../copy/mod.ts";
 import { callRelease } from "../native/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { ExchangeError } from "../order/mod.ts";
 
 /** Options of {@linkcode StridedMemoryView.toDlpack} and of `__dlpack__()`. */
 export interface ToDlpackOptions {

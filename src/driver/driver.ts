@@ -11,7 +11,11 @@ import { cause as causeOf, type DriverTraits } from "./traits.ts";
 /** The functions of libcuda, group by group. */
 export type DriverGroups = Functions<typeof cuda>;
 
-/** An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions. */
+/**
+ * An implementation of the CUDA driver's C ABI: the real library, or anything with the same functions.
+ *
+ * @internal what its members are, which are the functions of libcuda, group by group
+ */
 export type CudaDriver = DriverGroups & DriverTraits;
 
 /** How libcuda is found. It comes with NVIDIA's driver and nothing else. */

@@ -31,15 +31,4 @@ export { SlabPool, type Slot } from "./slab.ts";
 export { type FieldValue, layoutOf, roundUp, struct, type StructView } from "./struct.ts";
 export { attempt, SystemError } from "./system_error.ts";
 export { readTextFile } from "./text_file.ts";
-export type {
-  ArgumentValue,
-  ArgumentValues,
-  BufferArgument,
-  FunctionGroup,
-  Functions,
-  HandleArgument,
-  NativeFunction,
-  ResultValue,
-  ScalarValue,
-  StructArgument,
-} from "./types.ts";
+export type { Functions, HandleArgument, NativeFunction } from "./types.ts";

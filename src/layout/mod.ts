@@ -6,18 +6,19 @@
  * packing) is computed by functions of a file each over plain arrays of numbers, and gives a new layout. A `DType` is what an
  * element is, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
  *
- * This door is a public subpath; `checks.ts` is the door for what only other rooms use.
+ * Because every room may import it, what all of them check their options with is here, too.
  *
  * @module
  */
-export { MAX_NDIM, MAX_SPAN_IN_BYTES, type Shape } from "./shape.ts";
-export { Slice, slice } from "./slice.ts";
-export type { SliceItem } from "./slicing.ts";
-export type { DenseOrder } from "./stride_order.ts";
-export type { FlattenOptions } from "./flatten.ts";
-export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
-export type { StridedLayoutOptions } from "./span.ts";
-export { StridedLayout } from "./strided_layout.ts";
 export { type DLPackDType, DType, type DTypeForm, type ElementValue } from "./dtype.ts";
 export type { Complex, Scalar } from "./element.ts";
+export type { FlattenOptions } from "./flatten.ts";
+export { checkOptions, none, type OptionNames, unknownOption } from "./options.ts";
+export type { CompatibleItemsizeOptions, RepackOptions } from "./repack.ts";
 export type { TypedArray, TypedArrayConstructor } from "./scalar_types.ts";
+export { MAX_NDIM, MAX_SPAN_IN_BYTES, noSize, type Shape, show } from "./shape.ts";
+export { Slice, slice } from "./slice.ts";
+export type { SliceItem } from "./slicing.ts";
+export type { StridedLayoutOptions } from "./span.ts";
+export type { DenseOrder } from "./stride_order.ts";
+export { StridedLayout } from "./strided_layout.ts";

@@ -7,10 +7,8 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { isCapturing } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { CudaError } from "../driver/driver.ts";
-import { besideCaptures } from "../device/relaxed_capture.ts";
+import { besideCaptures, type CudaDevice, isCapturing } from "../device/mod.ts";
+import { CudaError } from "../driver/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { isAccessWithheld, sayPrice, setAccess } from "./peer_access.ts";
 

@@ -4,20 +4,24 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { checkSameDevice, checkStream } from "../device/check_device.ts";
-import { captureOf } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
-import { relax, restore } from "../device/relaxed_capture.ts";
-import { type CudaStream, NEEDS_CONTEXT } from "../device/stream.ts";
+import {
+  captureOf,
+  checkSameDevice,
+  checkStream,
+  type CudaDevice,
+  type CudaStream,
+  NEEDS_CONTEXT,
+  relax,
+  restore,
+} from "../device/mod.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
-import { checkOptions, none } from "../layout/options.ts";
-import { onceLetThrough } from "../order/deferred_free.ts";
+import { checkOptions, none } from "../layout/mod.ts";
+import { onceLetThrough, reclaim } from "../order/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
-import { reclaim } from "../order/reclaim.ts";
 import {
   type BufferDescriptor,
   describerOf,

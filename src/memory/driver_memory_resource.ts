@@ -4,20 +4,14 @@
  * @module
  */
 import { CU_DEVICE_CPU, CU_MEM_ADVISE, CU_MEM_ATTACH, CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { checkSameCuda, checkStream } from "../device/check_device.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
-import { besideCaptures } from "../device/relaxed_capture.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { checkOptions, none } from "../layout/options.ts";
-import { canReach } from "../order/can_reach.ts";
-import { freeAfter, freeAfterAll } from "../order/deferred_free.ts";
+import { besideCaptures, checkSameCuda, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
+import { checkOptions, none } from "../layout/mod.ts";
+import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
-import type { MemoryKind } from "../order/ordered_memory.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
-import { reclaim } from "../order/reclaim.ts";
 import {
   type BufferDescriptor,
   importBufferOptionNames,

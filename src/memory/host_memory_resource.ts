@@ -3,14 +3,11 @@
  *
  * @module
  */
-import { FfiError } from "../ffi/errors.ts";
-import { libc } from "../ffi/libc.ts";
-import { roundUp } from "../ffi/struct.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
+import { FfiError, libc, roundUp } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
-import { reclaim } from "../order/reclaim.ts";
-import { show } from "../layout/shape.ts";
+import { reclaim } from "../order/mod.ts";
 import { checkSize, MemoryResource } from "./memory_resource.ts";
 
 /** Options of {@linkcode HostMemoryResource}. */

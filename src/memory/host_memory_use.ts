@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { readTextFile } from "../ffi/text_file.ts";
+import { readTextFile } from "../ffi/mod.ts";
 
 /** What the host uses and has free, for an error. */
 export function describeHostMemory(): string {

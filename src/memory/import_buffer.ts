@@ -4,22 +4,24 @@
  * @module
  */
 import { CU_IPC_MEM } from "../../bindings/cuda_types.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { checkStream } from "../device/check_device.ts";
-import { runAll } from "../ffi/run_all.ts";
-import { checkCuda, checkRelease, isSticky } from "../driver/driver.ts";
-import { besideCaptures } from "../device/relaxed_capture.ts";
-import type { CudaEvent } from "../device/event.ts";
-import { handleBytes, type IpcHandle, readHandle, writeHandle } from "../device/ipc_handle.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
-import type { OptionNames } from "../layout/options.ts";
-import { freeAfter, isOver, markEnd, onceLetThrough } from "../order/deferred_free.ts";
+import {
+  besideCaptures,
+  checkStream,
+  type CudaDevice,
+  type CudaEvent,
+  type CudaStream,
+  handleBytes,
+  type IpcHandle,
+  readHandle,
+  writeHandle,
+} from "../device/mod.ts";
+import { NativeArena, reportUncaught, runAll } from "../ffi/mod.ts";
+import { checkCuda, checkRelease, isSticky } from "../driver/mod.ts";
+import type { OptionNames } from "../layout/mod.ts";
+import { freeAfter, isOver, markEnd, onceLetThrough, reclaim } from "../order/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { ProcessWide } from "./process_wide.ts";
-import { reclaim } from "../order/reclaim.ts";
 
 /**
  * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It

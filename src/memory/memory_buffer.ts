@@ -3,23 +3,29 @@
  *
  * @module
  */
-import { addressEnd } from "../ffi/address.ts";
-import { afterCaptures, captureOf, isCapturing } from "../device/graph/active_captures.ts";
-import { noteHostAccess, observerOf } from "../driver/observer.ts";
-import { type CudaDriver, isSticky } from "../driver/driver.ts";
-import { checkStream, isSameDevice } from "../device/check_device.ts";
-import type { CopyDirection, CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { libc } from "../ffi/libc.ts";
-import type { MemoryKind } from "../order/ordered_memory.ts";
-import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { checkOptions, none, type OptionNames } from "../layout/options.ts";
+import {
+  addressEnd,
+  DeferredFinalizer,
+  ffiPort,
+  type FinalizerState,
+  libc,
+  reportUncaught,
+  wantsLeakReports,
+} from "../ffi/mod.ts";
+import {
+  afterCaptures,
+  captureOf,
+  checkStream,
+  type CopyDirection,
+  type CudaDevice,
+  type CudaStream,
+  isCapturing,
+  isSameDevice,
+} from "../device/mod.ts";
+import { type CudaDriver, isSticky, noteHostAccess, observerOf } from "../driver/mod.ts";
+import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
+import { checkOptions, none, noSize, type OptionNames, show } from "../layout/mod.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
-import { noSize, show } from "../layout/shape.ts";
-import { pollIfFew } from "../order/deferred_free.ts";
-import { freeSoon, pinWhileInFlight } from "../order/pageable_in_use.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./import_buffer.ts";
 import { copyRun } from "./staging.ts";

@@ -11,19 +11,20 @@ import {
   CUmemPoolProps,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { runAll } from "../ffi/run_all.ts";
-import { afterCaptures } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { observerOf } from "../driver/observer.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { besideAllCaptures, besideCaptures } from "../device/relaxed_capture.ts";
-import { checkCuda, checkRelease, type CudaDriver } from "../driver/driver.ts";
-import { closeIfDropped, type DroppedState } from "../device/finalizer.ts";
-import { ReferenceCount } from "../device/reference_count.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
-import { noSize, show } from "../layout/shape.ts";
-import { freeAfterAll } from "../order/deferred_free.ts";
+import { NativeArena, runAll } from "../ffi/mod.ts";
+import {
+  afterCaptures,
+  besideAllCaptures,
+  besideCaptures,
+  closeIfDropped,
+  type CudaDevice,
+  type CudaStream,
+  type DroppedState,
+  ReferenceCount,
+} from "../device/mod.ts";
+import { checkCuda, checkRelease, type CudaDriver, observerOf } from "../driver/mod.ts";
+import { checkOptions, noSize, type OptionNames, show } from "../layout/mod.ts";
+import { freeAfterAll } from "../order/mod.ts";
 import { forgetAccess, isAccessGranted } from "./peer_access.ts";
 import { ProcessWide } from "./process_wide.ts";
 import { FileDescriptor } from "../unix/mod.ts";

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { CudaStream } from "../device/stream.ts";
-import type { OptionNames } from "../layout/options.ts";
-import { noSize, show } from "../layout/shape.ts";
+import type { CudaStream } from "../device/mod.ts";
+import { noSize, type OptionNames, show } from "../layout/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 
 /** Options of {@linkcode MemoryResource.allocate}. */

@@ -12,12 +12,9 @@ import {
   CUmemAccessDesc,
   CUmemLocation,
 } from "../../bindings/cuda_types.ts";
-import { isSameDevice } from "../device/check_device.ts";
-import { CudaDevice } from "../device/device.ts";
-import { checkCuda, type CudaDriver } from "../driver/driver.ts";
-import { besideCaptures } from "../device/relaxed_capture.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { layoutOf, struct } from "../ffi/struct.ts";
+import { besideCaptures, CudaDevice, isSameDevice } from "../device/mod.ts";
+import { checkCuda, type CudaDriver } from "../driver/mod.ts";
+import { layoutOf, NativeArena, struct } from "../ffi/mod.ts";
 
 /** A device, or its ordinal. */
 export type DeviceLike = CudaDevice | number;

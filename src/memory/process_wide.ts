@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { innermost } from "../driver/observer.ts";
-import type { CudaDriver } from "../driver/driver.ts";
+import { type CudaDriver, innermost } from "../driver/mod.ts";
 
 /** Things of each process, by handle or address. */
 export class ProcessWide<Thing> {

@@ -8,19 +8,18 @@
  * @module
  */
 import { CU_MEMHOSTALLOC, CUresult } from "../../bindings/cuda_types.ts";
-import { isCapturing } from "../device/graph/active_captures.ts";
-import { observerOf } from "../driver/observer.ts";
-import type { CopyDirection, CudaDevice } from "../device/device.ts";
-import { checkCuda, checkRelease, CudaError } from "../driver/driver.ts";
-import { besideCaptures } from "../device/relaxed_capture.ts";
-import type { CudaEvent } from "../device/event.ts";
-import { PointerQuery } from "../device/pointer_attributes.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
+import {
+  besideCaptures,
+  type CopyDirection,
+  type CudaDevice,
+  type CudaEvent,
+  type CudaStream,
+  isCapturing,
+  PointerQuery,
+} from "../device/mod.ts";
+import { checkCuda, checkRelease, CudaError, observerOf } from "../driver/mod.ts";
+import { cString, FfiError, libc, NativeArena } from "../ffi/mod.ts";
 import { canStartThreads, type NativeCall, nonTemporalCopy, ThreadTeam } from "../native/mod.ts";
-import { FfiError } from "../ffi/errors.ts";
-import { libc } from "../ffi/libc.ts";
-import { cString } from "../ffi/c_string.ts";
 
 /** A run of bytes to copy. */
 export interface Run {

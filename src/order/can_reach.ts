@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/device.ts";
+import type { CudaDevice } from "../device/mod.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
 /** Whether a device can read and write the memory of another one directly. */

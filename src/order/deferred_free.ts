@@ -4,16 +4,16 @@
  *
  * @module
  */
-import { runAll } from "../ffi/run_all.ts";
-import { isCapturing } from "../device/graph/active_captures.ts";
-import { isSticky } from "../driver/driver.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { isHeldUp, isRefusedByCapture } from "../device/relaxed_capture.ts";
-import type { CudaEvent } from "../device/event.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { observerOf } from "../driver/observer.ts";
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
+import { nodeBuiltin, reportUncaught, runAll } from "../ffi/mod.ts";
+import {
+  type CudaDevice,
+  type CudaEvent,
+  type CudaStream,
+  isCapturing,
+  isHeldUp,
+  isRefusedByCapture,
+} from "../device/mod.ts";
+import { isSticky, observerOf } from "../driver/mod.ts";
 
 interface Pending {
   readonly passed: CudaEvent;

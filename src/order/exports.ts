@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../ffi/node_builtin.ts";
-import { wantsLeakReports } from "../ffi/report_uncaught.ts";
+import { nodeBuiltin, wantsLeakReports } from "../ffi/mod.ts";
 import { ReleaseOrder } from "./order.ts";
 
 /** Something that a consumer has, or will have. */

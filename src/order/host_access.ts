@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { noteHostAccess } from "../driver/observer.ts";
+import { noteHostAccess } from "../driver/mod.ts";
 import type { OrderedElements } from "./ordered_memory.ts";
 
 /**

@@ -3,10 +3,8 @@
  *
  * @module
  */
-import { checkOpenStream } from "../device/check_device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { DeferredFinalizer, type FinalizerState } from "../ffi/deferred_finalizer.ts";
-import { reportUncaught, wantsLeakReports } from "../ffi/report_uncaught.ts";
+import { checkOpenStream, type CudaStream } from "../device/mod.ts";
+import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReports } from "../ffi/mod.ts";
 import { consumerWaits, producerWaits } from "./order.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 

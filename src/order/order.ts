@@ -4,12 +4,15 @@
  * @module
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
-import { isCapturing } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { isHeldUp, isRefusedByCapture } from "../device/relaxed_capture.ts";
-import { isSticky } from "../driver/driver.ts";
-import type { CudaEvent } from "../device/event.ts";
-import type { CudaStream } from "../device/stream.ts";
+import {
+  type CudaDevice,
+  type CudaEvent,
+  type CudaStream,
+  isCapturing,
+  isHeldUp,
+  isRefusedByCapture,
+} from "../device/mod.ts";
+import { isSticky } from "../driver/mod.ts";
 import { canReach } from "./can_reach.ts";
 import { noteElementAccess } from "./host_access.ts";
 import type { OrderedElements, OrderedMemory } from "./ordered_memory.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 
 /**

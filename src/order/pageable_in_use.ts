@@ -5,10 +5,18 @@
  *
  * @module
  */
-import { afterCaptures, captureOf } from "../device/graph/active_captures.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { type CudaStream, isLasting, type StreamWatcher, watch, watcherOf, withoutUser } from "../device/stream.ts";
-import { reportUncaught } from "../ffi/report_uncaught.ts";
+import {
+  afterCaptures,
+  captureOf,
+  type CudaDevice,
+  type CudaStream,
+  isLasting,
+  type StreamWatcher,
+  watch,
+  watcherOf,
+  withoutUser,
+} from "../device/mod.ts";
+import { reportUncaught } from "../ffi/mod.ts";
 import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 

@@ -10,7 +10,8 @@
  *
  * @example
  * ```ts
- * import { Cuda, CudaError, PtxError } from "@causeway/causeway";
+ * import { Cuda, CudaError } from "@causeway/causeway";
+ * import { PtxError } from "@causeway/causeway/sim";
  *
  * using cuda = Cuda.simulate();
  * try {

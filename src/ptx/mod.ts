@@ -10,10 +10,8 @@
  * @module
  */
 export { PtxError, PtxFault, type PtxFaultKind } from "./error.ts";
-export type { PtxAccess, PtxMemory } from "./execution_state.ts";
-export type { PtxGlobal } from "./globals.ts";
-export type { PtxLaunch } from "./launch.ts";
+export type { PtxMemory } from "./execution_state.ts";
+
 export { loadPtx, type PtxKernel, type PtxModule } from "./module.ts";
 export { parse } from "./parse.ts";
 export type { FunctionSyntax, Instruction, Operand, Statement } from "./syntax.ts";
-export type { PrintTarget } from "./system_calls.ts";

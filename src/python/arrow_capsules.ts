@@ -4,13 +4,16 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { cString } from "../ffi/c_string.ts";
-import { type ArrowPointers, type ArrowStreamPointer, releaseSchema } from "../cdata/device_array.ts";
-import type { OpenedArrow } from "../cdata/foreign.ts";
-import { exportSchema } from "../cdata/schema_export.ts";
-import type { ArrowField } from "../cdata/type.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { cString, NativeArena } from "../ffi/mod.ts";
+import {
+  type ArrowField,
+  type ArrowPointers,
+  type ArrowStreamPointer,
+  exportSchema,
+  type OpenedArrow,
+  releaseSchema,
+} from "../cdata/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import type { Handle } from "./handle.ts";

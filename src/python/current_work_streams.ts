@@ -5,15 +5,10 @@
  * @module
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
-import { isCapturing } from "../device/graph/active_captures.ts";
-import { innermost } from "../driver/observer.ts";
-import { libcuda } from "../driver/driver.ts";
-import type { CudaDevice } from "../device/device.ts";
-import { beforeClose, type CudaStream, isLasting } from "../device/stream.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { LibraryNotFoundError } from "../ffi/errors.ts";
-import { openLibrary } from "../ffi/library.ts";
-import { consumerStream, producerWaits } from "../order/order.ts";
+import { beforeClose, type CudaDevice, type CudaStream, isCapturing, isLasting } from "../device/mod.ts";
+import { innermost, libcuda } from "../driver/mod.ts";
+import { LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
+import { consumerStream, producerWaits } from "../order/mod.ts";
 
 /** How many devices have a work stream. On all others it is the legacy default stream. */
 export const mostDevices = 64;

@@ -11,18 +11,12 @@ import {
   DLPackExchangeAPI,
   DLPackExchangeAPIHeader,
 } from "../../bindings/dlpack.ts";
-import { NativeArena, type Out } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
+import { cString, ffiPort, libc, NativeArena, type NativeFunction, type Out, struct } from "../ffi/mod.ts";
 import { callReturnsZero, mapExecutable } from "../native/mod.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { struct } from "../ffi/struct.ts";
-import { cString } from "../ffi/c_string.ts";
-import type { NativeFunction } from "../ffi/types.ts";
 import { DType } from "../layout/mod.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { callDeleter, type ImportOptions } from "../dlpack/tensor.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { consumerStream } from "../order/order.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import { callDeleter, type ImportOptions } from "../dlpack/mod.ts";
+import { consumerStream, ExchangeError } from "../order/mod.ts";
 import { currentStreamCode } from "./current_stream_thunk.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { aarch64Call, x8664Call } from "./python_call_thunk.ts";

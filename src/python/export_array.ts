@@ -3,19 +3,14 @@
  *
  * @module
  */
-import { type DriverObserver, observerOf } from "../driver/observer.ts";
+import { type DriverObserver, libcuda, observerOf } from "../driver/mod.ts";
 import { CU_STREAM_LEGACY } from "../../bindings/cuda_types.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { libcuda } from "../driver/driver.ts";
-import { libc } from "../ffi/libc.ts";
-import { openLibrary } from "../ffi/library.ts";
-import { cString } from "../ffi/c_string.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { withLastingCopies } from "../copy/copy_for_consumer.ts";
-import { callDeleter, dlpackDevice } from "../dlpack/tensor.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { hostWaitsToRead } from "../order/order.ts";
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import { cString, libc, openLibrary } from "../ffi/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import { withLastingCopies } from "../copy/mod.ts";
+import { callDeleter, dlpackDevice } from "../dlpack/mod.ts";
+import { ExchangeError, hostWaitsToRead } from "../order/mod.ts";
 import { offerExchangeApi } from "./dlpack_exchange_api.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";

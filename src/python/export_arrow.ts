@@ -3,11 +3,10 @@
  *
  * @module
  */
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ArrowArray } from "../arrow/array.ts";
-import type { ArrowStreamExport } from "../arrow/stream_export.ts";
-import { numbersOf as arrowNumbers } from "../cdata/numbers.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import type { ArrowArray, ArrowStreamExport } from "../arrow/mod.ts";
+import { numbersOf as arrowNumbers } from "../cdata/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 

@@ -3,10 +3,7 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { libc } from "../ffi/libc.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString } from "../ffi/c_string.ts";
+import { cString, ffiPort, libc, NativeArena } from "../ffi/mod.ts";
 import { describeInstallationSource } from "./guest_source.ts";
 
 /** An interpreter, as it describes itself. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { cpython } from "../../bindings/cpython.ts";
-import type { LibraryDescription } from "../ffi/library.ts";
+import type { LibraryDescription } from "../ffi/mod.ts";
 
 /** How libpython is found where no interpreter says where its library is. */
 export const pythonLibrary: LibraryDescription<typeof cpython> = {

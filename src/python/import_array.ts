@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { cString, readCString } from "../ffi/c_string.ts";
+import { cString, NativeArena, readCString } from "../ffi/mod.ts";
 import { DType } from "../layout/mod.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { fromArrayInterface, fromCudaArrayInterface } from "../dlpack/array_interface.ts";
-import { DlpackTensor, type ImportOptions } from "../dlpack/tensor.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { ExchangeError } from "../order/mod.ts";
+import { DlpackTensor, fromArrayInterface, fromCudaArrayInterface, type ImportOptions } from "../dlpack/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 import { copyOut } from "./copy_out.ts";
 import { importByExchangeApi } from "./dlpack_exchange_api.ts";
 import { PythonError } from "./error.ts";

@@ -4,12 +4,17 @@
  * @module
  */
 import { type cpython, Py_input } from "../../bindings/cpython.ts";
-import { NativeArena, type Out } from "../ffi/arena.ts";
-import type { NativeLibrary } from "../ffi/library.ts";
-import { ffiPort } from "../ffi/port.ts";
+import {
+  cString,
+  ffiPort,
+  type Functions,
+  NativeArena,
+  type NativeLibrary,
+  type Out,
+  readCString,
+  readString,
+} from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
-import { cString, readCString, readString } from "../ffi/c_string.ts";
-import type { Functions } from "../ffi/types.ts";
 import { PythonError } from "./error.ts";
 import { guestSource } from "./guest_source.ts";
 

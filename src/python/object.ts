@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { arrowArraySource, arrowStreamSource, type ForeignArrow } from "../cdata/foreign.ts";
-import type { ArrowField } from "../cdata/type.ts";
+import { arrowArraySource, type ArrowField, arrowStreamSource, type ForeignArrow } from "../cdata/mod.ts";
 import { openArray, openStream } from "./arrow_capsules.ts";
-import { arraySource } from "../view/from.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import type { ImportOptions } from "../dlpack/tensor.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
+import { arraySource, StridedMemoryView } from "../view/mod.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
 import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";

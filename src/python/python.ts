@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { cString } from "../ffi/c_string.ts";
-import type { CudaStream } from "../device/stream.ts";
-import { checkOptions, type OptionNames } from "../layout/options.ts";
-import type { ImportOptions } from "../dlpack/tensor.ts";
+import { cString } from "../ffi/mod.ts";
+import type { CudaStream } from "../device/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { ImportOptions } from "../dlpack/mod.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { fromPython, type PyObject, wrap } from "./object.ts";
 import { openInterpreter, type PythonOptions } from "./start_interpreter.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { littleEndian } from "../ffi/endian.ts";
+import { littleEndian } from "../ffi/mod.ts";
 
 /** What the code calls: addresses of functions of the interpreter, and the object. */
 export interface CallParts {

@@ -4,14 +4,19 @@
  * @module
  */
 import type { cpython } from "../../bindings/cpython.ts";
-import { NativeArena } from "../ffi/arena.ts";
-import { FfiError, LibraryNotFoundError } from "../ffi/errors.ts";
-import { libc } from "../ffi/libc.ts";
-import { type NativeLibrary, openLibrary } from "../ffi/library.ts";
-import { alsoPoll } from "../order/exports.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { cString, readCString } from "../ffi/c_string.ts";
-import type { Functions } from "../ffi/types.ts";
+import {
+  cString,
+  FfiError,
+  ffiPort,
+  type Functions,
+  libc,
+  LibraryNotFoundError,
+  NativeArena,
+  type NativeLibrary,
+  openLibrary,
+  readCString,
+} from "../ffi/mod.ts";
+import { alsoPoll } from "../order/mod.ts";
 import { findInterpreters, type Installation } from "./find_interpreter.ts";
 import { prepareProcessSource } from "./guest_source.ts";
 import { Interpreter } from "./interpreter.ts";

@@ -4,13 +4,8 @@
  *
  * @module
  */
-import { NativeArena } from "../ffi/arena.ts";
-import { FfiError } from "../ffi/errors.ts";
-import { libc } from "../ffi/libc.ts";
+import { cString, FfiError, ffiPort, libc, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { mapExecutable } from "../native/mod.ts";
-import { ffiPort } from "../ffi/port.ts";
-import { littleEndian } from "../ffi/endian.ts";
-import { cString } from "../ffi/c_string.ts";
 
 /** What the code calls: addresses of functions of the interpreter. */
 export const lockFunctions = {

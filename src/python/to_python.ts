@@ -7,11 +7,9 @@
  * @module
  */
 import { Slice } from "../layout/mod.ts";
-import { isArraySource } from "../view/from.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
-import { ExchangeError } from "../order/exchange_error.ts";
-import { ArrowArray } from "../arrow/array.ts";
-import { ArrowStreamExport } from "../arrow/stream_export.ts";
+import { isArraySource, StridedMemoryView } from "../view/mod.ts";
+import { ExchangeError } from "../order/mod.ts";
+import { ArrowArray, ArrowStreamExport } from "../arrow/mod.ts";
 import { exportArray } from "./export_array.ts";
 import { emptyStream, exportArrow, exportStream } from "./export_arrow.ts";
 import type { Interpreter } from "./interpreter.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import type { DriverGroups } from "../driver/driver.ts";
+import type { DriverGroups } from "../driver/mod.ts";
 
 /** What a call does. It returns CUDA_SUCCESS unless it returns another code or throws a `CallError`. */
 type Call<F> = F extends (...args: infer A) => number ? (...args: A) => number | void : never;

@@ -6,10 +6,15 @@
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda } from "../../bindings/cuda.ts";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { innermost } from "../driver/observer.ts";
-import type { CudaDriver, DriverGroups } from "../driver/driver.ts";
-import { cause, type KernelObserver, observeKernels } from "../driver/traits.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import {
+  cause,
+  type CudaDriver,
+  type DriverGroups,
+  innermost,
+  type KernelObserver,
+  observeKernels,
+} from "../driver/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { captureCalls, graphCalls } from "./calls/capture.ts";
 import { contextCalls } from "./calls/context.ts";
 import { copyCalls, copyPitchedCalls } from "./calls/copy.ts";
@@ -61,7 +66,11 @@ export interface SimulateOptions {
   readonly maxInstructions?: number;
   /** Whether a device can access the memory of another one directly. Default: every one can. */
   readonly canAccessPeer?: (device: number, peer: number) => boolean;
-  /** What turns PTX into kernels. Default: the interpreter of this package. */
+  /**
+   * What turns PTX into kernels. Default: the interpreter of this package. For tests.
+   *
+   * @internal
+   */
   readonly loadPtx?: LoadPtx;
   /**
    * Receives what kernels print, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:

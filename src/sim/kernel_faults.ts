@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import type { KernelObserver } from "../driver/traits.ts";
+import type { KernelObserver } from "../driver/mod.ts";
 import { PtxFault, type PtxMemory, type PtxModule } from "../ptx/mod.ts";
 import type { ResultCode } from "./call.ts";
 

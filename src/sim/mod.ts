@@ -18,6 +18,6 @@ export {
   simulateOptionNames,
   type SimulateOptions,
 } from "./driver.ts";
-export { IllegalAddressError, type LoadPtx } from "./kernel_faults.ts";
+export { IllegalAddressError } from "./kernel_faults.ts";
 export type { Print } from "./output.ts";
 export type { Schedule } from "./scheduler.ts";

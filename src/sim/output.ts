@@ -4,22 +4,21 @@
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
-import type { PrintTarget } from "../ptx/mod.ts";
 
 /** Receives what kernels print: text of `printf` for stdout, of a failed `assert` for stderr. */
-export type Print = (text: string, to: PrintTarget) => void;
+export type Print = (text: string, to: "stdout" | "stderr") => void;
 
 /** Bytes that are kept: as many as CUDA keeps by default. */
 const capacity = 2 ** 20;
 
 /** Text in the order in which it was printed. Of more than a megabyte the oldest is lost. */
 export class Output {
-  #parts: { readonly text: Uint8Array; readonly to: PrintTarget }[] = [];
+  #parts: { readonly text: Uint8Array; readonly to: "stdout" | "stderr" }[] = [];
   #first = 0;
   #bytes = 0;
 
   /** Keeps text. */
-  add(text: Uint8Array, to: PrintTarget): void {
+  add(text: Uint8Array, to: "stdout" | "stderr"): void {
     this.#bytes += text.length;
     this.#parts.push({ text, to });
     while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;
@@ -42,6 +41,6 @@ export class Output {
 }
 
 /** Writes to the process's own stdout and stderr. */
-export function printToProcess(text: string, to: PrintTarget): void {
+export function printToProcess(text: string, to: "stdout" | "stderr"): void {
   nodeBuiltin("node:process")[to].write(text);
 }

@@ -11,7 +11,7 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import type { KernelObserver } from "../driver/traits.ts";
+import type { KernelObserver } from "../driver/mod.ts";
 import { Heap, Segments } from "./allocator.ts";
 import { AddressSpace } from "./address_space.ts";
 import { DeviceMemory } from "./device_memory.ts";

@@ -11,7 +11,7 @@ import {
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import type { StructView } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/checks.ts";
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { type Sendable, sendMemory } from "./message_memory.ts";

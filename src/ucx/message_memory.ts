@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { hostReady } from "../order/order.ts";
+import { hostReady } from "../order/mod.ts";
 import { ffiPort } from "../ffi/mod.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
-import { StridedMemoryView } from "../view/strided_memory_view.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
 
 /** What can be sent: a contiguous view, a buffer, or bytes. */
 export type Sendable = StridedMemoryView | MemoryBuffer | Uint8Array;

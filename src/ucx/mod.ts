@@ -13,6 +13,7 @@
  */
 export { type CloseReason, type SendOptions, UcxEndpoint } from "./endpoint.ts";
 export { UcxError } from "./error.ts";
+export { libucp } from "./library.ts";
 export type { Receivable, Sendable } from "./message_memory.ts";
 export { Ucx, type UcxOptions } from "./ucx.ts";
 export { type ConnectOptions, type Received, type ReceiveOptions, UcxWorker } from "./worker.ts";

@@ -13,7 +13,7 @@ import {
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
 import { NativeArena, readCString } from "../ffi/mod.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";

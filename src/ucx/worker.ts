@@ -18,7 +18,7 @@ import {
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback, type StructView } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/checks.ts";
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { errno, SOCK } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { attempt, cString, libc, NativeArena, SystemError } from "../ffi/mod.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
 import { untilReady } from "./poll.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 import { AF, errno, SO, SOCK, SOL, ucred } from "../../bindings/libc.ts";
-import { checkOptions, type OptionNames } from "../layout/checks.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { attempt, layoutOf, libc, NativeArena, nodeBuiltin, SystemError } from "../ffi/mod.ts";
 import { abortable } from "./abortable.ts";
 import { FileDescriptor } from "./file_descriptor.ts";
@@ -66,7 +66,7 @@ export interface UnixMessage {
  *
  * @example
  * ```ts
- * import { UnixSocket } from "@causeway/causeway";
+ * import { UnixSocket } from "@causeway/causeway/sharing";
  *
  * const [here, there] = UnixSocket.pair();
  * await here.send(new TextEncoder().encode("hello"));

@@ -3,12 +3,16 @@
  *
  * @module
  */
-import { isArrowDeviceSource, isArrowSource } from "../cdata/device_array.ts";
-import { importNumbers } from "../cdata/numbers.ts";
-import type { MakeArray } from "../copy/array_parts.ts";
-import { fromArrayInterface, fromCudaArrayInterface, hasInterface } from "../dlpack/array_interface.ts";
-import { fromDlpack } from "../dlpack/import.ts";
-import { type ImportOptions, isDlpackSource } from "../dlpack/tensor.ts";
+import { importNumbers, isArrowDeviceSource, isArrowSource } from "../cdata/mod.ts";
+import type { MakeArray } from "../copy/mod.ts";
+import {
+  fromArrayInterface,
+  fromCudaArrayInterface,
+  fromDlpack,
+  hasInterface,
+  type ImportOptions,
+  isDlpackSource,
+} from "../dlpack/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /** The method by which a foreign object, as one of Python, is seen in a way of its own. */

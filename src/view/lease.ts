@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { CudaStream } from "../device/stream.ts";
-import { Loan } from "../order/loan.ts";
+import type { CudaStream } from "../device/mod.ts";
+import { Loan } from "../order/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 
 /**

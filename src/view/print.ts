@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { noteHostAccess } from "../driver/observer.ts";
-import { HostMemoryResource } from "../memory/host_memory_resource.ts";
+import { noteHostAccess } from "../driver/mod.ts";
+import { HostMemoryResource } from "../memory/mod.ts";
 import type { Scalar } from "../layout/mod.ts";
 import { formatOf } from "./number_format.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";

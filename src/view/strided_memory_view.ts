@@ -3,27 +3,50 @@
  *
  * @module
  */
-import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/device_array.ts";
-import { importNumbers, numbersToArrow } from "../cdata/numbers.ts";
-import { type ArrayParts, byteCount, checkBounds, type Closeable, firstAddress } from "../copy/array_parts.ts";
-import { copyElements, explainCopy, readElements, type ViewCopyOptions } from "../copy/copy.ts";
-import { checkPlace, isSameDevice } from "../device/check_device.ts";
-import type { CudaDevice } from "../device/device.ts";
-import type { CudaStream } from "../device/stream.ts";
+import {
+  type ArrowDeviceArray,
+  type FromArrowOptions,
+  importNumbers,
+  numbersToArrow,
+  type ToArrowOptions,
+} from "../cdata/mod.ts";
+import {
+  type ArrayParts,
+  byteCount,
+  checkBounds,
+  type Closeable,
+  copyElements,
+  explainCopy,
+  firstAddress,
+  readElements,
+  type ViewCopyOptions,
+} from "../copy/mod.ts";
+import { checkPlace, type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
 import {
   type ArrayInterface,
   type CudaArrayInterface,
+  dlpackDevice,
+  type DlpackTensor,
   fromArrayInterface,
   fromCudaArrayInterface,
+  fromDlpack,
+  type ImportOptions,
   toArrayInterface,
   toCudaArrayInterface,
-} from "../dlpack/array_interface.ts";
-import { toDlpack } from "../dlpack/export.ts";
-import { fromDlpack } from "../dlpack/import.ts";
-import { dlpackDevice, type DlpackTensor, type ImportOptions, type ToDlpackOptions } from "../dlpack/tensor.ts";
-import { DType, type Shape, type SliceItem, StridedLayout, type TypedArray } from "../layout/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/options.ts";
-import { MemoryBuffer } from "../memory/memory_buffer.ts";
+  toDlpack,
+  type ToDlpackOptions,
+} from "../dlpack/mod.ts";
+import {
+  checkOptions,
+  DType,
+  none,
+  type OptionNames,
+  type Shape,
+  type SliceItem,
+  StridedLayout,
+  type TypedArray,
+} from "../layout/mod.ts";
+import { MemoryBuffer } from "../memory/mod.ts";
 import { newArrayBuffer } from "../native/mod.ts";
 import { fromProtocol } from "./from.ts";
 import { Lease } from "./lease.ts";

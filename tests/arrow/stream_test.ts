@@ -3,15 +3,14 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
 import type { ArrowStreamPointer } from "../../src/cdata/device_array.ts";
+import { type ArrowField, exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
-  type ArrowField,
   arrowField,
   ArrowStream,
   Cuda,
   DeviceMemoryResource,
   ExchangeError,
-  exportArrowStream,
   StridedMemoryView,
 } from "../../mod.ts";
 import { ArrowArrayStream } from "../../bindings/arrow.ts";

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   type ArrowDeviceArray,
   Cuda,
@@ -13,7 +14,6 @@ import {
   HostMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";
 import { exportArrow } from "../../src/cdata/export.ts";

@@ -5,13 +5,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import type { CausalityReport } from "../../src/checker/mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaStream,
   MemoryBuffer,
   PinnedMemoryResource,
-  type Schedule,
-  SimulatedDriver,
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";

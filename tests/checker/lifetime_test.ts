@@ -9,6 +9,7 @@ import {
   checkDriver,
   type CheckOptions,
 } from "../../src/checker/mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -16,8 +17,6 @@ import {
   DeviceMemoryResource,
   HostMemoryResource,
   PinnedMemoryResource,
-  type Schedule,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { CU_POINTER_ATTRIBUTE } from "../../bindings/cuda_types.ts";

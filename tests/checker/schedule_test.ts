@@ -13,7 +13,7 @@ import {
   CUDA_MEMCPY2D_v2,
 } from "../../bindings/cuda_types.ts";
 import { checkDriver } from "../../src/checker/mod.ts";
-import { simulateDriver } from "../../mod.ts";
+import { simulateDriver } from "../../src/public/sim.ts";
 import { nullDriver } from "../support/null_driver.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";

@@ -2,7 +2,8 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CausalityError } from "../../src/checker/mod.ts";
-import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda } from "../../mod.ts";
 import { arrowBehaviours } from "../gpu/arrow_behaviours.ts";
 import { cudaBehaviours } from "../gpu/cuda_behaviours.ts";
 import { consumeWhileFreeing, dlpackBehaviours } from "../gpu/dlpack_behaviours.ts";

@@ -5,6 +5,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -13,7 +14,6 @@ import {
   ManagedMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   slice,
   StridedMemoryView,
 } from "../../mod.ts";

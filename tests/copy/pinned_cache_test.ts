@@ -1,7 +1,8 @@
 /** Pinned memory for a moment: nobody else's meanwhile, kept for the next, and gone with the device. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda } from "../../mod.ts";
 import { withPinned } from "../../src/copy/pinned_cache.ts";
 import { check, fc } from "../support/property.ts";
 

@@ -6,6 +6,8 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import type { SymbolTable } from "../../bindings/abi.ts";
 import { cuda as symbols } from "../../bindings/cuda.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import type { DeviceAttribute, MemoryPool } from "../../src/public/cuda.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -13,17 +15,14 @@ import {
   type CudaGraph,
   type CudaGraphExec,
   CudaStream,
-  type DeviceAttribute,
   DeviceMemoryResource,
   HostMemoryResource,
   type Kernel,
   type KernelArg,
   ManagedMemoryResource,
   MemoryBuffer,
-  type MemoryPool,
   PinnedMemoryResource,
   type Program,
-  SimulatedDriver,
   StridedMemoryView,
   SynchronousMemoryResource,
 } from "../../mod.ts";

@@ -1,7 +1,9 @@
 /** A Cuda over a driver that its user brings: a simulated one that a test holds, a checked one, or none of ours. */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { CausalityError, checkDriver, Cuda, CudaError, simulateDriver } from "../../mod.ts";
+import { simulateDriver } from "../../src/public/sim.ts";
+import { checkDriver } from "../../src/public/checker.ts";
+import { CausalityError, Cuda, CudaError } from "../../mod.ts";
 import { nullDriver } from "../support/null_driver.ts";
 
 test("a Cuda over a simulated driver allocates there, and leaves the driver to whoever made it", () => {

@@ -1,7 +1,9 @@
 /** The context in which memory is freed outlives it, whoever has allocated it and on whichever stream it is freed. */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type CudaStream, MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { MemoryPool } from "../../src/public/cuda.ts";
+import { Cuda, type CudaStream, MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 
 test("memory of a resource of one's own keeps its device's context, also with its home on another device", () => {

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, CudaError, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, CudaError } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { writeString } from "../../src/sim/out_parameters.ts";
 import { intercept } from "../support/intercept.ts";

@@ -1,13 +1,8 @@
 /** Drops what the driver has made, in every state, and prints what of it is left when the garbage collector has run. */
 import { setTimeout } from "node:timers/promises";
-import {
-  Cuda,
-  type CudaGraphExec,
-  DeviceMemoryResource,
-  type Kernel,
-  type PtxKernel,
-  SimulatedDriver,
-} from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import type { PtxKernel } from "../../src/ptx/mod.ts";
+import { Cuda, type CudaGraphExec, DeviceMemoryResource, type Kernel } from "../../mod.ts";
 import { switchWorkStream } from "../../src/python/current_work_streams.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import type { MemoryBuffer } from "../../src/memory/memory_buffer.ts";

@@ -1,5 +1,6 @@
 /** Drops a lease of memory that its owner closes, and prints what has become of both. */
-import { Cuda, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { collectGarbage } from "../support/collect.ts";
 
 // Not checked: what the checker remembers of a call, for its reports, keeps the caller's objects in V8.

@@ -1,12 +1,12 @@
 /** The net below `close`: what the driver has made for somebody who drops it is given back, and nothing that is in use. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   DeviceMemoryResource,
   ManagedMemoryResource,
   PinnedMemoryResource,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { type LiveObjects, SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -10,12 +11,10 @@ import {
   type CudaGraph,
   type CudaStream,
   DeviceMemoryResource,
-  type LiveObjects,
   ManagedMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
   type Program,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";

@@ -5,13 +5,13 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   ArrowArray,
   Cuda,
   type CudaStream,
   DeviceMemoryResource,
   HostMemoryResource,
-  SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";
 import { patiently, runScript } from "../support/child.ts";

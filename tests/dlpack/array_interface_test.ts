@@ -1,8 +1,8 @@
 /** The array interfaces: what a description says is what is seen, in order, and nothing that it says is believed unseen. */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import type { ArrayInterface } from "../../src/public/dlpack.ts";
 import {
-  type ArrayInterface,
   Cuda,
   type CudaDevice,
   CudaStream,

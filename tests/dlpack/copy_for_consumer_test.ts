@@ -5,6 +5,8 @@
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import type { ToDlpackOptions } from "../../src/public/dlpack.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -14,10 +16,8 @@ import {
   HostMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   StridedLayout,
   StridedMemoryView,
-  type ToDlpackOptions,
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { ffiPort } from "../../src/ffi/port.ts";

@@ -7,7 +7,7 @@
  */
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { DlpackTensor } from "../../src/dlpack/tensor.ts";
-import { ExchangeError } from "../../src/exchange/mod.ts";
+import { ExchangeError } from "../../mod.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { check, fc } from "../support/property.ts";
 import { nextCase } from "../support/fuzz.ts";

@@ -3,11 +3,10 @@
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda } from "../../mod.ts";
+import { Cuda, ExchangeError, type ImportOptions } from "../../mod.ts";
 import { CudaStream } from "../../src/device/stream.ts";
 import { DlpackTensor, type ToDlpackOptions } from "../../src/dlpack/tensor.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { ExchangeError, type ImportOptions } from "../../src/exchange/mod.ts";
 import { DType, StridedLayout } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";

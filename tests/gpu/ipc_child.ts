@@ -1,16 +1,13 @@
 /** The other process of `ipc_test.ts`: does what its first argument says, over the socket that its second names. */
 import process from "node:process";
+import { type BufferDescriptor, type IpcHandle, MemoryChannel, UnixSocket } from "../../src/public/sharing.ts";
 import {
-  type BufferDescriptor,
   Cuda,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
-  type IpcHandle,
   type MemoryBuffer,
-  MemoryChannel,
   SynchronousMemoryResource,
-  UnixSocket,
 } from "../../mod.ts";
 
 /** What the explicit way sends beside the pool's descriptor. */

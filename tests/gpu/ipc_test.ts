@@ -2,17 +2,14 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
+import { type IpcHandle, MemoryChannel, UnixListener, type UnixSocket } from "../../src/public/sharing.ts";
 import {
   Cuda,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
-  type IpcHandle,
   type MemoryBuffer,
-  MemoryChannel,
   SynchronousMemoryResource,
-  UnixListener,
-  type UnixSocket,
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { missingGpus } from "../support/gpu.ts";

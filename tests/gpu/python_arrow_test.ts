@@ -2,12 +2,12 @@
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   ArrowStream,
   Cuda,
   DeviceMemoryResource,
-  exportArrowStream,
   HostMemoryResource,
   type PyObject,
   Python,

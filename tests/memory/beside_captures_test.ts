@@ -5,7 +5,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, DeviceMemoryResource, PinnedMemoryResource, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, DeviceMemoryResource, PinnedMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { liveExports, reclaim } from "../../src/order/reclaim.ts";

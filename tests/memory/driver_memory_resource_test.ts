@@ -2,6 +2,7 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -10,8 +11,6 @@ import {
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
-  type Schedule,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";

@@ -1,7 +1,8 @@
 /** Memory of another process is closed here when the work that was enqueued on it is done, once, whatever was closed first. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, SimulatedDriver, SynchronousMemoryResource } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, SynchronousMemoryResource } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 
 function setUp() {

@@ -2,7 +2,9 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer, MemoryPool, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { MemoryPool } from "../../src/public/cuda.ts";
+import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";

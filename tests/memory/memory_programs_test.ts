@@ -4,7 +4,8 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { orders, type Program, programs, reference, resources } from "../support/driver_programs.ts";
 import { collectGarbage } from "../support/collect.ts";

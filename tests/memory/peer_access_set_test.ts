@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { isAccessWithheld } from "../../src/memory/peer_access.ts";
 import { check, fc } from "../support/property.ts";
 

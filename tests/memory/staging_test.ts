@@ -1,14 +1,8 @@
 /** Copies of ordinary host memory through pinned memory by native threads: bytes, order, and what stays behind. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import {
-  Cuda,
-  CudaError,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  PinnedMemoryResource,
-  SimulatedDriver,
-} from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, PinnedMemoryResource } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { canStartThreads } from "../../src/native/thread_team.ts";
 import { copyRun, copyStaged, planStaging, type Run, stagingOf, type StagingPlan } from "../../src/memory/staging.ts";

@@ -6,13 +6,13 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { CausalityReport } from "../../src/checker/mod.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   arrowField,
   Cuda,
   type CudaDevice,
   type CudaStream,
-  exportArrowStream,
   HostMemoryResource,
   MemoryBuffer,
   StridedMemoryView,

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -9,7 +10,6 @@ import {
   DeviceMemoryResource,
   HostMemoryResource,
   PinnedMemoryResource,
-  SimulatedDriver,
 } from "../../mod.ts";
 import { drainFrees, freeAfter, freeAfterAll } from "../../src/order/deferred_free.ts";
 import { alsoPoll } from "../../src/order/exports.ts";

@@ -1,7 +1,8 @@
 /** Leases: what the owner and the borrower enqueue happens as they take turns, whatever the streams do. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type Schedule, SimulatedDriver, StridedMemoryView } from "../../mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 
 /** What a turn does: the owner, or somebody who borrows for the length of the turn, adds to the bytes or copies them. */

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -10,7 +11,6 @@ import {
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import {

@@ -2,13 +2,13 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
   CudaStream,
   HostMemoryResource,
   MemoryBuffer,
-  SimulatedDriver,
   slice,
   StridedMemoryView,
 } from "../../mod.ts";

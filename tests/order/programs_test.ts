@@ -6,7 +6,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { Cuda, type Schedule, SimulatedDriver } from "../../mod.ts";
+import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { type Program, reference } from "../support/programs/mod.ts";

@@ -3,6 +3,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   type ArrowDeviceArray,
@@ -11,9 +13,7 @@ import {
   Cuda,
   type CudaStream,
   type DlpackTensor,
-  exportArrowStream,
   MemoryBuffer,
-  SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";

@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   arrowField,
@@ -11,10 +13,8 @@ import {
   Cuda,
   CudaError,
   ExchangeError,
-  exportArrowStream,
   HostMemoryResource,
   type MemoryBuffer,
-  SimulatedDriver,
   StridedMemoryView,
 } from "../../mod.ts";
 

@@ -6,11 +6,11 @@
  */
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   arrowField,
   ArrowStream,
-  exportArrowStream,
   HostMemoryResource,
   kwargs,
   Python,

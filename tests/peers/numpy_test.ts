@@ -5,7 +5,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { ExchangeError } from "../../src/exchange/mod.ts";
+import { ExchangeError } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";

@@ -2,16 +2,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
-import {
-  ArrowArray,
-  ArrowStream,
-  type ArrowValue,
-  ExchangeError,
-  exportArrowStream,
-  Python,
-  slice,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { type ArrowValue, exportArrowStream } from "../../src/public/arrow.ts";
+import { ArrowArray, ArrowStream, ExchangeError, Python, slice, StridedMemoryView } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
 import { needs } from "../support/needs.ts";

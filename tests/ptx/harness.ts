@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { PtxAccess, PtxKernel, PtxMemory, PtxModule } from "../../src/ptx/mod.ts";
+import type { PtxAccess } from "../../src/ptx/execution_state.ts";
+import type { PtxKernel, PtxMemory, PtxModule } from "../../src/ptx/mod.ts";
 
 /** Memory with allocations that know their bounds; between two of them nothing lives. */
 export class FlatMemory implements PtxMemory {

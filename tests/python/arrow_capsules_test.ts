@@ -3,13 +3,13 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   arrowField,
   ArrowStream,
   DType,
   ExchangeError,
-  exportArrowStream,
   HostMemoryResource,
   type PyObject,
   Python,

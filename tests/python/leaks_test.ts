@@ -3,16 +3,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { liveExports } from "../../src/order/reclaim.ts";
-import {
-  ArrowArray,
-  exportArrowStream,
-  kwargs,
-  type PyObject,
-  Python,
-  PythonError,
-  slice,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
+import { ArrowArray, kwargs, type PyObject, Python, PythonError, slice, StridedMemoryView } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
 import { findPython } from "../support/python.ts";
 

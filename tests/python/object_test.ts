@@ -5,15 +5,8 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { liveExports } from "../../src/order/reclaim.ts";
-import {
-  ArrowArray,
-  exportArrowStream,
-  kwargs,
-  type PyObject,
-  Python,
-  PythonError,
-  StridedMemoryView,
-} from "../../mod.ts";
+import { exportArrowStream } from "../../src/public/arrow.ts";
+import { ArrowArray, kwargs, type PyObject, Python, PythonError, StridedMemoryView } from "../../mod.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";

@@ -9,7 +9,8 @@ import {
   CUDA_MEMCPY3D_v2,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { Cuda, CudaError, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";

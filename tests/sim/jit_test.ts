@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CU_JIT } from "../../bindings/cuda_types.ts";
-import { Cuda, CudaError, PtxError, SimulatedDriver, simulateDriver } from "../../mod.ts";
+import { PtxError, SimulatedDriver, simulateDriver } from "../../src/public/sim.ts";
+import { Cuda, CudaError } from "../../mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";

@@ -9,16 +9,9 @@ import {
 } from "@std/assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import {
-  Cuda,
-  CudaError,
-  DeviceMemoryResource,
-  HostMemoryResource,
-  type KernelArg,
-  type PtxKernel,
-  SimulatedDriver,
-} from "../../mod.ts";
-import { PtxError, PtxFault } from "../../src/ptx/mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, CudaError, DeviceMemoryResource, HostMemoryResource, type KernelArg } from "../../mod.ts";
+import { PtxError, PtxFault, type PtxKernel } from "../../src/ptx/mod.ts";
 import { cString } from "../../src/ffi/c_string.ts";
 import { Raw } from "../support/raw_driver.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";

@@ -1,16 +1,8 @@
 /** What kernels say: printf and assert, from PTX that NVRTC made, to where the program wants it. */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import {
-  Cuda,
-  type CudaDevice,
-  CudaError,
-  DeviceMemoryResource,
-  type MemoryBuffer,
-  type Program,
-  PtxFault,
-  SimulatedDriver,
-} from "../../mod.ts";
+import { PtxFault, SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, type CudaDevice, CudaError, DeviceMemoryResource, type MemoryBuffer, type Program } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { check, fc } from "../support/property.ts";

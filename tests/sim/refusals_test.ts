@@ -12,7 +12,8 @@ import {
   CUmemPoolProps,
 } from "../../bindings/cuda_types.ts";
 import { resultName } from "../../src/driver/driver.ts";
-import { type Schedule, simulateDriver, type SimulateOptions } from "../../mod.ts";
+import type { SimulateOptions } from "../../src/public/cuda.ts";
+import { type Schedule, simulateDriver } from "../../src/public/sim.ts";
 import { poison } from "../../src/sim/device_memory.ts";
 import { check, fc } from "../support/property.ts";
 import { Raw } from "../support/raw_driver.ts";

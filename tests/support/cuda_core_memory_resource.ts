@@ -5,14 +5,13 @@
  * @module
  */
 import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { type AllocateOptions, MemoryPool } from "../../src/public/cuda.ts";
 import {
-  type AllocateOptions,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
   ManagedMemoryResource,
   MemoryBuffer,
-  MemoryPool,
   MemoryResource,
   PinnedMemoryResource,
   SynchronousMemoryResource,

@@ -42,13 +42,20 @@ function plain(text: string): string {
   return text.replace(/Array\(\d+\)/g, "Array").replace(/,(?=\s*[\]}])/g, "").replace(/\s+/g, " ").trim();
 }
 
+/** The file behind a name that programs import: of the package, or of a subpath. */
+function entry(subpath: string | undefined): string {
+  return pathToFileURL(join(root, subpath === undefined ? "mod.ts" : `src/public/${subpath}.ts`)).href;
+}
+
 /** Runs an example, which must print what its comments say. `env` is set besides what is inherited. */
 export function runExample({ code }: Example, env: Readonly<Record<string, string>> = {}): void {
   const folder = mkdtempSync(join(tmpdir(), "causeway-example-"));
   try {
     const file = join(folder, "example.ts");
-    const main = pathToFileURL(join(root, "mod.ts")).href;
-    writeFileSync(file, code.replace(/from "(@causeway\/causeway|causeway)"/g, `from "${main}"`));
+    writeFileSync(
+      file,
+      code.replace(/from "(?:@causeway\/)?causeway(?:\/(\w+))?"/g, (_, name) => `from "${entry(name)}"`),
+    );
     const printed = execFileSync(process.execPath, [...run, file], {
       encoding: "utf8",
       timeout: 60_000,

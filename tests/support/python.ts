@@ -12,7 +12,7 @@ import process from "node:process";
 import type { cpython } from "../../bindings/cpython.ts";
 import { Py_input } from "../../bindings/cpython.ts";
 import { DlpackTensor } from "../../src/dlpack/tensor.ts";
-import { Python } from "../../src/exchange/mod.ts";
+import { Python } from "../../mod.ts";
 import { pythonLibrary } from "../../src/python/find_library.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { openLibrary } from "../../src/ffi/library.ts";

@@ -5,8 +5,8 @@
  *
  * @module
  */
+import type { AllocateOptions } from "../../src/public/cuda.ts";
 import {
-  type AllocateOptions,
   type Cuda,
   type CudaDevice,
   type CudaEvent,

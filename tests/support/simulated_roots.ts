@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { Cuda, type Schedule } from "../../mod.ts";
+import type { Schedule } from "../../src/public/sim.ts";
+import { Cuda } from "../../mod.ts";
 import type { Root } from "../gpu/root.ts";
 
 /** A simulated CUDA of four devices. */

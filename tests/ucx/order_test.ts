@@ -4,13 +4,13 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { test } from "node:test";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaStream,
   HostMemoryResource,
   type MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   Ucx,
   type UcxEndpoint,
   UcxError,

@@ -2,14 +2,13 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
+import { type ArrowType, parseArrowFormat } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
   arrowField,
-  type ArrowType,
   DType,
   ExchangeError,
   HostMemoryResource,
-  parseArrowFormat,
   slice,
   StridedMemoryView,
   type TypedArray,

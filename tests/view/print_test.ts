@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -10,7 +11,6 @@ import {
   HostMemoryResource,
   type PyObject,
   Python,
-  SimulatedDriver,
   slice,
   StridedLayout,
   StridedMemoryView,

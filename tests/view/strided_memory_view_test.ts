@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import "../../src/exchange/mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { DType, slice, StridedLayout, type TypedArray } from "../../src/layout/mod.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
-import { Cuda, DeviceMemoryResource, SimulatedDriver } from "../../mod.ts";
+import { SimulatedDriver } from "../../src/public/sim.ts";
+import { Cuda, DeviceMemoryResource } from "../../mod.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { gridOf, layouts, permutations, shapes, sliceItems } from "../layout/oracle.ts";

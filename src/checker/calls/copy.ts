@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";

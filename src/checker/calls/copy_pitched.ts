@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_MEMORYTYPE, CUDA_MEMCPY2D_v2, CUDA_MEMCPY3D_PEER, CUDA_MEMCPY3D_v2 } from "../../../bindings/cuda_types.ts";
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall, Rows } from "../pending_call.ts";

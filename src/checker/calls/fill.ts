@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { PendingCall } from "../pending_call.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_LAUNCH_PARAM, CUlaunchConfig, CUresult } from "../../../bindings/cuda_types.ts";
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import { readCString, readField } from "../../ffi/mod.ts";
 import { type KernelParam, paramsOf } from "../kernel_params.ts";
 import type { CheckerState } from "../checker_state.ts";

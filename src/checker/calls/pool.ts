@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import { currentSite } from "../call_site.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { CheckedCalls } from "../checked_driver.ts";

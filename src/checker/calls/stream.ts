@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_EVENT_WAIT, CU_STREAM } from "../../../bindings/cuda_types.ts";
-import type { DriverGroups } from "../../driver/driver.ts";
+import type { DriverGroups } from "../../driver/mod.ts";
 import type { StreamClock } from "../vector_clocks.ts";
 import type { EventState } from "../stream_state.ts";
 import type { CheckerState } from "../checker_state.ts";

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { runAll } from "../../ffi/run_all.ts";
-import type { CudaDriver } from "../../driver/driver.ts";
+import { runAll } from "../../ffi/mod.ts";
+import type { CudaDriver } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
 import type { StreamCapture } from "./capture.ts";
 import type { CudaStream } from "../stream.ts";

@@ -4,12 +4,10 @@
  * @module
  */
 import { CU_STREAM_CAPTURE_MODE } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
-import { reportUncaught } from "../../ffi/report_uncaught.ts";
-import { checkOptions, type OptionNames } from "../../layout/options.ts";
-import { runAll } from "../../ffi/run_all.ts";
+import { NativeArena, reportUncaught, runAll } from "../../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../../layout/mod.ts";
 import { beginCapture, endCapture } from "./active_captures.ts";
-import { checkCuda } from "../../driver/driver.ts";
+import { checkCuda } from "../../driver/mod.ts";
 import type { CudaEvent } from "../event.ts";
 import { CudaGraph } from "./graph.ts";
 import { type GraphResource, GraphResources } from "./graph_resources.ts";
@@ -111,7 +109,11 @@ export class StreamCapture {
     if (this.#isOurs(stream) && this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
   }
 
-  /** Keeps what captured work uses until its graph is gone. Called by whatever enqueues work. */
+  /**
+   * Retains what captured work uses until its graph is gone. Called by whatever enqueues work.
+   *
+   * @internal
+   */
   retain(used: GraphResource): void {
     this.#used.push(used);
   }

@@ -4,13 +4,10 @@
  * @module
  */
 import { CU_GRAPH_DEBUG_DOT_FLAGS, CU_GRAPH_NODE_TYPE } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
-import { nodeBuiltin } from "../../ffi/node_builtin.ts";
-import { ffiPort } from "../../ffi/port.ts";
-import { cString } from "../../ffi/c_string.ts";
-import { checkOptions } from "../../layout/options.ts";
+import { cString, ffiPort, NativeArena, nodeBuiltin } from "../../ffi/mod.ts";
+import { checkOptions } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda, checkRelease } from "../../driver/driver.ts";
+import { checkCuda, checkRelease } from "../../driver/mod.ts";
 import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphResources } from "./graph_resources.ts";
@@ -92,7 +89,11 @@ export class CudaGraph {
     return this.#handle;
   }
 
-  /** What its work uses. For {@linkcode CudaGraphExec}. */
+  /**
+   * What its work uses. For {@linkcode CudaGraphExec}.
+   *
+   * @internal
+   */
   get use(): GraphResources {
     return this.#use;
   }

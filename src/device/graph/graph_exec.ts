@@ -4,11 +4,11 @@
  * @module
  */
 import { CU_GRAPH_EXEC_UPDATE, CUresult } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
+import { NativeArena } from "../../ffi/mod.ts";
 import { checkSameCuda } from "../check_device.ts";
 import { afterCaptures, captureOf } from "./active_captures.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/driver.ts";
+import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/mod.ts";
 import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import type { CudaGraph } from "./graph.ts";
 import type { GraphResources } from "./graph_resources.ts";

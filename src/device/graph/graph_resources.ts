@@ -4,12 +4,10 @@
  *
  * @module
  */
-import { reportUncaught } from "../../ffi/report_uncaught.ts";
-import { runAll } from "../../ffi/run_all.ts";
+import { reportUncaught, runAll } from "../../ffi/mod.ts";
 import { afterCaptures, isCapturing } from "./active_captures.ts";
-import { observerOf } from "../../driver/observer.ts";
+import { isSticky, observerOf } from "../../driver/mod.ts";
 import type { CudaDevice } from "../device.ts";
-import { isSticky } from "../../driver/driver.ts";
 import type { CudaEvent } from "../event.ts";
 import { type CudaStream, isLasting } from "../stream.ts";
 

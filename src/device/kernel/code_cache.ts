@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { nodeBuiltin } from "../../ffi/node_builtin.ts";
-import { ffiPort } from "../../ffi/port.ts";
+import { ffiPort, nodeBuiltin } from "../../ffi/mod.ts";
 
 /**
  * The cache's folder: `CAUSEWAY_CACHE`, or the user's cache folder. Null if caching is off (`CAUSEWAY_CACHE=off`), or if

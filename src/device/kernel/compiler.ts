@@ -4,10 +4,8 @@
  * @module
  */
 import { nvrtcResult } from "../../../bindings/nvrtc.ts";
-import { NativeArena } from "../../ffi/arena.ts";
-import { openLibrary } from "../../ffi/library.ts";
-import { cString, readCString } from "../../ffi/c_string.ts";
-import { libnvrtc } from "../../driver/libraries.ts";
+import { cString, NativeArena, openLibrary, readCString } from "../../ffi/mod.ts";
+import { libnvrtc } from "../../driver/mod.ts";
 
 /** The compiler refused a program. The message shows what it said, and the lines of the source that it spoke of. */
 export class CompileError extends Error {

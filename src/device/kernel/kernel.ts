@@ -4,14 +4,13 @@
  * @module
  */
 import { CU_FUNC_ATTRIBUTE, CUresult } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
-import { checkOptions, none, type OptionNames } from "../../layout/options.ts";
-import { show } from "../../layout/shape.ts";
+import { NativeArena } from "../../ffi/mod.ts";
+import { checkOptions, none, type OptionNames, show } from "../../layout/mod.ts";
 import { isSameDevice } from "../check_device.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import { captureOf } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda } from "../../driver/driver.ts";
+import { checkCuda } from "../../driver/mod.ts";
 import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
 import { pinWithCapture } from "./kernel_memory.ts";
 import { type CudaStream, NEEDS_CONTEXT } from "../stream.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NativeArena } from "../../ffi/arena.ts";
+import { NativeArena } from "../../ffi/mod.ts";
 import { DType } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkReachable, type KernelMemory } from "./kernel_memory.ts";

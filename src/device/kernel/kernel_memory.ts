@@ -9,11 +9,11 @@ import {
   CU_POINTER_ATTRIBUTE,
   CUmemLocation,
 } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
+import { NativeArena } from "../../ffi/mod.ts";
 import { isSameDevice } from "../check_device.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda } from "../../driver/driver.ts";
+import { checkCuda } from "../../driver/mod.ts";
 import type { CudaStream } from "../stream.ts";
 
 /** Memory that a kernel can be given: a buffer, a view, or anything else with an address. */

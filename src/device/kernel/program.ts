@@ -4,20 +4,25 @@
  * @module
  */
 import { CU_JIT, CUresult } from "../../../bindings/cuda_types.ts";
-import { NativeArena } from "../../ffi/arena.ts";
-import { cString, readField } from "../../ffi/c_string.ts";
-import { checkOptions, type OptionNames } from "../../layout/options.ts";
-import { reportUncaught } from "../../ffi/report_uncaught.ts";
+import { cString, NativeArena, readField, reportUncaught } from "../../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../../layout/mod.ts";
 import { cached } from "./code_cache.ts";
 import { compilerVersion, compileSource, withLines } from "./compiler.ts";
 import { afterCaptures } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda, checkRelease, type CudaDriver, CudaError, cudaError, resultName } from "../../driver/driver.ts";
+import {
+  cause as causeOf,
+  checkCuda,
+  checkRelease,
+  type CudaDriver,
+  CudaError,
+  cudaError,
+  resultName,
+} from "../../driver/mod.ts";
 import { besideCaptures } from "../relaxed_capture.ts";
 import { closeIfDropped, type DroppedState } from "../finalizer.ts";
 import { ReferenceCount } from "../reference_count.ts";
 import { Kernel } from "./kernel.ts";
-import { cause as causeOf } from "../../driver/traits.ts";
 
 /** Options of {@linkcode CudaDevice.compile}. */
 export interface CompileOptions {

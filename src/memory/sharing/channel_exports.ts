@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CudaEvent } from "../../device/event.ts";
+import { CudaEvent } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import {
   extract,

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "../../device/device.ts";
-import type { CudaStream } from "../../device/stream.ts";
+import type { CudaDevice, CudaStream } from "../../device/mod.ts";
 import type { FileDescriptor } from "../../unix/mod.ts";
 import { type Part, restore, type SharedResource, type ValueMessage } from "./channel_message.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { CudaEvent } from "../../device/event.ts";
-import type { IpcHandle } from "../../device/ipc_handle.ts";
+import { CudaEvent, type IpcHandle } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";

@@ -5,13 +5,10 @@
  *
  * @module
  */
-import type { CudaDevice } from "../../device/device.ts";
-import { isSticky } from "../../driver/driver.ts";
-import type { CudaEvent } from "../../device/event.ts";
-import { checkDevice } from "../../device/ipc_handle.ts";
-import type { CudaStream } from "../../device/stream.ts";
+import { checkDevice, type CudaDevice, type CudaEvent, type CudaStream } from "../../device/mod.ts";
+import { isSticky } from "../../driver/mod.ts";
 import type { Mark } from "./channel_message.ts";
-import { isOver } from "../../order/deferred_free.ts";
+import { isOver } from "../../order/mod.ts";
 
 /** An event of ours that the other side knows. */
 interface Ours {

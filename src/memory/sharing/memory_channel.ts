@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice } from "../../device/device.ts";
-import type { CudaStream } from "../../device/stream.ts";
+import type { CudaDevice, CudaStream } from "../../device/mod.ts";
 import {
   abortable,
   checkMessage,
@@ -14,11 +13,11 @@ import {
   UnixSocket,
   type WaitOptions,
 } from "../../unix/mod.ts";
-import { checkOptions, type OptionNames } from "../../layout/options.ts";
+import { checkOptions, type OptionNames } from "../../layout/mod.ts";
 import { ChannelExports, Outgoing } from "./channel_exports.ts";
 import { type Arrived, ChannelImports } from "./channel_imports.ts";
 import type { Mark, Message, Shareable } from "./channel_message.ts";
-import { waitForEnd } from "../../order/deferred_free.ts";
+import { waitForEnd } from "../../order/mod.ts";
 import { StreamMarks } from "./interprocess_events.ts";
 
 /** Options of {@linkcode MemoryChannel.receive}. */
@@ -40,7 +39,8 @@ const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true
  *
  * @example
  * ```ts
- * import { Cuda, DeviceMemoryResource, MemoryBuffer, MemoryChannel, UnixSocket } from "@causeway/causeway";
+ * import { Cuda, DeviceMemoryResource, MemoryBuffer } from "@causeway/causeway";
+ * import { MemoryChannel, UnixSocket } from "@causeway/causeway/sharing";
  *
  * // Two drivers stand for the two processes, and a pair of sockets for UnixListener.listen() and MemoryChannel.connect().
  * const [here, there] = [Cuda.simulate(), Cuda.simulate()];

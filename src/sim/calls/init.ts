@@ -4,7 +4,7 @@
  * @module
  */
 import { CUresult } from "../../../bindings/cuda_types.ts";
-import { resultName } from "../../driver/driver.ts";
+import { resultName } from "../../driver/mod.ts";
 import { NativeArena } from "../../ffi/mod.ts";
 import { type CallTable, refuse } from "../call.ts";
 import type { Simulator } from "../simulator.ts";

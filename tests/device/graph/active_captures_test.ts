@@ -4,15 +4,9 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import {
-  Cuda,
-  CudaError,
-  type CudaEvent,
-  type CudaStream,
-  DeviceMemoryResource,
-  SimulatedDriver,
-  type StreamCapture,
-} from "../../../mod.ts";
+import type { StreamCapture } from "../../../src/public/cuda.ts";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
+import { Cuda, CudaError, type CudaEvent, type CudaStream, DeviceMemoryResource } from "../../../mod.ts";
 import { captureOf } from "../../../src/device/graph/active_captures.ts";
 import { check, fc } from "../../support/property.ts";
 

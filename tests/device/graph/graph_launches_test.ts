@@ -4,14 +4,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_STREAM } from "../../../bindings/cuda_types.ts";
-import {
-  Cuda,
-  type CudaDevice,
-  type CudaGraphExec,
-  CudaStream,
-  PinnedMemoryResource,
-  SimulatedDriver,
-} from "../../../mod.ts";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
+import { Cuda, type CudaDevice, type CudaGraphExec, CudaStream, PinnedMemoryResource } from "../../../mod.ts";
 import { NativeArena } from "../../../src/ffi/arena.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { check, fc } from "../../support/property.ts";

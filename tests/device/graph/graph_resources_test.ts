@@ -1,7 +1,9 @@
 /** What a graph uses is kept until the last of what was made of it is closed, and given back once. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, DeviceMemoryResource, type PtxKernel, SimulatedDriver } from "../../../mod.ts";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
+import type { PtxKernel } from "../../../src/ptx/mod.ts";
+import { Cuda, DeviceMemoryResource } from "../../../mod.ts";
 
 function setUp() {
   const entry: PtxKernel = { name: "stub", params: [], staticSharedBytes: 0, run() {} };

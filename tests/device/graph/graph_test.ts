@@ -1,6 +1,7 @@
 /** Graphs, on the simulator: random programs do the same when they are captured and launched as when they are not. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -10,7 +11,6 @@ import {
   type MemoryBuffer,
   PinnedMemoryResource,
   type Program,
-  SimulatedDriver,
   StridedMemoryView,
 } from "../../../mod.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";

@@ -1,6 +1,7 @@
 /** What the kernel receives is what was passed, by every type that can be passed, and nothing of another width is. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
 import {
   Cuda,
   DeviceMemoryResource,
@@ -8,7 +9,6 @@ import {
   ManagedMemoryResource,
   MemoryBuffer,
   PinnedMemoryResource,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";

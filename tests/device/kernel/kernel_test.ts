@@ -1,7 +1,9 @@
 /** Programs and kernels: what is loaded when, what a launch refuses, and that arguments arrive whole. */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
-import { Cuda, type KernelArg, type PtxKernel, SimulatedDriver } from "../../../mod.ts";
+import { SimulatedDriver } from "../../../src/public/sim.ts";
+import type { PtxKernel } from "../../../src/ptx/mod.ts";
+import { Cuda, type KernelArg } from "../../../mod.ts";
 import { check, fc } from "../../support/property.ts";
 
 /** A device whose only kernel, with so many parameters of 8 bytes, says what it was given. */

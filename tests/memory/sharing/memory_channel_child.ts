@@ -1,6 +1,7 @@
 /** The other process, with a simulated CUDA of its own: says of each value what it is, or why it cannot be opened. */
 import process from "node:process";
-import { Cuda, CudaError, FileDescriptor, MemoryChannel } from "../../../mod.ts";
+import { FileDescriptor, MemoryChannel } from "../../../src/public/sharing.ts";
+import { Cuda, CudaError } from "../../../mod.ts";
 import { contentOf } from "../../unix/files.ts";
 
 const [path = ""] = process.argv.slice(2);

@@ -7,22 +7,23 @@ import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../../bindings/cuda_types.ts";
+import { type Schedule, SimulatedDriver } from "../../../src/public/sim.ts";
+import {
+  FileDescriptor,
+  MemoryChannel,
+  type Shareable,
+  UnixListener,
+  UnixSocket,
+} from "../../../src/public/sharing.ts";
 import {
   Cuda,
   CudaError,
   type CudaEvent,
   DeviceMemoryResource,
-  FileDescriptor,
   HostMemoryResource,
   MemoryBuffer,
-  MemoryChannel,
   PinnedMemoryResource,
-  type Schedule,
-  type Shareable,
-  SimulatedDriver,
   SynchronousMemoryResource,
-  UnixListener,
-  UnixSocket,
 } from "../../../mod.ts";
 import { extract, restore } from "../../../src/memory/sharing/channel_message.ts";
 import { drainFrees } from "../../../src/order/deferred_free.ts";

@@ -6,17 +6,15 @@ import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert
 import process from "node:process";
 import { test } from "node:test";
 import { checkDriver } from "../../../src/checker/mod.ts";
+import { type Schedule, SimulatedDriver } from "../../../src/public/sim.ts";
+import type { BufferDescriptor, IpcHandle } from "../../../src/public/sharing.ts";
 import {
-  type BufferDescriptor,
   Cuda,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
-  type IpcHandle,
   MemoryBuffer,
   PinnedMemoryResource,
-  type Schedule,
-  SimulatedDriver,
   SynchronousMemoryResource,
 } from "../../../mod.ts";
 import { CUresult } from "../../../bindings/cuda_types.ts";

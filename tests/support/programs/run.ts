@@ -8,17 +8,16 @@ import { CUresult } from "../../../bindings/cuda_types.ts";
 import type { MemoryKind } from "../../../src/order/ordered_memory.ts";
 import { liveExports } from "../../../src/order/reclaim.ts";
 import type { Lease } from "../../../src/view/lease.ts";
+import { type ArrowStreamExport, exportArrowStream } from "../../../src/public/arrow.ts";
 import {
   ArrowArray,
   type ArrowDeviceArray,
   arrowField,
-  type ArrowStreamExport,
   type Cuda,
   type CudaDevice,
   type CudaStream,
   DeviceMemoryResource,
   type DlpackTensor,
-  exportArrowStream,
   ManagedMemoryResource,
   type MemoryBuffer,
   type MemoryResource,

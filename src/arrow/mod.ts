@@ -1,0 +1,15 @@
+/**
+ * Arrow arrays and streams as JavaScript sees them, and the way to and from apache-arrow.
+ *
+ * `ArrowArray` is a node of `cdata/` whose buffers are views: its elements are read one by one (`element_reader.ts`), and its
+ * numbers are a view. `ArrowStream` takes arrays from a producer one after the other, `exportArrowStream` is the other way.
+ * How structs are written, checked and released is for `cdata/`.
+ *
+ * @module
+ */
+export { type ApacheData, type ApacheVector, fromApacheArrow, toApacheArrow } from "./apache.ts";
+export type { ApacheArrow, ApacheField, ApacheType } from "./apache_types.ts";
+export { ArrowArray, type ArrowArrayParts } from "./array.ts";
+export type { ArrowValue } from "./element_reader.ts";
+export { ArrowStream } from "./stream.ts";
+export { ArrowStreamExport, exportArrowStream, type ExportStreamOptions } from "./stream_export.ts";

@@ -1,0 +1,56 @@
+/**
+ * Arrow's C structs: arrays and schemas for other libraries of the same process, and theirs for us, without copies.
+ *
+ * The room works on plain nodes (`ArrowNode`: field, length, buffers, children) and knows neither `ArrowArray` nor a view.
+ * `exportArrow` writes a tree of structs into one block of C memory, whose release callbacks are machine code that counts;
+ * `exportNumbers` does the same for arrays of numbers by a template. `importArrow` checks a foreign tree against its schema, is
+ * told what to make of the node, and takes the structs over last. On devices an event says when the data is ready.
+ *
+ * @module
+ */
+export { type ArrowNode, deviceOf, knownNulls } from "./array_node.ts";
+export { bitOf, countNulls, empty, hostBytes, isNullAt } from "./bits.ts";
+export { bitsOf, hasOffsets, hasViews } from "./buffers.ts";
+export {
+  ArrowDeviceArray,
+  type ArrowDeviceSource,
+  type ArrowPointers,
+  type ArrowSource,
+  type ArrowStreamPointer,
+  fromArrowOptionNames,
+  type FromArrowOptions,
+  isArrowDeviceSource,
+  isArrowSource,
+  releaseArray,
+  releaseSchema,
+  type ToArrowOptions,
+} from "./device_array.ts";
+export { exportArrow } from "./export.ts";
+export { StructBlock } from "./exported_tree.ts";
+export {
+  arrowArraySource,
+  arrowStreamSource,
+  type ForeignArrow,
+  type OpenedArrow,
+  openForeignStream,
+} from "./foreign.ts";
+export { formatOf, parseArrowFormat } from "./format.ts";
+export { importArrow, takeArray, tooLate } from "./import.ts";
+export { importNumbers, numbersOf, numbersToArrow, validityOf, valuesOf } from "./numbers.ts";
+export { exportSchema } from "./schema_export.ts";
+export { readSchema } from "./schema_import.ts";
+export {
+  type ArrowField,
+  arrowField,
+  type ArrowFieldOptions,
+  type ArrowMetadata,
+  type ArrowOffsets,
+  type ArrowTimeUnit,
+  type ArrowType,
+  childrenOf,
+  differenceOf,
+  equalFields,
+  equalTypes,
+} from "./type.ts";
+export { checkNode } from "./validate.ts";
+export { Walk } from "./walk.ts";

@@ -1,0 +1,53 @@
+/**
+ * Devices, streams and events; captured graphs (`graph/`) and kernels (`kernel/`) are shelves of the room.
+ *
+ * The room knows a driver and the ground below it. Of memory it knows addresses and sizes, and one type: `CudaDevice.memory`,
+ * which whoever makes a device gives it. A `CudaDevice` retains its primary context at first need and makes it current for the
+ * length of a call; streams and events are of a device, and native objects are counted by who still needs them. Every call
+ * that another library's capture would refuse, or be spoiled by, is made `besideCaptures` or waits until it is over.
+ *
+ * Everything that enqueues work goes through `CudaStream`; in whose order work is done is for `order/` to decide.
+ *
+ * @module
+ */
+export {
+  checkOpenStream,
+  checkPlace,
+  checkSameCuda,
+  checkSameDevice,
+  checkStream,
+  isSameDevice,
+} from "./check_device.ts";
+export {
+  type CopyDirection,
+  CudaDevice,
+  type DeviceAttribute,
+  type EventOptions,
+  type StreamOptions,
+} from "./device.ts";
+export { CudaEvent } from "./event.ts";
+export { checkReached } from "./explain_unreachable.ts";
+export { closeIfDropped, type DroppedState } from "./finalizer.ts";
+export { afterCaptures, captureOf, isCapturing } from "./graph/active_captures.ts";
+export { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
+export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./graph/graph.ts";
+export { CudaGraphExec } from "./graph/graph_exec.ts";
+export { checkDevice, handleBytes, type IpcHandle, readHandle, writeHandle } from "./ipc_handle.ts";
+export { CompileError } from "./kernel/compiler.ts";
+export { type Dim3, Kernel, type KernelAttribute, type KernelParameter, type LaunchOptions } from "./kernel/kernel.ts";
+export type { KernelArg } from "./kernel/kernel_arguments.ts";
+export type { KernelMemory } from "./kernel/kernel_memory.ts";
+export { type CompileOptions, Program } from "./kernel/program.ts";
+export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
+export { ReferenceCount } from "./reference_count.ts";
+export { besideAllCaptures, besideCaptures, isHeldUp, isRefusedByCapture, relax, restore } from "./relaxed_capture.ts";
+export {
+  beforeClose,
+  CudaStream,
+  isLasting,
+  NEEDS_CONTEXT,
+  type StreamWatcher,
+  watch,
+  watcherOf,
+  withoutUser,
+} from "./stream.ts";

@@ -1,0 +1,35 @@
+/**
+ * Who owns bytes: buffers, the resources that allocate them, pools and peer access. `sharing/` hands memory to other
+ * processes.
+ *
+ * The room knows devices and the order of their work, and no layout: what a buffer holds is for those above to know. A
+ * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, who closes it, and a home stream on which it is
+ * freed. Whoever else uses the memory pins it. Foreign memory comes in as a buffer too (`fromForeign`, `fromPointer`), and what
+ * its end means is the importer's to say. Bytes are copied in runs (`copyRun`), between host and device by way of staging
+ * where that is faster; `copy/` is built on that.
+ *
+ * @module
+ */
+export { type Access, planAccess, takeAccess, waysBetween } from "./copy_access.ts";
+export { DeviceMemoryResource } from "./device_memory_resource.ts";
+export {
+  DriverMemoryResource,
+  ManagedMemoryResource,
+  PinnedMemoryResource,
+  SynchronousMemoryResource,
+} from "./driver_memory_resource.ts";
+export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
+export type { BufferDescriptor, ImportBufferOptions } from "./import_buffer.ts";
+export {
+  type Allocation,
+  type CopyOptions,
+  type FillOptions,
+  type FromPointerOptions,
+  MemoryBuffer,
+} from "./memory_buffer.ts";
+export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./memory_pool.ts";
+export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
+export { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
+export type { Shareable, SharedResource } from "./sharing/channel_message.ts";
+export { MemoryChannel, type ReceiveValueOptions } from "./sharing/memory_channel.ts";
+export { copyRun, copyStaged, type Run, stagingOf, type StagingPlan } from "./staging.ts";

@@ -1,0 +1,27 @@
+/**
+ * Where the elements of an array lie, and what they are: pure arithmetic, which also runs in a browser.
+ *
+ * @module
+ */
+export {
+  type CompatibleItemsizeOptions,
+  type Complex,
+  type DenseOrder,
+  type DLPackDType,
+  DType,
+  type DTypeForm,
+  type ElementValue,
+  type FlattenOptions,
+  MAX_NDIM,
+  MAX_SPAN_IN_BYTES,
+  type RepackOptions,
+  type Scalar,
+  type Shape,
+  Slice,
+  slice,
+  type SliceItem,
+  StridedLayout,
+  type StridedLayoutOptions,
+  type TypedArray,
+  type TypedArrayConstructor,
+} from "../layout/mod.ts";

@@ -1,0 +1,26 @@
+/**
+ * Memory and files for other processes of the same machine.
+ *
+ * @module
+ */
+export {
+  type BufferDescriptor,
+  type ImportBufferOptions,
+  MemoryChannel,
+  type ReceiveValueOptions,
+  type Shareable,
+  type SharedResource,
+} from "../memory/mod.ts";
+export type { IpcHandle } from "../device/mod.ts";
+export {
+  FileDescriptor,
+  type UnixConnectOptions,
+  UnixListener,
+  type UnixListenOptions,
+  type UnixMessage,
+  type UnixPeer,
+  type UnixReceiveOptions,
+  UnixSocket,
+  type WaitOptions,
+} from "../unix/mod.ts";
+export { SystemError } from "../ffi/mod.ts";

@@ -1,0 +1,16 @@
+/**
+ * A CUDA driver without a GPU: streams hold their work back and do it in any order that CUDA allows.
+ *
+ * @module
+ */
+export {
+  IllegalAddressError,
+  type LiveObjects,
+  type Print,
+  type Schedule,
+  SimulatedDriver,
+  simulateDriver,
+  type SimulateOptions,
+} from "../sim/mod.ts";
+export { PtxError, PtxFault, type PtxFaultKind } from "../ptx/mod.ts";
+export type { CudaDriver } from "../driver/mod.ts";
