@@ -17,7 +17,8 @@ import { type ArrayParts, firstAddress, withLastingCopies } from "../copy/mod.ts
 import { ArrowDeviceArray, type ExportStates } from "./device_array.ts";
 import { onHost, type Place, placeOfBuffer } from "./export.ts";
 import { ExportedTree, noOwner, StructBlock, type TreeMemory, type TreeNode, type TreeOwner } from "./exported_tree.ts";
-import { type ArrowField, arrowField } from "./type.ts";
+import { arrowField } from "./field.ts";
+import type { ArrowField } from "./type.ts";
 import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
 
 /** A tree of structs with places for what is not the same in all of its kind; all offsets are from the block's beginning. */

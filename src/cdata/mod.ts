@@ -27,6 +27,7 @@ export {
 } from "./device_array.ts";
 export { exportArrow } from "./export.ts";
 export { StructBlock } from "./exported_tree.ts";
+export { arrowField, type ArrowFieldOptions, differenceOf, equalFields, equalTypes } from "./field.ts";
 export {
   arrowArraySource,
   arrowStreamSource,
@@ -41,16 +42,11 @@ export { exportSchema } from "./schema_export.ts";
 export { readSchema } from "./schema_import.ts";
 export {
   type ArrowField,
-  arrowField,
-  type ArrowFieldOptions,
   type ArrowMetadata,
   type ArrowOffsets,
   type ArrowTimeUnit,
   type ArrowType,
   childrenOf,
-  differenceOf,
-  equalFields,
-  equalTypes,
 } from "./type.ts";
 export { checkNode } from "./validate.ts";
 export { Walk } from "./walk.ts";

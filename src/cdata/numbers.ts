@@ -15,7 +15,8 @@ import { checkOptions, exportArrow } from "./export.ts";
 import { exportNumbers } from "./export_numbers.ts";
 import { formatOf } from "./format.ts";
 import { importArrow } from "./import.ts";
-import { type ArrowField, arrowField, type ArrowType } from "./type.ts";
+import { arrowField } from "./field.ts";
+import type { ArrowField, ArrowType } from "./type.ts";
 import { checkTree } from "./validate.ts";
 
 /** The element type that the slots of an Arrow type are stored as; null if they are no numbers. */

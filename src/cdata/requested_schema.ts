@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { type ArrowField, type ArrowType, childrenOf, equalTypes } from "./type.ts";
+import { equalTypes } from "./field.ts";
+import { type ArrowField, type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /**

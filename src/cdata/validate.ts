@@ -6,7 +6,8 @@
 import { type ArrowNode, sizeOf } from "./array_node.ts";
 import { hostBytes } from "./bits.ts";
 import { bufferCount, hasViews, needsOf, type Probe, secondBuffer } from "./buffers.ts";
-import { type ArrowType, childrenOf, equalTypes } from "./type.ts";
+import { equalTypes } from "./field.ts";
+import { type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /**

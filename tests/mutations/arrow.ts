@@ -38,7 +38,7 @@ export const arrowMutations: readonly Mutation[] = [
     ],
     [", fatal: true }", " }", "Metadata that is no text is changed on its way."],
   ]),
-  ...inFile("src/cdata/type.ts", [streams, "tests/python/arrow_capsules_test.ts"], [
+  ...inFile("src/cdata/field.ts", [streams, "tests/python/arrow_capsules_test.ts"], [
     [
       "one.ordered === other.ordered &&\n      ",
       "",
