@@ -1,0 +1,24 @@
+/** Imports one file of the package in a fresh process, and prints what it exports and which of its rooms were loaded. */
+import inspector from "node:inspector";
+import { createRequire } from "node:module";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+
+const [, , path = ""] = process.argv;
+const isBun = process.versions["bun"] !== undefined;
+const parsed: string[] = [];
+if (!isBun) { // Deno's modules are in no cache that a program can see; its debugger is told of each
+  const session = new inspector.Session();
+  session.connect();
+  session.on("Debugger.scriptParsed", ({ params }) => void parsed.push(params.url));
+  session.post("Debugger.enable");
+}
+const module: object = await import(pathToFileURL(path).href);
+const files = isBun ? Object.keys(createRequire(import.meta.url).cache) : parsed;
+const own = new URL("../../", import.meta.url).pathname;
+const rooms = files.map((file) => file.replace("file://", "")).filter((file) => file.startsWith(own))
+  .map((file) => /^(?:src\/(\w+)\/|(bindings)\/)/.exec(file.slice(own.length)))
+  .map((match) => match?.[1] ?? match?.[2])
+  .filter((room) => room !== undefined && room !== "public");
+console.log(JSON.stringify({ names: Object.keys(module).sort(), rooms: [...new Set(rooms)].sort() }));
+process.exit(0); // the debugger would keep Deno waiting

@@ -1,0 +1,92 @@
+/**
+ * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works by itself, in
+ * a process that has imported nothing else, and loads only the rooms below it.
+ */
+import { assert, assertEquals } from "@std/assert";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { patiently, runScriptForJson } from "../support/child.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const child = new URL("./loaded_child.ts", import.meta.url);
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** Types in italics, as it were: `type CudaProbe`. */
+const publicNames: Readonly<Record<string, readonly string[]>> = JSON.parse(read("tests/data/public_names.json"));
+
+const core = ["bindings", "device", "driver", "ffi", "layout", "native", "unix"];
+const arrays = [...core, "copy", "memory", "order"];
+
+/** Which rooms each subpath loads. */
+const loads: Readonly<Record<string, readonly string[]>> = {
+  layout: ["layout"],
+  checker: ["bindings", "checker", "driver", "ffi", "layout"],
+  sim: ["bindings", "driver", "ffi", "layout", "ptx", "sim"],
+  sharing: [...core, "memory", "order"],
+  cuda: [...core, "checker", "cuda", "memory", "order", "ptx", "sim"],
+  dlpack: [...arrays, "dlpack"],
+  arrow: [...arrays, "arrow", "cdata", "dlpack", "view"],
+  python: [...arrays, "arrow", "cdata", "dlpack", "python", "view"],
+  ucx: [...arrays, "cdata", "dlpack", "ucx", "view"],
+  testing: [...core, "checker", "order", "ptx", "sim"],
+};
+
+/** The names that a module exports in lists, types marked as such. */
+function namesOf(path: string): string[] {
+  const source = ts.createSourceFile(path, read(path), ts.ScriptTarget.Latest);
+  const names = source.statements.filter(ts.isExportDeclaration).flatMap(({ exportClause, isTypeOnly }) => {
+    assert(exportClause !== undefined && ts.isNamedExports(exportClause), `${path}: every name is listed`);
+    return exportClause.elements.map((one) => `${isTypeOnly || one.isTypeOnly ? "type " : ""}${one.name.text}`);
+  });
+  assertEquals(
+    source.statements.filter((one) => !ts.isExportDeclaration(one)),
+    [],
+    `${path} exports and does nothing else`,
+  );
+  return names.sort();
+}
+
+const subpaths = readdirSync(join(root, "src/public")).map((file) => file.slice(0, -".ts".length)).sort();
+
+test("the public names are those that were decided on", () => {
+  const found = [".", ...subpaths].map((one) => [one, namesOf(one === "." ? "mod.ts" : `src/public/${one}.ts`)]);
+  assertEquals(Object.fromEntries(found), publicNames);
+});
+
+test("deno.json and package.json offer the package, and each subpath", () => {
+  const entries = Object.fromEntries([
+    [".", "./mod.ts"],
+    ...Object.keys(loads).map((one) => [`./${one}`, `./src/public/${one}.ts`]),
+  ]);
+  for (const file of ["deno.json", "package.json"]) assertEquals(JSON.parse(read(file)).exports, entries, file);
+  assertEquals(subpaths, Object.keys(loads).sort());
+});
+
+test("what the root exports can be imported from a subpath, too", () => {
+  const all = new Set(Object.entries(publicNames).flatMap(([path, names]) => path === "." ? [] : names));
+  const rootOnly = (publicNames["."] ?? []).filter((name) => !all.has(name));
+  assertEquals(
+    rootOnly,
+    [
+      "CompileError",
+    ].filter((name) => !all.has(name)),
+    "these are at the root alone",
+  );
+});
+
+for (const [subpath, rooms] of Object.entries(loads)) {
+  test(`./${subpath} can be imported by itself, and loads only the rooms below it`, patiently, async () => {
+    const loaded = await runScriptForJson(child, { args: [join(root, `src/public/${subpath}.ts`)] });
+    const names = (publicNames[subpath] ?? []).filter((name) => !name.startsWith("type "));
+    assertEquals(loaded, { names, rooms: [...rooms].sort() });
+  });
+}
+
+test("a room that is loaded needlessly would be seen", patiently, async () => {
+  const loaded = await runScriptForJson(child, { args: [join(root, "mod.ts")] });
+  assert(typeof loaded === "object" && loaded !== null && "rooms" in loaded && Array.isArray(loaded.rooms));
+  assertEquals(loaded.rooms.filter((room) => ["ucx", "python", "view"].includes(room)), ["python", "ucx", "view"]);
+});
