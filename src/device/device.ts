@@ -337,7 +337,7 @@ export class CudaDevice {
 
   /**
    * Marks the present end of everything in the primary context with an event, whatever stream holds it, also one that was
-   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/architecture.md`.
+   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */

@@ -350,7 +350,7 @@ export class CudaStream {
   /**
    * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the stream
    * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
-   * or blocking stream comes after without being told the driver knows nothing then (`docs/architecture.md`); so it is told.
+   * or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it is told.
    */
   makeOrderExplicit(bytes: number): void {
     this.#open("copy on");

@@ -61,7 +61,7 @@ test("a release beside a capture that nobody can see fails for nobody, and is or
   for (let i = 0; i < 3; i++) device.memory.allocate(64, { stream }).close(); // and looks after memory
   assertEquals(liveExports(), 1);
   const code = cuStreamEndCapture(theirs.handle, graph.$address);
-  assertEquals(code, CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the limit that docs/architecture.md names");
+  assertEquals(code, CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the limit that docs/driver.md names");
   assertEquals(liveExports(), 0);
   for (const one of [theirs, stream]) one.close();
   cuda.close();
@@ -94,7 +94,7 @@ for (const nonBlocking of [false, true]) {
     if (!nonBlocking) assertEquals(simulated.live.allocations, 2);
     assertEquals(simulated.live.pools, 1);
     const code = cuStreamEndCapture(theirs.handle, graph.$address);
-    assertEquals(code === CUresult.CUDA_SUCCESS, !nonBlocking, "the limit that docs/architecture.md names");
+    assertEquals(code === CUresult.CUDA_SUCCESS, !nonBlocking, "the limit that docs/driver.md names");
     if (nonBlocking) { for (const one of ours) one.close(); }
     else cuda.driver.graph.cuGraphDestroy(graph.value);
     reclaim();
