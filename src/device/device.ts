@@ -15,7 +15,8 @@ import { NativeArena, readField, runAll } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
 import { checkCuda, type CudaDriver, decodeVersion, observerOf } from "../driver/mod.ts";
-import { closeDropped, CudaEvent } from "./event.ts";
+import { CudaEvent } from "./event.ts";
+import { registerFinalizer } from "./finalizer.ts";
 import { ReferenceCount } from "./reference_count.ts";
 import { type CompileOptions, Program } from "./kernel/program.ts";
 import { checkReached } from "./explain_unreachable.ts";
@@ -282,7 +283,7 @@ export class CudaDevice {
    */
   createEvent(options: EventOptions = none): CudaEvent {
     const event = this.makeEvent(options);
-    closeDropped(event);
+    event[registerFinalizer]();
     return event;
   }
 
@@ -312,7 +313,7 @@ export class CudaDevice {
     return this.withContext(() => {
       this.#check("cuIpcOpenEventHandle", this.driver.ipc.cuIpcOpenEventHandle(this.#out.$address, bytes));
       const event = new CudaEvent(this, this.#out.value, true);
-      closeDropped(event);
+      event[registerFinalizer]();
       return event;
     });
   }

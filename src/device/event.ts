@@ -9,7 +9,7 @@ import { checkSameDevice } from "./check_device.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkCuda, checkRelease, type CudaDriver } from "../driver/mod.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
-import { closeIfDropped, type DroppedState } from "./finalizer.ts";
+import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
 
 /** What is left of an event that its user has dropped. */
@@ -39,18 +39,8 @@ function destroy(device: CudaDevice, handle: bigint): void {
   checkRelease(driver, "cuEventDestroy_v2", driver.event.cuEventDestroy_v2(handle));
 }
 
-/** Has an event closed that its user drops. What is made to be closed for certain, and quickly, does without. */
-export let closeDropped: (event: CudaEvent) => void;
-
 /** A CUDA event. */
 export class CudaEvent {
-  static {
-    closeDropped = (event) => {
-      event.#left = new LeftEvent(event.device, event.#handle);
-      closeIfDropped(event, event.#left);
-    };
-  }
-
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
   /** Whether other processes can be given the event, or it was given by one. */
@@ -66,6 +56,16 @@ export class CudaEvent {
     this.isInterprocess = isInterprocess;
     this.#handle = handle;
     this.#argument = ffiPort().handle(handle);
+  }
+
+  /**
+   * Has the event closed if its user drops it. An event that is closed for certain does without, which is faster.
+   *
+   * @internal
+   */
+  [registerFinalizer](): void {
+    this.#left = new LeftEvent(this.device, this.#handle);
+    closeIfDropped(this, this.#left);
   }
 
   /**

@@ -18,7 +18,10 @@ export interface DroppedState extends FinalizerState {
   close(): void;
 }
 
-const forgotten = new DeferredFinalizer<DroppedState>((left) => {
+/** The method by which an object has itself closed if it is dropped, where not every object of its class needs that. */
+export const registerFinalizer: unique symbol = Symbol("registerFinalizer");
+
+const finalizer = new DeferredFinalizer<DroppedState>((left) => {
   const { kind, driver } = left;
   if (wantsLeakReports()) {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
@@ -34,5 +37,5 @@ const forgotten = new DeferredFinalizer<DroppedState>((left) => {
 
 /** Closes an object if it is dropped before it is closed. */
 export function closeIfDropped(object: WeakKey, left: DroppedState): void {
-  forgotten.register(object, left);
+  finalizer.register(object, left);
 }

@@ -10,14 +10,8 @@
  *
  * @module
  */
-export {
-  checkOpenStream,
-  checkPlace,
-  checkSameCuda,
-  checkSameDevice,
-  checkStream,
-  isSameDevice,
-} from "./check_device.ts";
+export { checkSameCuda, checkSameDevice, isSameDevice } from "./check_device.ts";
+export { checkOpenStream, checkPlace, checkStream } from "./check_stream.ts";
 export {
   type CopyDirection,
   CudaDevice,
@@ -41,13 +35,5 @@ export { type CompileOptions, Program } from "./kernel/program.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 export { ReferenceCount } from "./reference_count.ts";
 export { besideAllCaptures, besideCaptures, isHeldUp, isRefusedByCapture, relax, restore } from "./relaxed_capture.ts";
-export {
-  beforeClose,
-  CudaStream,
-  isLasting,
-  NEEDS_CONTEXT,
-  type StreamWatcher,
-  watch,
-  watcherOf,
-  withoutUser,
-} from "./stream.ts";
+export { CudaStream } from "./stream.ts";
+export { internals, type StreamWatcher } from "./stream_internals.ts";

@@ -15,19 +15,17 @@ import { createWakeup } from "../unix/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
 import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { checkCuda, checkRelease, cudaError, observerOf } from "../driver/mod.ts";
+import { checkCuda, checkRelease, type CudaDriver, cudaError, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
-import { closeIfDropped, type DroppedState } from "./finalizer.ts";
-import { closeDropped, type CudaEvent } from "./event.ts";
+import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
+import type { CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph/graph.ts";
 import { ReferenceCount } from "./reference_count.ts";
+import { internals, type StreamInternals, type StreamWatcher } from "./stream_internals.ts";
 
 /** How often to look whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
-
-/** What a call that names a stream answers if the stream does not say which context is meant. */
-export const NEEDS_CONTEXT: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
 
 /**
  * From the host to the device, driver 580 reads up to 24 KiB of page-locked memory during the call, if the stream holds
@@ -50,109 +48,36 @@ function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent
   checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);
 }
 
-/** Who has something to do at the end of a stream's work, and has not marked it by an event. */
-export interface StreamWatcher {
-  /** Everything that was enqueued is done: somebody has waited for the stream, or has asked. */
-  onPassed(): void;
-  /** The stream is about to be closed: its end can be marked now, and not later. */
-  onClosing(): void;
-}
-
-/** What the objects of one stream share, and what outlives the one that its user has. */
-interface Life {
-  readonly holders: ReferenceCount;
-  /** What those who hold the stream go on with when it is closed. */
-  heir: CudaStream | null;
-  watcher: StreamWatcher | null;
-}
-
-/** What is left of a stream that its user has dropped. */
-function leftOf({ driver }: CudaDevice, handle: bigint, life: Life): DroppedState {
-  const { holders } = life;
-  return {
-    kind: "CudaStream",
-    driver,
-    get closed() {
-      return holders.isClosed;
-    },
-    close() {
-      life.watcher?.onClosing();
-      holders.close();
-      if (!holders.isDestroyed) observerOf(driver)?.closedByUser(handle);
-    },
-  };
-}
-
-/** Who is told of the end of a stream's work. */
-export let watcherOf: (stream: CudaStream) => StreamWatcher | null;
-
-/** Has somebody told of the end of a stream's work, instead of who was; null for nobody. */
-export let watch: (stream: CudaStream, watcher: StreamWatcher | null) => void;
-
-/** Whether a stream's handle is good until it is closed here: that of somebody else's may be destroyed at any time. */
-export let isLasting: (stream: CudaStream) => boolean;
-
-/** The stream as those see it who must not keep its user's object: what is dropped could never be found. */
-export let withoutUser: (stream: CudaStream) => CudaStream;
-
-/** Has something done first when a stream is closed, instead of what was. */
-export let beforeClose: (stream: CudaStream, act: () => void) => void;
-
-/** A CUDA stream. */
-export class CudaStream {
-  static {
-    beforeClose = (stream, act) => void (stream.#beforeClose = act);
-    watcherOf = (stream) => stream.#watcher;
-    withoutUser = (stream) => stream.#inherited();
-    watch = (stream, watcher) => void (stream.#watcher = watcher);
-    isLasting = (stream) => (stream.#isOwned || stream.#isDefault) && !stream.#holders.isClosed;
-  }
-
-  /** The device whose context it belongs to. */
+/** What the objects of one stream share. It does not lead to the one that the user has, which may be dropped. */
+class StreamState implements StreamInternals, DroppedState {
+  readonly kind = "CudaStream";
   readonly device: CudaDevice;
+  readonly handle: bigint;
+  /** Whether `close` destroys it. */
+  readonly isOwned: boolean;
+  readonly isNonBlocking: boolean;
   /** What keeps a foreign stream alive. */
   readonly owner: unknown;
-  readonly #handle: bigint;
-  readonly #argument: bigint | number;
-  /** Whether the handle stands for whatever default stream the current context has. */
-  readonly #isDefault: boolean;
-  readonly #isOwned: boolean;
-  /** Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing untold. */
-  readonly isKnownNonBlocking: boolean;
-  readonly #holders: ReferenceCount;
-  readonly #life: Life;
-  /** Whether it is closed or gone, to be asked in one step. */
-  #isShut = false;
-  /** Whether it is nobody's to close: an heir, or a default stream of a device. */
-  readonly #isLent: boolean;
-  #beforeClose: (() => void) | null = null;
+  readonly references: ReferenceCount;
+  watcher: StreamWatcher | null = null;
+  beforeClose: (() => void) | null = null;
+  #successor: CudaStream | null = null;
 
-  private constructor(
+  /** @param releaseDevice ends the hold on the device that a stream of our own has */
+  constructor(
     device: CudaDevice,
     handle: bigint,
-    owned: boolean,
     isNonBlocking: boolean,
     owner: unknown,
-    inherited: Life | null = null,
-    isLent = false,
-    releaseDevice: (() => void) | null = null,
+    releaseDevice: (() => void) | null,
   ) {
     this.device = device;
-    this.#handle = handle;
-    this.#argument = ffiPort().handle(handle);
-    this.isKnownNonBlocking = isNonBlocking;
-    this.#isDefault = handle <= CU_STREAM_PER_THREAD;
-    this.#isOwned = owned;
-    this.#isLent = isLent;
+    this.handle = handle;
+    this.isOwned = releaseDevice !== null;
+    this.isNonBlocking = isNonBlocking;
     this.owner = owner;
-    if (inherited !== null) {
-      this.#life = inherited;
-      this.#holders = inherited.holders;
-      return;
-    }
-    // What is done in the end does not lead to this object, which may have been dropped.
-    const holders = new ReferenceCount(() => {
-      if (life.heir !== null) life.heir.#isShut = true;
+    this.references = new ReferenceCount(() => {
+      if (this.#successor !== null) shut(this.#successor);
       if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
@@ -162,17 +87,92 @@ export class CudaStream {
         releaseDevice();
       }
     });
-    const life: Life = { holders, heir: null, watcher: null };
-    this.#life = life;
-    this.#holders = holders;
   }
 
-  get #watcher(): StreamWatcher | null {
-    return this.#life.watcher;
+  get driver(): CudaDriver {
+    return this.device.driver;
   }
 
-  set #watcher(watcher: StreamWatcher | null) {
-    this.#life.watcher = watcher;
+  /** Whether the handle stands for whatever default stream the current context has. */
+  get isDefault(): boolean {
+    return this.handle <= CU_STREAM_PER_THREAD;
+  }
+
+  get isClosedByUser(): boolean {
+    return this.references.isClosed;
+  }
+
+  /** The same, for the finalizer. */
+  get closed(): boolean {
+    return this.references.isClosed;
+  }
+
+  get isHandleStable(): boolean {
+    return (this.isOwned || this.isDefault) && !this.isClosedByUser;
+  }
+
+  get successor(): CudaStream {
+    return this.#successor ??= makeSuccessor(this);
+  }
+
+  close(): void {
+    this.watcher?.onClosing();
+    this.references.close();
+    if (!this.references.isDestroyed) observerOf(this.driver)?.closedByUser(this.handle);
+  }
+}
+
+let makeSuccessor: (state: StreamState) => CudaStream;
+let shut: (destroyed: CudaStream) => void;
+
+/** A CUDA stream. */
+export class CudaStream {
+  static {
+    makeSuccessor = (state) => new CudaStream(state, true);
+    shut = (destroyed) => void (destroyed.#isShut = true);
+  }
+
+  /** The device whose context it belongs to. */
+  readonly device: CudaDevice;
+  /** What keeps a foreign stream alive. */
+  readonly owner: unknown;
+  readonly #handle: bigint;
+  readonly #argument: bigint | number;
+  readonly #isDefault: boolean;
+  readonly #isOwned: boolean;
+  /**
+   * Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing that it
+   * was not told to wait for.
+   */
+  readonly isKnownNonBlocking: boolean;
+  readonly #references: ReferenceCount;
+  readonly #state: StreamState;
+  /** Whether it is closed or destroyed, to be asked in one step. */
+  #isShut: boolean;
+  /** Whether `close` leaves it open: a successor, or a default stream of a device, is nobody's to close. */
+  readonly #ignoresClose: boolean;
+
+  private constructor(state: StreamState, ignoresClose = false) {
+    this.device = state.device;
+    this.owner = state.owner;
+    this.#handle = state.handle;
+    this.#argument = ffiPort().handle(state.handle);
+    this.isKnownNonBlocking = state.isNonBlocking;
+    this.#isDefault = state.isDefault;
+    this.#isOwned = state.isOwned;
+    this.#references = state.references;
+    this.#state = state;
+    this.#ignoresClose = ignoresClose;
+    this.#isShut = state.references.isDestroyed;
+  }
+
+  /**
+   * For the rooms above.
+   *
+   * @internal
+   */
+  get [internals](): StreamInternals {
+    return this.#state;
   }
 
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
@@ -181,12 +181,12 @@ export class CudaStream {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
     }
     observerOf(device.driver)?.foreignStream(handle);
-    return new CudaStream(device, handle, false, false, owner);
+    return new CudaStream(new StreamState(device, handle, false, owner, null));
   }
 
   /** A default stream of a device, which nobody can destroy or close. Used by {@linkcode CudaDevice.defaultStream}. */
   static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
-    return new CudaStream(device, handle, false, false, undefined, null, true);
+    return new StreamState(device, handle, false, undefined, null).successor; // which `close` leaves open
   }
 
   /**
@@ -195,8 +195,9 @@ export class CudaStream {
    * @param releaseDevice ends the hold on the device that the stream has
    */
   static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, releaseDevice: () => void): CudaStream {
-    const stream = new CudaStream(device, handle, true, nonBlocking, undefined, null, false, releaseDevice);
-    closeIfDropped(stream, leftOf(device, handle, stream.#life));
+    const state = new StreamState(device, handle, nonBlocking, undefined, releaseDevice);
+    const stream = new CudaStream(state);
+    closeIfDropped(stream, state);
     return stream;
   }
 
@@ -239,15 +240,7 @@ export class CudaStream {
    * with it, whose home it is. What nobody holds is as closed as it seems.
    */
   get orSuccessor(): CudaStream {
-    return this.#isShut ? this.#inherited() : this;
-  }
-
-  #inherited(): CudaStream {
-    if (this.#isLent || this.#holders.isDestroyed) return this;
-    const { device, owner, isKnownNonBlocking } = this;
-    const life = this.#life;
-    life.heir ??= new CudaStream(device, this.#handle, this.#isOwned, isKnownNonBlocking, owner, life, true);
-    return life.heir;
+    return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
   }
 
   /**
@@ -290,7 +283,7 @@ export class CudaStream {
       return given;
     }
     const event = this.recordNew();
-    closeDropped(event);
+    event[registerFinalizer]();
     return event;
   }
 
@@ -416,7 +409,7 @@ export class CudaStream {
     const handle = this.#open("synchronize");
     const synchronize = () => this.enqueue(() => driver.stream.cuStreamSynchronize(handle));
     checkCuda(driver, "cuStreamSynchronize", besideCaptures(driver, synchronize));
-    this.#watcher?.onPassed();
+    this.#state.watcher?.onPassed();
   }
 
   /**
@@ -426,7 +419,7 @@ export class CudaStream {
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
     this.#atNext((event) => event.synchronize());
-    this.#watcher?.onPassed();
+    this.#state.watcher?.onPassed();
   }
 
   /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
@@ -495,7 +488,7 @@ export class CudaStream {
     passed?.();
     if (isCapturing(driver)) return;
     const state = this.#query();
-    if (state === CUresult.CUDA_SUCCESS) this.#watcher?.onPassed();
+    if (state === CUresult.CUDA_SUCCESS) this.#state.watcher?.onPassed();
     else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
   }
 
@@ -541,7 +534,7 @@ export class CudaStream {
     const code = this.#query();
     if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
     checkCuda(this.device.driver, "cuStreamQuery", code);
-    this.#watcher?.onPassed();
+    this.#state.watcher?.onPassed();
     return true;
   }
 
@@ -559,7 +552,7 @@ export class CudaStream {
   retain(): void {
     this.#open("hold");
     if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
-    this.#holders.retain();
+    this.#references.retain();
   }
 
   /**
@@ -569,7 +562,7 @@ export class CudaStream {
   keep(doing = "hold"): () => void {
     this.#open(doing);
     const releaseDevice = this.device.keep();
-    const release = this.#holders.hold();
+    const release = this.#references.hold();
     return () => {
       release();
       releaseDevice();
@@ -578,7 +571,7 @@ export class CudaStream {
 
   /** Ends one {@linkcode CudaStream.retain}. */
   release(): void {
-    this.#holders.release();
+    this.#references.release();
     if (!this.#isOwned) this.device.release();
   }
 
@@ -588,14 +581,13 @@ export class CudaStream {
    * default stream stays open. Closing twice is harmless.
    */
   close(): void {
-    if (this.#isShut || this.#isLent) return;
-    const act = this.#beforeClose;
-    this.#beforeClose = null;
-    act?.();
-    this.#watcher?.onClosing();
+    if (this.#isShut || this.#ignoresClose) return;
+    const state = this.#state;
+    const { beforeClose } = state;
+    state.beforeClose = null;
+    beforeClose?.();
     this.#isShut = true;
-    this.#holders.close();
-    if (!this.#holders.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
+    state.close();
   }
 
   /** Destroys the stream once its work is done. */

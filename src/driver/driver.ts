@@ -8,6 +8,9 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
 import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
+/** What a call answers if no context is current and what it names, a default stream for example, does not say which is meant. */
+export const NEEDS_CONTEXT: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
+
 /** The functions of libcuda, group by group. */
 export type DriverGroups = Functions<typeof cuda>;
 

@@ -19,6 +19,7 @@ export {
   isSticky,
   isStickyCode,
   libcuda,
+  NEEDS_CONTEXT,
   resultName,
 } from "./driver.ts";
 export { libcudart, libnvrtc } from "./libraries.ts";

@@ -10,25 +10,19 @@ import {
   checkStream,
   type CudaDevice,
   type CudaStream,
-  NEEDS_CONTEXT,
   relax,
   restore,
 } from "../device/mod.ts";
-import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
+import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none } from "../layout/mod.ts";
 import { onceLetThrough, reclaim } from "../order/mod.ts";
+import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
-import {
-  type BufferDescriptor,
-  describerOf,
-  importBufferOptionNames,
-  type ImportBufferOptions,
-  importPoolMemory,
-} from "./import_buffer.ts";
+import { importBufferOptionNames, type ImportBufferOptions, importPoolMemory } from "./import_buffer.ts";
 
 /**
  * Allocates from a memory pool of a device, in stream order: the memory may be used by work that is enqueued after the

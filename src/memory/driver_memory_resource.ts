@@ -10,14 +10,10 @@ import { NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
 import { describeHostMemory } from "./host_memory_use.ts";
+import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
-import {
-  type BufferDescriptor,
-  importBufferOptionNames,
-  type ImportBufferOptions,
-  importMemory,
-} from "./import_buffer.ts";
+import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
 /** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
 export interface DriverCalls {

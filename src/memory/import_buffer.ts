@@ -1,5 +1,5 @@
 /**
- * Device memory for other processes, and of other processes.
+ * Device memory of other processes.
  *
  * @module
  */
@@ -11,30 +11,16 @@ import {
   type CudaEvent,
   type CudaStream,
   handleBytes,
-  type IpcHandle,
   readHandle,
-  writeHandle,
 } from "../device/mod.ts";
 import { NativeArena, reportUncaught, runAll } from "../ffi/mod.ts";
 import { checkCuda, checkRelease, isSticky } from "../driver/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
 import { freeAfter, isOver, markEnd, onceLetThrough, reclaim } from "../order/mod.ts";
+import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { ProcessWide } from "./process_wide.ts";
-
-/**
- * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
- * says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
- */
-export interface BufferDescriptor extends IpcHandle {
-  /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */
-  readonly kind: "pool memory" | "memory";
-  /** Bytes. */
-  readonly size: number;
-  /** Bytes from the beginning of what the handle is about. */
-  readonly offset: number;
-}
 
 /** Options of the `importBuffer` methods. */
 export interface ImportBufferOptions {
@@ -50,45 +36,6 @@ export interface ImportBufferOptions {
 
 /** The names of {@linkcode ImportBufferOptions}. */
 export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
-
-/** Describes memory of a pool that can be shared. */
-function describePoolMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
-  using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(handleBytes);
-  const { driver } = device;
-  if (size > 0) {
-    const code = device.withContext(() => driver.poolSharing.cuMemPoolExportPointer(address, ptr));
-    checkCuda(driver, "cuMemPoolExportPointer", code);
-  }
-  return descriptor("pool memory", device, bytes, size, 0);
-}
-
-/** Describes memory that was allocated without a pool, ours or another library's. */
-export function describeMemory(device: CudaDevice, ptr: bigint, size: number): BufferDescriptor {
-  using arena = new NativeArena();
-  const { address, bytes } = arena.bytes(handleBytes);
-  const base = arena.out("ptr");
-  base.value = ptr;
-  const { driver } = device;
-  if (size > 0) {
-    device.withContext(() => {
-      const range = driver.pointer.cuMemGetAddressRange_v2(base.$address, 0n, ptr);
-      checkCuda(driver, "cuMemGetAddressRange_v2", range);
-      checkCuda(driver, "cuIpcGetMemHandle", driver.ipc.cuIpcGetMemHandle(address, base.value));
-    });
-  }
-  return descriptor("memory", device, bytes, size, Number(ptr - base.value));
-}
-
-function descriptor(
-  kind: BufferDescriptor["kind"],
-  device: CudaDevice,
-  bytes: Uint8Array,
-  size: number,
-  offset: number,
-): BufferDescriptor {
-  return { ...writeHandle(kind, device, bytes), kind, size, offset };
-}
 
 /** Refuses a descriptor that nobody can have made. @returns the driver's bytes */
 function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
@@ -261,19 +208,6 @@ function emptyBuffer(
 /** A buffer over memory that another process owns; only that one can share it further. */
 function importedBuffer(allocation: Parameters<typeof MemoryBuffer.fromAllocation>[0]): MemoryBuffer {
   return MemoryBuffer.fromAllocation({ ...allocation, describe: refuseToShare });
-}
-
-/** What describes memory of a pool of this process. */
-export function describerOf(pool: MemoryPool): (ptr: bigint, size: number) => BufferDescriptor {
-  if (pool.isShareable) {
-    return (ptr, size) => {
-      pool.ensureExported();
-      return describePoolMemory(pool.device, ptr, size);
-    };
-  }
-  return () => {
-    throw new TypeError("Cannot export memory of this pool: allocate from a pool made with { shareable: true }");
-  };
 }
 
 function refuseToShare(): never {

@@ -27,7 +27,7 @@ import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order
 import { checkOptions, none, noSize, type OptionNames, show } from "../layout/mod.ts";
 import { takeAccess, waysBetween } from "./copy_access.ts";
 import type { MemoryPool } from "./memory_pool.ts";
-import { type BufferDescriptor, describeMemory } from "./import_buffer.ts";
+import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
 import { copyRun } from "./staging.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */

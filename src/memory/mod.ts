@@ -10,6 +10,7 @@
  *
  * @module
  */
+export type { BufferDescriptor } from "./buffer_descriptor.ts";
 export { type Access, planAccess, takeAccess, waysBetween } from "./copy_access.ts";
 export { DeviceMemoryResource } from "./device_memory_resource.ts";
 export {
@@ -19,7 +20,7 @@ export {
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
-export type { BufferDescriptor, ImportBufferOptions } from "./import_buffer.ts";
+export type { ImportBufferOptions } from "./import_buffer.ts";
 export {
   type Allocation,
   type CopyOptions,

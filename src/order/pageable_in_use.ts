@@ -10,11 +10,8 @@ import {
   captureOf,
   type CudaDevice,
   type CudaStream,
-  isLasting,
+  internals,
   type StreamWatcher,
-  watch,
-  watcherOf,
-  withoutUser,
 } from "../device/mod.ts";
 import { reportUncaught } from "../ffi/mod.ts";
 import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
@@ -47,8 +44,8 @@ class InFlight implements StreamWatcher {
 
   constructor(stream: CudaStream) {
     const { device } = stream;
-    this.#stream = withoutUser(stream);
-    watch(stream, this);
+    this.#stream = stream[internals].successor;
+    stream[internals].watcher = this;
     open.add(this);
     if (device.isClosed || watched.has(device)) return;
     watched.add(device);
@@ -63,7 +60,7 @@ class InFlight implements StreamWatcher {
     this.#weight += Math.max(buffer.size, share);
     // Another's stream may be gone when its end is wanted, and so may one of ours that is closed, or a closed device's.
     const stream = this.#stream;
-    if (this.#weight >= much || !isLasting(stream) || stream.device.isClosed) this.onClosing();
+    if (this.#weight >= much || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
   }
 
   onPassed(): void {
@@ -84,7 +81,7 @@ class InFlight implements StreamWatcher {
   /** Nothing comes to it any more. */
   #end(): void {
     open.delete(this);
-    watch(this.#stream, null);
+    this.#stream[internals].watcher = null;
   }
 
   #free(): void {
@@ -104,7 +101,7 @@ function quietly(work: () => void): void {
 /** Keeps the memory of a buffer until everything is done that the stream holds now. */
 export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): void {
   buffer.pin();
-  const watcher = watcherOf(stream);
+  const { watcher } = stream[internals];
   const kept = watcher instanceof InFlight ? watcher : new InFlight(stream);
   kept.add(buffer);
 }

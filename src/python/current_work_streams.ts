@@ -5,7 +5,7 @@
  * @module
  */
 import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
-import { beforeClose, type CudaDevice, type CudaStream, isCapturing, isLasting } from "../device/mod.ts";
+import { type CudaDevice, type CudaStream, internals, isCapturing } from "../device/mod.ts";
 import { innermost, libcuda } from "../driver/mod.ts";
 import { LibraryNotFoundError, NativeArena, openLibrary } from "../ffi/mod.ts";
 import { consumerStream, producerWaits } from "../order/mod.ts";
@@ -61,7 +61,7 @@ export function switchWorkStream(stream: CudaStream, locked: (work: () => void) 
   const { handles } = workStreams();
   const before = handles[ordinal];
   // A foreign stream may be destroyed without notice, and the per-thread default stream is another one on each thread.
-  const isOurs = handle > CU_STREAM_PER_THREAD && isLasting(stream);
+  const isOurs = handle > CU_STREAM_PER_THREAD && stream[internals].isHandleStable;
   const following = isOurs ? stream : device.defaultStream;
   const next = isOurs ? handle : CU_STREAM_LEGACY;
   if (before === undefined || before === next || isCapturing(device.driver)) return;
@@ -70,13 +70,14 @@ export function switchWorkStream(stream: CudaStream, locked: (work: () => void) 
   current.delete(ordinal);
   if (!isOurs) return;
   current.set(ordinal, stream);
-  beforeClose(stream, () =>
+  const { successor } = stream[internals];
+  stream[internals].beforeClose = () =>
     locked(() => {
       if (handles[ordinal] !== handle) return; // another one was set since
       Atomics.store(handles, ordinal, CU_STREAM_LEGACY);
       current.delete(ordinal);
-      if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);
-    }));
+      if (!isCapturing(device.driver)) producerWaits(successor, device.defaultStream);
+    });
 }
 
 /** Whether a device belongs to the driver that Python calls: a simulated device has another one. */

@@ -112,7 +112,7 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["      release();\n      throw error;\n", "      throw error;\n", "What cannot be made keeps its device."],
     [
-      "    closeDropped(event);\n    return event;\n",
+      "    event[registerFinalizer]();\n    return event;\n",
       "    return event;\n",
       "Events that are only dropped pile up.",
     ],
@@ -120,26 +120,28 @@ export const cudaMutations: readonly Mutation[] = [
   ...inFile("src/device/finalizer.ts", ["tests/device/dropped_test.ts"], [
     ["      left.close();\n", "", "What is only dropped piles up."],
     ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
-    ["  forgotten.register(object, left);\n", "", "What is only dropped piles up."],
+    ["  finalizer.register(object, left);\n", "", "What is only dropped piles up."],
   ]),
   ...inFile("src/device/event.ts", ["tests/device/dropped_test.ts"], [
     ["    if (this.#left !== null) this.#left.closed = true;\n", "", "An event is destroyed twice."],
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
   ]),
+  ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts", "tests/order/pageable_in_use_test.ts"], [
+    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
+  ]),
   ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts"], [
     [
-      "    closeIfDropped(stream, leftOf(device, handle, stream.#life));\n",
+      "    closeIfDropped(stream, state);\n",
       "",
       "Streams that are only dropped pile up.",
     ],
-    ["      life.watcher?.onClosing();\n", "", "What a stream's copies have used stays with a stream that is dropped."],
-    [
-      "    withoutUser = (stream) => stream.#inherited();\n",
-      "    withoutUser = (stream) => stream;\n",
-      "A stream that copies have used is never found.",
-    ],
-    ["    closeDropped(event);\n", "", "Events that are only dropped pile up."],
+    ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
   ]),
+  ...inFile("src/order/pageable_in_use.ts", ["tests/device/dropped_test.ts"], [[
+    "    this.#stream = stream[internals].successor;\n",
+    "    this.#stream = stream;\n",
+    "A stream that copies have used is never found.",
+  ]]),
   ...inFile("src/device/kernel/program.ts", ["tests/device/dropped_test.ts"], [
     ["    closeIfDropped(this, leftOf(device, this.#holders));\n", "", "Programs that are only dropped pile up."],
     [
@@ -306,18 +308,22 @@ export const cudaMutations: readonly Mutation[] = [
     ['    this.#open("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
     ['T {\n    this.#open("wait for");\n', "T {\n", "A closed stream is recorded in when it is waited for."],
     [
-      "    this.#isShut = true;\n    this.#holders",
-      "    this.#holders",
+      "    this.#isShut = true;\n    state.close",
+      "    state.close",
       "A stream is used after its user has closed it.",
     ],
     [
-      "      if (life.heir !== null) life.heir.#isShut = true;\n",
+      "      if (this.#successor !== null) shut(this.#successor);\n",
       "",
       "A destroyed handle is given to the driver by what a buffer had for its home.",
     ],
-    ["return this.#isShut ? this.#inherited() : this;", "return this;", "A buffer loses its home when that is closed."],
     [
-      "    if (this.#isShut || this.#isLent) return;\n",
+      "return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;",
+      "return this;",
+      "A buffer loses its home when that is closed.",
+    ],
+    [
+      "    if (this.#isShut || this.#ignoresClose) return;\n",
       "    if (this.#isShut) return;\n",
       "Who closes the home of a buffer takes it from all others.",
     ],
@@ -436,12 +442,12 @@ export const cudaMutations: readonly Mutation[] = [
       "The context of a default stream goes before what is freed on it.",
     ],
 
-    ["    this.#holders.retain();\n", "", "A stream is destroyed before what is freed on it."],
-    ["    this.#holders.release();\n", "", "A stream that was once a home is never destroyed."],
+    ["    this.#references.retain();\n", "", "A stream is destroyed before what is freed on it."],
+    ["    this.#references.release();\n", "", "A stream that was once a home is never destroyed."],
 
     ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
 
-    ["    this.#isShut = true;\n    this.#holders.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
+    ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
   ...inFile("src/device/kernel/program.ts", [
     "tests/sim/kernels_test.ts",

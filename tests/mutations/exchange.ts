@@ -36,9 +36,11 @@ export const exchangeMutations: readonly Mutation[] = [
   ...inFile("src/view/strided_memory_view.ts", ["tests/order/refusals_test.ts"], [
     ['    checkPlace(options, "Cannot view an array");\n', "", "A number for a device is none."],
   ]),
-  ...inFile("src/device/check_device.ts", ["tests/order/refusals_test.ts"], [
-    ["  if (device instanceof CudaDevice) return;\n", "  if (device !== null) return;\n", "A number is a device."],
-  ]),
+  ...inFile("src/device/check_stream.ts", ["tests/order/refusals_test.ts"], [[
+    "  if (device instanceof CudaDevice) return;\n",
+    "  if (device !== null) return;\n",
+    "A number is a device.",
+  ]]),
   ...inFile("src/order/exports.ts", [
     refusals,
     "tests/dlpack/export_test.ts",

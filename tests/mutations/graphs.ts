@@ -100,8 +100,8 @@ export const graphMutations: readonly Mutation[] = [
     [", this.#releaseDevice];", "];", "A device is never given back once it had a graph."],
     ["    return !mark.isDone;\n", "    return false;\n", "Memory is freed under a launch."],
     [
-      "    if (isLasting(stream)) stream.retain();\n",
-      "    if (isLasting(stream)) {}\n",
+      "    if (stream[internals].isHandleStable) stream.retain();\n",
+      "    if (stream[internals].isHandleStable) {}\n",
       "Memory is freed under a launch.",
     ],
     [

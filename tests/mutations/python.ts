@@ -64,12 +64,12 @@ export const pythonMutations: readonly Mutation[] = [
       "What was made on the stream before is read before it is.",
     ],
     [
-      "      if (!isCapturing(device.driver)) producerWaits(stream, device.defaultStream);\n",
+      "      if (!isCapturing(device.driver)) producerWaits(successor, device.defaultStream);\n",
       "",
       "What was made on a closed stream is read before it is.",
     ],
     ["      Atomics.store(handles, ordinal, CU_STREAM_LEGACY);\n", "", "A stream is named that is gone."],
-    [" && isLasting(stream)", "", "A stream is named that somebody else may destroy."],
+    [" && stream[internals].isHandleStable", "", "A stream is named that somebody else may destroy."],
     [
       "      if (handles[ordinal] !== handle) return; // another one was set since\n",
       "",

@@ -12,7 +12,7 @@ import {
   slice,
   StridedMemoryView,
 } from "../../mod.ts";
-import { watcherOf } from "../../src/device/stream.ts";
+import { internals } from "../../src/device/stream_internals.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { reclaim } from "../../src/order/reclaim.ts";
 import { collectGarbage } from "../support/collect.ts";
@@ -308,7 +308,7 @@ test("what was used on a stream that nobody closes here any more goes by itself 
     if (how === "closed Cuda") cuda.close();
     const home = target.stream ?? stream;
     host.pinUntilPassed(home);
-    assertEquals(watcherOf(home) === null, how !== "default stream"); // nobody would say when the others go
+    assertEquals(home[internals].watcher === null, how !== "default stream"); // nobody would say when the others go
     host.close();
     cuda.close();
     target.close();

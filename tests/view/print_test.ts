@@ -16,7 +16,7 @@ import {
   StridedMemoryView,
   type TypedArray,
 } from "../../mod.ts";
-import { watcherOf } from "../../src/device/stream.ts";
+import { internals } from "../../src/device/stream_internals.ts";
 import { patiently } from "../support/child.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
@@ -204,9 +204,9 @@ test("where a part of it cannot be read, nothing is written afterwards to memory
   buffer.fill(7, { stream });
   simulated.failNth("cuMemcpyDtoHAsync_v2", 2, CUresult.CUDA_ERROR_INVALID_VALUE);
   assertThrows(() => view.toString(), CudaError, "CUDA_ERROR_INVALID_VALUE");
-  assertNotEquals(watcherOf(stream), null, "the memory is kept until the stream has passed the first copy");
+  assertNotEquals(stream[internals].watcher, null, "the memory is kept until the stream has passed the first copy");
   stream.synchronize();
-  assertEquals(watcherOf(stream), null);
+  assertEquals(stream[internals].watcher, null);
 });
 
 test("a closed buffer cannot be printed", () => {

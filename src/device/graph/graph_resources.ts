@@ -9,7 +9,8 @@ import { afterCaptures, isCapturing } from "./active_captures.ts";
 import { isSticky, observerOf } from "../../driver/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaEvent } from "../event.ts";
-import { type CudaStream, isLasting } from "../stream.ts";
+import type { CudaStream } from "../stream.ts";
+import { internals } from "../stream_internals.ts";
 
 /** Something that captured work uses. */
 export interface GraphResource {
@@ -34,7 +35,7 @@ export class LastLaunch {
   /** Before a launch: what may fail, fails now. */
   prepare(stream: CudaStream): void {
     if (this.#stream === stream) return;
-    if (isLasting(stream)) stream.retain();
+    if (stream[internals].isHandleStable) stream.retain();
     else if (this.#event?.device !== stream.device) {
       const event = stream.device.createEvent();
       observerOf(stream.device.driver)?.closedByUser(event.handle); // it goes with the graph
@@ -47,7 +48,7 @@ export class LastLaunch {
   note(stream: CudaStream): void {
     const before = this.#stream;
     if (before === stream) return;
-    if (isLasting(stream)) this.#stream = stream;
+    if (stream[internals].isHandleStable) this.#stream = stream;
     else {
       if (this.#event !== null) stream.record(this.#event);
       this.#stream = null;

@@ -10,10 +10,10 @@ import { isSameDevice } from "../check_device.ts";
 import type { StreamCapture } from "../graph/capture.ts";
 import { captureOf } from "../graph/active_captures.ts";
 import type { CudaDevice } from "../device.ts";
-import { checkCuda } from "../../driver/mod.ts";
+import { checkCuda, NEEDS_CONTEXT } from "../../driver/mod.ts";
 import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
 import { pinWithCapture } from "./kernel_memory.ts";
-import { type CudaStream, NEEDS_CONTEXT } from "../stream.ts";
+import type { CudaStream } from "../stream.ts";
 
 /** Extents along x, y and z; what is left out is 1. */
 export type Dim3 = number | readonly [x: number, y?: number, z?: number];

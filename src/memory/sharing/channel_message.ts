@@ -7,7 +7,7 @@ import { CudaEvent, type IpcHandle } from "../../device/mod.ts";
 import { FileDescriptor } from "../../unix/mod.ts";
 import { DeviceMemoryResource } from "../device_memory_resource.ts";
 import { MemoryBuffer } from "../memory_buffer.ts";
-import type { BufferDescriptor } from "../import_buffer.ts";
+import type { BufferDescriptor } from "../buffer_descriptor.ts";
 
 /** What can be shared with another process: buffers of device memory, pools, interprocess events, and open files. */
 export type SharedResource = MemoryBuffer | DeviceMemoryResource | CudaEvent | FileDescriptor;

@@ -1,0 +1,47 @@
+/**
+ * Whether what a caller has passed is a stream or a device at all, and one that can be used.
+ *
+ * @module
+ */
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { checkSameCuda } from "./check_device.ts";
+import { CudaDevice } from "./device.ts";
+import { CudaStream } from "./stream.ts";
+
+/** Throws if a stream is none, closed, or of another Cuda than a device. See {@linkcode checkSameCuda}. */
+export function checkStream(stream: CudaStream, device: CudaDevice, doing: string): void {
+  checkOpenStream(stream, doing);
+  checkSameCuda(stream, device, doing);
+}
+
+/** Throws if a stream is none, or closed. See {@linkcode checkSameCuda}. */
+export function checkOpenStream(stream: CudaStream, doing: string): void {
+  if (!(stream instanceof CudaStream)) {
+    throw new TypeError(`${doing}: expected a CudaStream, got ${stream === null ? "null" : typeof stream}`);
+  }
+  if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
+}
+
+/** Throws if a device is none, above all a number: every Cuda has a device 0. */
+function checkDevice(device: CudaDevice, doing: string): void {
+  if (device instanceof CudaDevice) return;
+  const got: unknown = device;
+  const found = typeof got === "number" ? `${got}: use cuda.device(${got})` : got === null ? "null" : typeof got;
+  throw new TypeError(`${doing}: expected a CudaDevice, got ${found}`);
+}
+
+/** Where an array will be used. */
+interface Place {
+  readonly stream?: CudaStream | null;
+  readonly device?: CudaDevice;
+}
+
+const placeNames: OptionNames<Place> = { stream: true, device: true };
+
+/** Throws unless the options that say where an array will be used have known names, an open stream and a device. */
+export function checkPlace<P extends Place>(options: P, doing: string, known: OptionNames<Place> = placeNames): void {
+  checkOptions<Place>(options, known);
+  const { stream, device } = options;
+  if (stream !== undefined && stream !== null) checkOpenStream(stream, doing);
+  if (device !== undefined) checkDevice(device, doing);
+}
