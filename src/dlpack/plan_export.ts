@@ -4,11 +4,18 @@
  * @module
  */
 import { DLDeviceType, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION } from "../../bindings/dlpack.ts";
-import type { ArrayParts } from "../copy/mod.ts";
 import { type CudaDevice, CudaStream } from "../device/mod.ts";
-import { checkOptions } from "../layout/mod.ts";
+import { checkOptions, type DType } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 import { dlpackDevice, toDlpackOptionNames, type ToDlpackOptions } from "./tensor.ts";
+
+/** What a plan depends on. */
+export interface PlannedArray {
+  readonly buffer: Pick<MemoryBuffer, "device" | "stream" | "endsWithWorker">;
+  readonly dtype: DType;
+  readonly readonly: boolean;
+}
 
 /** What is to be done. */
 export interface ExportPlan {
@@ -18,7 +25,7 @@ export interface ExportPlan {
   readonly copy: { readonly to: "host" } | { readonly to: CudaDevice; readonly home: CudaStream } | null;
   /** The host waits for the home stream of page-locked memory, because nobody else does. */
   readonly hostWaits: boolean;
-  /** Who waits on the device for what the producer has enqueued there; null: nobody, or there is no device. */
+  /** The stream that waits for what the producer has enqueued; null: none is to wait, or what is exported is on the host. */
   readonly consumer: CudaStream | bigint | null;
 }
 
@@ -29,7 +36,7 @@ export interface ExportPlan {
  *   host memory is to be ordered on a stream, or a copy is needed that is not allowed
  * @throws {TypeError} for options that are none
  */
-export function planExport(array: ArrayParts, options: ToDlpackOptions): ExportPlan {
+export function planExport(array: PlannedArray, options: ToDlpackOptions): ExportPlan {
   checkWishes(options);
   const { dtype, buffer } = array;
   const copy = options.copy ?? null;
@@ -61,12 +68,14 @@ export function planExport(array: ArrayParts, options: ToDlpackOptions): ExportP
         "Ask for a copy, or let the consumer pass a version of at least [1, 0].",
     );
   }
+  const planned = isCopied ? planCopy(array, options) : null;
   const { stream } = options;
+  const isOnHost = planned === null ? buffer.device === null : planned.to === "host";
   return {
     isVersioned,
-    copy: isCopied ? planCopy(array, options) : null,
+    copy: planned,
     hostWaits: buffer.device === null && stream === undefined,
-    consumer: stream === null || stream === -1n ? null : stream ?? DEFAULT_STREAM,
+    consumer: isOnHost || stream === null || stream === -1n ? null : stream ?? DEFAULT_STREAM,
   };
 }
 
@@ -95,14 +104,14 @@ function checkWishes(options: ToDlpackOptions): void {
 }
 
 /** Whether a consumer wants an array elsewhere than it is. */
-function isWantedElsewhere(array: ArrayParts, wanted: ToDlpackOptions["dlDevice"]): boolean {
+function isWantedElsewhere(array: PlannedArray, wanted: ToDlpackOptions["dlDevice"]): boolean {
   if (wanted === undefined || wanted === null) return false;
   const [type, id] = dlpackDevice(array);
   return wanted[0] !== type || wanted[1] !== id;
 }
 
 /** Host memory that stays on the host has no stream; with a device any stream but 0 will do. */
-function checkStream({ buffer }: ArrayParts, stream: ToDlpackOptions["stream"], isElsewhere: boolean): void {
+function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"], isElsewhere: boolean): void {
   if (stream === undefined || stream === null || stream === -1n) return;
   if (typeof stream !== "bigint" && !(stream instanceof CudaStream)) {
     throw new TypeError(
@@ -116,7 +125,7 @@ function checkStream({ buffer }: ArrayParts, stream: ToDlpackOptions["stream"], 
 }
 
 /** @throws {ExchangeError} for a device that cannot be reached */
-function planCopy(array: ArrayParts, { dlDevice, stream }: ToDlpackOptions): ExportPlan["copy"] {
+function planCopy(array: PlannedArray, { dlDevice, stream }: ToDlpackOptions): ExportPlan["copy"] {
   const [type, id] = dlDevice ?? dlpackDevice(array);
   if (type === DLDeviceType.kDLCPU && id === 0) return { to: "host" };
   if (type === DLDeviceType.kDLCUDA) {
@@ -128,7 +137,7 @@ function planCopy(array: ArrayParts, { dlDevice, stream }: ToDlpackOptions): Exp
   );
 }
 
-function findDevice({ buffer: { device } }: ArrayParts, id: number, stream: ToDlpackOptions["stream"]): CudaDevice {
+function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: ToDlpackOptions["stream"]): CudaDevice {
   const known = device ?? (stream instanceof CudaStream ? stream.device : null);
   if (known === null) {
     throw new ExchangeError(
@@ -141,7 +150,7 @@ function findDevice({ buffer: { device } }: ArrayParts, id: number, stream: ToDl
 }
 
 /** A stream of ours, which lives as long as the copy: a consumer may destroy its own at any time. */
-function homeOn(device: CudaDevice, { buffer }: ArrayParts, stream: ToDlpackOptions["stream"]): CudaStream {
+function homeOn(device: CudaDevice, { buffer }: PlannedArray, stream: ToDlpackOptions["stream"]): CudaStream {
   if (buffer.stream?.device === device) return buffer.stream;
   return stream instanceof CudaStream && stream.device === device ? stream : device.defaultStream;
 }

@@ -8,7 +8,7 @@ import { DLDeviceType, DLManagedTensor, DLManagedTensorVersioned } from "../../b
 import type { CudaDevice, CudaStream } from "../device/mod.ts";
 import { DeferredFinalizer, type FinalizerState, layoutOf, littleEndian, readForeign } from "../ffi/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
-import type { ArrayParts } from "../copy/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
 import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
@@ -155,6 +155,8 @@ export function callDeleter(ptr: bigint, versioned: boolean): void {
 }
 
 /** DLPack's device of an array. */
-export function dlpackDevice({ buffer: { device } }: Pick<ArrayParts, "buffer">): [type: number, id: number] {
+export function dlpackDevice(
+  { buffer: { device } }: { readonly buffer: Pick<MemoryBuffer, "device"> },
+): [type: number, id: number] {
   return device === null ? [DLDeviceType.kDLCPU, 0] : [DLDeviceType.kDLCUDA, device.ordinal];
 }

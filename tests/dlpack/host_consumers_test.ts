@@ -86,6 +86,20 @@ test("the host copies and reads page-locked memory after what streams were told 
   for (const stream of streams) stream.close();
 });
 
+test("page-locked memory is read as it is when its home stream's next work could begin, whatever is enqueued later", async () => {
+  for (const how of ["home", "default stream"] as const) {
+    using cuda = Cuda.simulate({ schedule: "latest" });
+    const device = cuda.device(0);
+    using home = device.createStream({ nonBlocking: how === "home" });
+    using buffer = new PinnedMemoryResource(device).allocate(8, { stream: home });
+    buffer.bytes().fill(1);
+    buffer.fill(2, { stream: how === "home" ? home : device.defaultStream });
+    const reading = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" }).toTypedArray();
+    buffer.fill(3, { stream: home });
+    assertEquals(Array.from(await reading, Number), new Array(8).fill(2), how);
+  }
+});
+
 test("a consumer on the host that wants no order is not waited for", () => {
   for (const stream of [null, -1n]) {
     assertEquals(seen((view) => tensorOf(view, { stream }), "home", "pinned"), new Array(8).fill(1));

@@ -103,7 +103,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
     [
       "    checkTree(node);\n",
       "",
-      "What is no view is taken, and lost.",
+      "Lists of bits with fewer inside than they say are a view of what lies behind them.",
     ],
     [
       "  if (!layout.isContiguousC) return refuse",

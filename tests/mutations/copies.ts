@@ -203,11 +203,6 @@ export const copyMutations: readonly Mutation[] = [
   ...inFile("src/cdata/walk.ts", ["tests/arrow/host_order_test.ts"], [
     ["    if (!isAddress(address)) {\n", "    if (false) {\n", "An address that no memory has is read."],
   ]),
-  ...inFile("src/dlpack/plan_export.ts", ["tests/arrow/host_order_test.ts"], [[
-    "  checkOptions(options, toDlpackOptionNames);\n",
-    "",
-    "Options that mean nothing are left aside.",
-  ]]),
   ...inFile("src/memory/sharing/memory_channel.ts", ["tests/memory/sharing/memory_channel_test.ts"], [
     [
       "      waitForEnd(stream);\n      return null;\n",

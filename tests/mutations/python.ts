@@ -31,12 +31,12 @@ export const pythonMutations: readonly Mutation[] = [
   ...inFile("src/cdata/export.ts", workers, [
     ["  if (ending.length > 0) {\n", "  if (false) {\n", "Buffers of Arrow arrays are lent in place."],
   ]),
-  ...inFile("src/dlpack/plan_export.ts", workers, [[
+  ...inFile("src/dlpack/plan_export.ts", ["tests/dlpack/plan_export_test.ts"], [[
     "isElsewhere || buffer.endsWithWorker || copy",
     "isElsewhere || copy",
     "Tensors are lent in place.",
   ]]),
-  ...inFile("src/dlpack/plan_export.ts", workers, [[
+  ...inFile("src/dlpack/plan_export.ts", ["tests/dlpack/plan_export_test.ts"], [[
     "  if (buffer.endsWithWorker && copy === false) {",
     "  if (false) {",
     "Who wants no copy gets one.",

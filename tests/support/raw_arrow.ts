@@ -176,10 +176,16 @@ export function readRawArray(address: bigint): RawArray {
     nullCount: number(8),
     offset: number(16),
     buffers: pointersAt(view.getBigUint64(40, true), number(24)),
-    children: pointersAt(view.getBigUint64(48, true), number(32)).map(readRawArray),
+    children: rawChildren(address).map(readRawArray),
     dictionary: dictionary === 0n ? null : readRawArray(dictionary),
     release: view.getBigUint64(64, true),
   };
+}
+
+/** Addresses of an ArrowArray's children. */
+export function rawChildren(address: bigint): bigint[] {
+  const view = new DataView(ffiPort().memory(address, layout.array.size));
+  return pointersAt(view.getBigUint64(48, true), Number(view.getBigInt64(32, true)));
 }
 
 /** Fails unless two arrays are the same memory, and the same in every respect that matters. */

@@ -14,7 +14,8 @@ import {
   type TypedArray,
 } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
-import { readRawArray, readRawSchema } from "../support/raw_arrow.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { rawChildren, readRawArray, readRawSchema } from "../support/raw_arrow.ts";
 
 const dtypes = DType.all().filter(({ arrowFormat }) => arrowFormat !== null);
 
@@ -161,6 +162,32 @@ test("an array with nulls, and one of text, is no view, and stays its producer's
   assertThrows(() => StridedMemoryView.fromArrowDevice(exported), ExchangeError, "utf8");
   using taken = ArrowArray.from(exported); // which is still there
   assertEquals(taken.toArray(), ["ok"]);
+});
+
+test("lists with fewer elements inside than they say are no view, and stay their producer's", () => {
+  check(
+    fc.property(
+      fc.constantFrom("int32", "bool1_packed"),
+      fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 2, maxLength: 4 }),
+      fc.nat(),
+      fc.nat(),
+      (dtype, shape, atAxis, lacking) => {
+        using buffer = new HostMemoryResource().allocate(4 * 4 ** 4);
+        using exported = StridedMemoryView.fromBuffer(buffer, { shape, dtype }).toArrowDevice();
+        const axis = 1 + atAxis % (shape.length - 1);
+        const volume = shape.slice(0, axis + 1).reduce((product, extent) => product * extent, 1);
+        let struct = exported.ptr;
+        for (let i = 0; i < axis; i++) struct = rawChildren(struct)[0] ?? 0n;
+        const length = new DataView(ffiPort().memory(struct, 8)); // the first field of an ArrowArray
+        length.setBigInt64(0, BigInt(volume - 1 - lacking % volume), true);
+        assertThrows(() => StridedMemoryView.fromArrowDevice(exported), ExchangeError, "a child has");
+        length.setBigInt64(0, BigInt(volume), true);
+        using view = StridedMemoryView.fromArrowDevice(exported); // which is still there
+        assertEquals(view.shape, shape);
+      },
+    ),
+    300,
+  );
 });
 
 test("an array is what its type says, or is not made", () => {

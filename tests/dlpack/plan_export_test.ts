@@ -1,0 +1,210 @@
+/**
+ * What an export comes to, for every array and every wish: the plan, against the protocol's rules one by one. Nothing is
+ * exported here; a simulated root has the devices and streams that plans speak of.
+ */
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { test } from "node:test";
+import { type ExportPlan, planExport } from "../../src/dlpack/plan_export.ts";
+import type { ToDlpackOptions } from "../../src/public/dlpack.ts";
+import { Cuda, type CudaDevice, type CudaStream, DType, ExchangeError } from "../../mod.ts";
+import { check, fc } from "../support/property.ts";
+
+/** Where the memory is: the host's, a Worker's own, or a device's. */
+type Place = "host" | "worker" | 0 | 1;
+
+interface Case {
+  readonly place: Place;
+  /** The device of the home stream; null without one. */
+  readonly home: 0 | 1 | null;
+  readonly readonly: boolean;
+  readonly dtype: string;
+  readonly options: Wishes;
+}
+
+/** What a consumer may say, or say wrong. A stream that is named by a word is one of `streams`. */
+interface Wishes {
+  readonly maxVersion?: unknown;
+  readonly copy?: unknown;
+  readonly dlDevice?: unknown;
+  readonly stream?: unknown;
+  readonly max_version?: unknown;
+}
+
+const versions = [[1, 0], [1, 3], [2, 0], [0, 8], [0, 0], null];
+const devices = [[1, 0], [2, 0], [2, 1], null];
+const strangeDevices = [[1, 1], [2, 2], [2, -1], [3, 0], [10, 0]];
+/** In place of each word a case has a stream: the home stream, or another one of device 0 or 1. */
+const words = ["home", "of 0", "of 1"];
+const handles = [1n, 2n, 0x5000n];
+
+const mistaken = fc.constantFrom<Wishes>(
+  { maxVersion: 1 },
+  { maxVersion: [1] },
+  { maxVersion: [1, 0.5] },
+  { copy: 1 },
+  { copy: "false" },
+  { dlDevice: 2 },
+  { dlDevice: [2] },
+  { dlDevice: [2, "0"] },
+  { stream: 1 },
+  { stream: "1" },
+  { max_version: [1, 0] },
+);
+
+const wishes: fc.Arbitrary<Wishes> = fc.record({
+  maxVersion: fc.constantFrom(...versions),
+  copy: fc.constantFrom(true, false, null),
+  dlDevice: fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...devices) }, fc.constantFrom(...strangeDevices)),
+  stream: fc.oneof(
+    fc.constantFrom(...words),
+    fc.constantFrom(...handles),
+    fc.constantFrom(null, -1n, 0n),
+  ),
+}, { requiredKeys: [] });
+
+const cases: fc.Arbitrary<Case> = fc.record({
+  place: fc.constantFrom<Place>("host", "worker", 0, 1),
+  home: fc.constantFrom<Case["home"]>(0, 1, null),
+  readonly: fc.boolean(),
+  dtype: fc.constantFrom("float32", "uint4_packed", "float4_e2m1fn"),
+  options: fc.oneof(
+    { weight: 9, arbitrary: wishes },
+    fc.tuple(wishes, mistaken).map(([right, wrong]) => ({ ...right, ...wrong })),
+  ),
+});
+
+test("an export is planned by the rules of DLPack, and refused for a reason that holds", () => {
+  using cuda = Cuda.simulate({ devices: 2 });
+  const homes = cuda.devices.map((device) => device.createStream());
+  const others = cuda.devices.map((device) => device.createStream());
+  const tally = new Map<string, number>();
+  check(
+    fc.property(cases, (one) => {
+      const home = one.home === null ? null : at(homes, one.home);
+      const word = one.options.stream;
+      const named = word === "home"
+        ? home ?? at(others, 0)
+        : word === "of 0" || word === "of 1"
+        ? at(others, Number(word.slice(3)))
+        : null;
+      const options = named === null ? one.options : { ...one.options, stream: named };
+      const device = typeof one.place === "number" ? at(cuda.devices, one.place) : null;
+      const array = {
+        buffer: { device, stream: home, endsWithWorker: one.place === "worker" },
+        dtype: DType.from(one.dtype),
+        readonly: one.readonly,
+      };
+      const reasons = reasonsAgainst(one, named);
+      const expected = reasons.length > 0 ? null : planByTheRules(one, { devices: cuda.devices, home, named });
+      try {
+        const plan = planExport(array, options as ToDlpackOptions); // some of them no program with types can pass
+        assert(expected !== null, `expected an error that says ${reasons.map(([, text]) => text).join(" or ")}`);
+        assertSamePlan(plan, expected);
+        count(expected.copy === null ? "in place" : expected.copy.to === "host" ? "to the host" : "to a device");
+      } catch (error) {
+        if (expected !== null) throw error;
+        const { message } = error as Error;
+        const reason = reasons.find(([, text]) => message.includes(text));
+        assert(reason !== undefined, `${message}: expected ${reasons.map(([, text]) => text).join(" or ")}`);
+        assertInstanceOf(error, reason[0], message);
+        count(reason[1]);
+      }
+    }),
+    20_000,
+  );
+  const seen = [...tally.values()];
+  assert(tally.size === 17 && Math.min(...seen) >= 20, JSON.stringify([...tally]));
+  for (const stream of [...homes, ...others]) stream.close();
+
+  function count(outcome: string): void {
+    tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
+  }
+});
+
+function at<T>(all: readonly T[], index: number): T {
+  const one = all[index];
+  assert(one !== undefined);
+  return one;
+}
+
+/** Field by field, and devices and streams by identity: there is only one of each. */
+function assertSamePlan(plan: ExportPlan, expected: ExportPlan): void {
+  assertEquals([plan.isVersioned, plan.hostWaits], [expected.isVersioned, expected.hostWaits]);
+  assertStrictEquals(plan.consumer, expected.consumer);
+  assertStrictEquals(plan.copy?.to, expected.copy?.to);
+  const homeOf = (copy: ExportPlan["copy"]) => copy !== null && "home" in copy ? copy.home : null;
+  assertStrictEquals(homeOf(plan.copy), homeOf(expected.copy));
+}
+
+/** What the rules say of a case, wherever it depends on more than one wish. */
+function situation({ place, options }: Case) {
+  const here = typeof place === "number" ? [2, place] : [1, 0];
+  const wanted = options.dlDevice ?? here;
+  const target = Array.isArray(wanted) ? wanted : here;
+  const moves = `${target}` !== `${here}`;
+  return {
+    isOnHost: typeof place !== "number",
+    isOld: Array.isArray(options.maxVersion) && options.maxVersion[0] === 0,
+    moves,
+    isCopied: moves || place === "worker" || options.copy === true,
+    target,
+    namesStream: options.stream !== undefined && options.stream !== null && options.stream !== -1n,
+  };
+}
+
+/** Each reason for which a case has to be refused: the error's class, and a part of its text that no other has. */
+function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: never[]) => Error, string][] {
+  const { place, readonly, dtype, options } = one;
+  const { isOnHost, isOld, moves, isCopied, target: [type, id], namesStream } = situation(one);
+  const isPair = (value: unknown) =>
+    value == null || (Array.isArray(value) && value.length === 2 && value.every(Number.isInteger));
+  const isStream = named !== null || options.stream == null || typeof options.stream === "bigint";
+  const mistakes: [boolean, string][] = [
+    ["max_version" in options, "did you mean maxVersion?"],
+    [!isPair(options.maxVersion), "expected [major, minor]"],
+    [options.copy != null && typeof options.copy !== "boolean", "expected true, false or null"],
+    [!isPair(options.dlDevice), "expected [type, number]"],
+    [!isStream, "expected a CudaStream, its handle as a bigint, or null"],
+  ];
+  const refusals: [boolean, string][] = [
+    [isOld && dtype === "float4_e2m1fn", "cannot say that each element has a byte of its own"],
+    [isOld && readonly && !isCopied, "cannot say that it is read-only"],
+    [namesStream && isOnHost && !moves, "Cannot order host memory on a stream"],
+    [namesStream && options.stream === 0n && !(isOnHost && !moves), "DLPack forbids it"],
+    [moves && options.copy === false, "without a copy: let the consumer allow it"],
+    [place === "worker" && options.copy === false, "it ends with the Worker"],
+    [moves && type !== 2 && !(type === 1 && id === 0), "expected the host (1, 0) or a CUDA device (2, n)"],
+    [moves && type === 2 && isOnHost && named === null, "pass a CudaStream of that device"],
+    [moves && type === 2 && id !== 0 && id !== 1, "expected 0 to 1"],
+  ];
+  const applying = (all: [boolean, string][]) => all.filter(([applies]) => applies).map(([, text]) => text);
+  return [
+    ...applying(mistakes).map((text): [typeof TypeError, string] => [TypeError, text]),
+    ...applying(refusals).map((text): [typeof ExchangeError, string] => [ExchangeError, text]),
+  ];
+}
+
+/** The plan for a case that nothing is against. */
+function planByTheRules(
+  one: Case,
+  { devices, home, named }: {
+    readonly devices: readonly CudaDevice[];
+    readonly home: CudaStream | null;
+    readonly named: CudaStream | null;
+  },
+): ExportPlan {
+  const { isOnHost, isOld, isCopied, target: [type, id], namesStream } = situation(one);
+  const { stream } = one.options;
+  const device = type === 2 ? at(devices, id) : null;
+  // A copy stays on the home stream if that can be, follows the consumer if not, and is else the default stream's.
+  const ofCopy = [home, named].find((candidate) => candidate?.device === device) ?? device?.defaultStream;
+  return {
+    isVersioned: !isOld,
+    copy: !isCopied ? null : device === null || ofCopy == null ? { to: "host" } : { to: device, home: ofCopy },
+    hostWaits: isOnHost && stream === undefined,
+    // Only on a device can a stream wait. Who names none works on the legacy default stream.
+    consumer: device === null || (stream !== undefined && !namesStream)
+      ? null
+      : named ?? (stream as bigint | undefined) ?? 1n,
+  };
+}
