@@ -156,13 +156,14 @@ function situation({ place, options }: Case) {
 function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: never[]) => Error, string][] {
   const { place, readonly, dtype, options } = one;
   const { isOnHost, isOld, moves, isCopied, target: [type, id], namesStream } = situation(one);
+  const isMissing = (value: unknown) => value === undefined || value === null;
   const isPair = (value: unknown) =>
-    value == null || (Array.isArray(value) && value.length === 2 && value.every(Number.isInteger));
-  const isStream = named !== null || options.stream == null || typeof options.stream === "bigint";
+    isMissing(value) || (Array.isArray(value) && value.length === 2 && value.every(Number.isInteger));
+  const isStream = named !== null || isMissing(options.stream) || typeof options.stream === "bigint";
   const mistakes: [boolean, string][] = [
     ["max_version" in options, "did you mean maxVersion?"],
     [!isPair(options.maxVersion), "expected [major, minor]"],
-    [options.copy != null && typeof options.copy !== "boolean", "expected true, false or null"],
+    [!isMissing(options.copy) && typeof options.copy !== "boolean", "expected true, false or null"],
     [!isPair(options.dlDevice), "expected [type, number]"],
     [!isStream, "expected a CudaStream, its handle as a bigint, or null"],
   ];
@@ -200,7 +201,7 @@ function planByTheRules(
   const ofCopy = [home, named].find((candidate) => candidate?.device === device) ?? device?.defaultStream;
   return {
     isVersioned: !isOld,
-    copy: !isCopied ? null : device === null || ofCopy == null ? { to: "host" } : { to: device, home: ofCopy },
+    copy: !isCopied ? null : device === null || ofCopy === undefined ? { to: "host" } : { to: device, home: ofCopy },
     hostWaits: isOnHost && stream === undefined,
     // Only on a device can a stream wait. Who names none works on the legacy default stream.
     consumer: device === null || (stream !== undefined && !namesStream)
