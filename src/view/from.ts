@@ -4,7 +4,8 @@
  * @module
  */
 import { importNumbers, isArrowDeviceSource, isArrowSource } from "../cdata/mod.ts";
-import type { MakeArray } from "../copy/mod.ts";
+import type { ArrayParts, MakeArray } from "../copy/mod.ts";
+import { isSameDevice } from "../device/mod.ts";
 import {
   fromArrayInterface,
   fromCudaArrayInterface,
@@ -13,7 +14,9 @@ import {
   type ImportOptions,
   isDlpackSource,
 } from "../dlpack/mod.ts";
+import { none, type TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
+import { fromTypedArray } from "./typed_array.ts";
 
 /** The method by which a foreign object, as one of Python, is seen in a way of its own. */
 export const arraySource: unique symbol = Symbol("arraySource");
@@ -63,15 +66,18 @@ export function isArraySource(source: unknown): boolean {
 }
 
 /**
- * Sees an object that speaks a protocol.
+ * Views an array that is no view. See `StridedMemoryView.from`.
  *
- * @throws {TypeError} if it speaks none
+ * @throws {TypeError} if it is no array of any kind
  */
-export function fromProtocol(
+export function fromArray(
   source: unknown,
   options: ImportOptions,
   make: MakeArray<StridedMemoryView>,
 ): StridedMemoryView {
+  if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
+    return fromTypedArray(source as TypedArray, none, make); // a view that is no DataView is a typed array
+  }
   if (isObject(source)) {
     if (hasOwnWay(source)) return source[arraySource](options);
     const protocol = protocols.find(({ speaks }) => speaks(source));
@@ -81,6 +87,21 @@ export function fromProtocol(
   throw new TypeError(
     `Cannot view ${describe(source)}: expected a typed array or an object with one of ${names}`,
   );
+}
+
+/**
+ * Whether an array can be used by who asks as it is: host memory anywhere, device memory on its own stream.
+ *
+ * @throws {TypeError} if it is the memory of another device
+ */
+export function isUsableAt({ buffer }: ArrayParts, options: ImportOptions): boolean {
+  const { stream = null, device } = options;
+  if (device !== undefined && buffer.device !== null && !isSameDevice(device, buffer.device)) {
+    throw new TypeError(
+      `Cannot view memory of device ${buffer.device.ordinal} as memory of device ${device.ordinal}: copy it there`,
+    );
+  }
+  return buffer.device === null || stream === null || stream === buffer.stream;
 }
 
 function describe(value: unknown): string {

@@ -13,6 +13,25 @@ import type { StridedMemoryView } from "./strided_memory_view.ts";
  * the free. The buffer may be closed meanwhile; its memory is pinned until the lease ends.
  *
  * Both ends cost an event pair on the device; the host waits for neither.
+ *
+ * @example
+ * ```ts
+ * import { Cuda, StridedMemoryView } from "@causeway/causeway";
+ *
+ * using cuda = Cuda.simulate();
+ * const device = cuda.device(0);
+ * using home = device.createStream();
+ * using other = device.createStream();
+ * using buffer = device.memory.allocate(4, { stream: home });
+ * const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "uint8" });
+ * buffer.fill(1, { stream: home });
+ * {
+ *   using lease = view.borrow(other);
+ *   lease.view.buffer.fill(2, { stream: other }); // after the first fill
+ * }
+ * buffer.fill(3, { stream: home }); // after the second
+ * console.log(await view.toTypedArray()); // Uint8Array(4) [ 3, 3, 3, 3 ]
+ * ```
  */
 export class Lease {
   /** The array. */

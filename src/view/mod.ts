@@ -9,5 +9,6 @@
  * @module
  */
 export { arraySource, isArraySource } from "./from.ts";
+export type { FromBufferOptions } from "./from_buffer.ts";
 export { Lease } from "./lease.ts";
-export { type FromBufferOptions, StridedMemoryView } from "./strided_memory_view.ts";
+export { StridedMemoryView } from "./strided_memory_view.ts";

@@ -1,101 +1,61 @@
 /**
- * A view: memory, seen through a layout and an element type.
+ * A view: memory with a layout and an element type.
  *
  * @module
  */
+import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/mod.ts";
+import { importNumbers, numbersToArrow } from "../cdata/mod.ts";
+import type { ArrayParts, Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
+import { byteCount, checkBounds, copyElements, explainCopy, firstAddress } from "../copy/mod.ts";
+import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import type {
+  ArrayInterface,
+  CudaArrayInterface,
+  DlpackTensor,
+  ImportOptions,
+  ToDlpackOptions,
+} from "../dlpack/mod.ts";
 import {
-  type ArrowDeviceArray,
-  type FromArrowOptions,
-  importNumbers,
-  numbersToArrow,
-  type ToArrowOptions,
-} from "../cdata/mod.ts";
-import {
-  type ArrayParts,
-  byteCount,
-  checkBounds,
-  type Closeable,
-  copyElements,
-  explainCopy,
-  firstAddress,
-  readElements,
-  type ViewCopyOptions,
-} from "../copy/mod.ts";
-import { checkPlace, type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
-import {
-  type ArrayInterface,
-  type CudaArrayInterface,
   dlpackDevice,
-  type DlpackTensor,
   fromArrayInterface,
   fromCudaArrayInterface,
   fromDlpack,
-  type ImportOptions,
   toArrayInterface,
   toCudaArrayInterface,
   toDlpack,
-  type ToDlpackOptions,
 } from "../dlpack/mod.ts";
-import {
-  checkOptions,
-  DType,
-  none,
-  type OptionNames,
-  type Shape,
-  type SliceItem,
-  StridedLayout,
-  type TypedArray,
-} from "../layout/mod.ts";
-import { MemoryBuffer } from "../memory/mod.ts";
-import { newArrayBuffer } from "../native/mod.ts";
-import { fromProtocol } from "./from.ts";
+import type { Shape, SliceItem, StridedLayout, TypedArray } from "../layout/mod.ts";
+import { checkOptions, DType, none } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { fromArray, isUsableAt } from "./from.ts";
+import { fromBuffer, type FromBufferOptions } from "./from_buffer.ts";
 import { Lease } from "./lease.ts";
 import { print } from "./print.ts";
-
-/** How {@linkcode StridedMemoryView.fromBuffer} sees a buffer. */
-export interface FromBufferOptions {
-  /** Extents. */
-  readonly shape: Shape;
-  /** Strides in elements. Default: C order without gaps. */
-  readonly strides?: readonly number[] | null;
-  /** Element type, or its name. */
-  readonly dtype: DType | string;
-  /** Bytes from the start of the buffer to offset 0 of the layout. Default 0. */
-  readonly offset?: number;
-  /** Whether writing through the view is refused. Default false. */
-  readonly readonly?: boolean;
-}
-
-const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
-  shape: true,
-  strides: true,
-  dtype: true,
-  offset: true,
-  readonly: true,
-};
-
-const fromTypedArrayOptionNames = { shape: true } as const;
+import { fromTypedArray, toTypedArray } from "./typed_array.ts";
 
 const viewOptionNames = { layout: true, dtype: true } as const;
 
 /**
- * Memory seen as an n-dimensional array. Making one moves no data; views of a view share its memory.
+ * Memory seen as an n-dimensional array. Making a view moves no data, and views of a view share its memory.
  *
- * A view does not own its buffer: whoever allocated the buffer closes it. A view made by importing from another library
- * owns the import: closing it gives the memory back.
+ * A view does not own its buffer: whoever allocated the buffer closes it. A view that was imported from another library
+ * owns the import: closing it returns the memory.
  *
  * @example
- * ```ts ignore
- * const view = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] });
- * view.sliced(slice(null, null, -1), 2).shape; // [3]
+ * ```ts
+ * import { slice, StridedMemoryView } from "@causeway/causeway";
+ *
+ * const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2.5, -3, 4), { shape: [2, 2] });
+ * console.log(`${view.sliced(0)}`); // [1. 2.5]
+ * console.log(`${view.sliced(slice(null, null, -1), 0)}`); // [-3.  1.]
  * ```
  */
 export class StridedMemoryView {
   /** Where the elements lie. */
   readonly layout: StridedLayout;
-  /** What they are. */
+  /** The type of the elements. */
   readonly dtype: DType;
-  /** Whether writing through this view is refused. Consumers of an export are told. */
+  /** Whether writing through this view is refused. Exports say so to their consumers. */
   readonly readonly: boolean;
   /** The memory. */
   readonly buffer: MemoryBuffer;
@@ -104,7 +64,7 @@ export class StridedMemoryView {
   /** What `close` closes. */
   readonly #imported: Closeable | null;
 
-  /** One by one: see {@linkcode MemoryBuffer.fromForeign}. The layout lies inside the buffer: who calls this has looked. */
+  /** The parts one by one, as for {@linkcode MemoryBuffer.fromForeign}. The caller has checked the layout against the buffer. */
   private constructor(
     buffer: MemoryBuffer,
     offset: number,
@@ -115,7 +75,7 @@ export class StridedMemoryView {
   ) {
     if (layout.itemsize !== dtype.itemsize) {
       throw new RangeError(
-        `Cannot see elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
+        `Cannot view elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
       );
     }
     this.layout = layout;
@@ -127,155 +87,103 @@ export class StridedMemoryView {
   }
 
   /**
-   * Sees an array of whatever kind without copying it: a typed array, or an object that speaks one of the exchange
-   * protocols (`__dlpack__`, `__cuda_array_interface__`, `__array_interface__`,
-   * `__arrow_c_device_array__`, `__arrow_c_array__`). If it speaks several, the first of these
-   * is used. A view is itself, unless it is device memory that will be used on another stream than its own: then it is
-   * taken as any other library's array is, in order, and given back when it is closed.
+   * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. The first that it has
+   * is used of `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and
+   * `__arrow_c_array__`. A view is returned as it is, except one of device memory that is to be used on another stream than
+   * its own: that is imported like another library's array, in order, until it is closed.
    *
    * @throws {TypeError} for anything else
-   * @throws {ExchangeError} if the array cannot be taken as it is
+   * @throws {ExchangeError} if the array cannot be imported as it is
    */
   static from(source: unknown, options: ImportOptions = none): StridedMemoryView {
     checkPlace(options, "Cannot view an array");
-    if (source instanceof StridedMemoryView) {
-      const { stream = null, device } = options;
-      if (device !== undefined && source.device !== null && !isSameDevice(device, source.device)) {
-        throw new TypeError(
-          `Cannot view memory of device ${source.device.ordinal} as memory of device ${device.ordinal}: copy it there`,
-        );
-      }
-      const isAtHome = source.device === null || stream === null || stream === source.stream;
-      return isAtHome ? source : fromDlpack(source, options, StridedMemoryView.fromImport);
-    }
-    if (ArrayBuffer.isView(source) && !(source instanceof DataView)) {
-      return StridedMemoryView.fromTypedArray(source as TypedArray); // a view that is no DataView is a typed array
-    }
-    return fromProtocol(source, options, StridedMemoryView.fromImport);
+    if (!(source instanceof StridedMemoryView)) return fromArray(source, options, StridedMemoryView.fromImport);
+    return isUsableAt(source, options) ? source : fromDlpack(source, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * Sees a typed array without copying it. The array's memory stays alive as long as the view's buffer. If its ArrayBuffer
-   * is transferred to somebody else (`postMessage` and `structuredClone` do, and a WebAssembly memory that grows), using the
-   * view is an error from then on; what was exported before must be released by then. In a Worker exports are copies,
-   * because the memory ends with the Worker: `HostMemoryResource` has memory that is exported in place.
+   * Views a typed array without copying it; the view's buffer keeps the array's memory alive. Transferring its ArrayBuffer
+   * (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: what it has exported must be
+   * released before. In a Worker exports are copies, because the memory ends with the Worker: use `HostMemoryResource` for
+   * memory that is exported in place.
    *
-   * @param array any typed array; BigInt64Array and Float16Array too
+   * @param array any typed array, BigInt64Array and Float16Array included
    * @param options `shape`: extents whose product is the array's length. Default: one axis
    * @throws {TypeError} if the array lies in shared or resizable memory
    * @throws {RangeError} if the shape does not have as many elements as the array
    */
   static fromTypedArray(array: TypedArray, options: { readonly shape?: Shape } = {}): StridedMemoryView {
-    checkOptions(options, fromTypedArrayOptionNames);
-    const dtype = DType.fromTypedArray(array);
-    const layout = StridedLayout.dense(options.shape ?? [array.length], dtype.itemsize);
-    if (layout.volume !== array.length) {
-      throw new RangeError(`Cannot see ${array.length} elements as shape (${layout.shape.join(", ")})`);
-    }
-    const { buffer: owner, byteOffset, byteLength } = array;
-    if (!(owner instanceof ArrayBuffer)) {
-      throw new TypeError("Cannot take the address of shared memory. Copy the array first.");
-    }
-    const buffer = MemoryBuffer.fromArrayBuffer(owner, byteOffset, byteLength);
-    return new StridedMemoryView(buffer, 0, layout, dtype, false, null);
+    return fromTypedArray(array, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * Sees a buffer's bytes.
+   * Views a buffer's bytes.
    *
    * @throws {RangeError} if the layout reaches outside the buffer; the message has both sizes
    */
   static fromBuffer(buffer: MemoryBuffer, options: FromBufferOptions): StridedMemoryView {
-    checkOptions(options, fromBufferOptionNames);
-    const dtype = DType.from(options.dtype);
-    const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
-    const { offset = 0, readonly = false } = options;
-    checkBounds(buffer, offset, layout);
-    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
+    return fromBuffer(buffer, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * Takes an array over by DLPack: from an object with `__dlpack__()`, a tensor that an export has returned, or the address
-   * of a struct of the caller's: `{ managedTensorVersioned: address }`.
+   * Imports an array by DLPack: from an object with `__dlpack__()`, an exported tensor, or the address of a struct that is
+   * the caller's: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
    *
-   * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
+   * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
    */
   static fromDlpack(source: unknown, options: ImportOptions = none): StridedMemoryView {
     return fromDlpack(source, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * Sees device memory that an object describes by its `__cuda_array_interface__` (version 3 and older).
-   *
-   * The object is kept alive by the view's buffer. What the producer has enqueued on its stream comes before whatever the
-   * given stream does next, and when the view is closed, what was enqueued there comes before the producer's next work.
-   * With a device alone the view is ordered on the producer's stream.
-   *
-   * @example
-   * ```ts
-   * import { Cuda, DeviceMemoryResource, StridedMemoryView } from "@causeway/causeway";
-   *
-   * using cuda = Cuda.simulate(); // or Cuda.open(), where there is a GPU
-   * using stream = cuda.device(0).createStream();
-   * using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(24, { stream });
-   * const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
-   * const theirs = { __cuda_array_interface__: view.toCudaArrayInterface() }; // as another library would have it
-   * using seen = StridedMemoryView.fromCudaArrayInterface(theirs, { stream });
-   * console.log(seen.ptr === view.ptr); // true
-   * ```
+   * Views device memory that an object describes by its `__cuda_array_interface__` (version 3 and older). The view's buffer
+   * keeps the object alive. The producer's work on its stream comes before what the given stream does next; what that stream holds when the view is
+   * closed comes before the producer's next work. With a device alone, the view is ordered on the producer's stream.
    *
    * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
    * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
+   *
+   * @example
+   * ```ts
+   * import { Cuda, StridedMemoryView } from "@causeway/causeway";
+   *
+   * using cuda = Cuda.simulate(); // or Cuda.open(), where there is a GPU
+   * using stream = cuda.device(0).createStream();
+   * using buffer = cuda.device(0).memory.allocate(24, { stream });
+   * const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 3], dtype: "float32" });
+   * using seen = StridedMemoryView.fromCudaArrayInterface(view, { stream }); // or an array of another library
+   * console.log(seen.ptr === view.ptr); // true
+   * ```
    */
   static fromCudaArrayInterface(source: unknown, options: ImportOptions = none): StridedMemoryView {
     return fromCudaArrayInterface(source, options, StridedMemoryView.fromImport);
   }
 
   /**
-   * Sees host memory that an object describes by its `__array_interface__`, as NumPy's arrays do. The object is kept
-   * alive by the view's buffer.
+   * Views host memory that `__array_interface__` describes, as of NumPy's arrays. The view's buffer keeps the object alive.
    *
-   * @throws {ExchangeError} for masked and structured arrays, and other memory than what an address says
+   * @throws {ExchangeError} for masked and structured arrays, and where no address says where the memory is
    */
   static fromArrayInterface(source: unknown): StridedMemoryView {
     return fromArrayInterface(source, StridedMemoryView.fromImport);
   }
 
   /**
-   * Takes an array of numbers over by the Arrow C device or C data interface: from an object with
+   * Imports an array of numbers by the Arrow C device or C data interface: from an object with
    * `__arrow_c_device_array__()` or `__arrow_c_array__()`, an export of ours, or the addresses of the structs. Fixed-size
-   * lists become axes. The view is read-only, as Arrow's data is.
+   * lists become axes. The view is read-only, as Arrow's data is; closing it releases the array.
    *
-   * @throws {ExchangeError} if it cannot be honoured, or the array has nulls, or no numbers: `ArrowArray.from` takes every
-   *   array. Nothing is taken then
+   * @throws {ExchangeError} if it has nulls or is not of numbers (see `ArrowArray.from`); it then stays its producer's
    */
   static fromArrowDevice(source: unknown, options: FromArrowOptions = {}): StridedMemoryView {
     return importNumbers(source, options, StridedMemoryView.fromImport);
   }
 
-  /**
-   * A view over foreign memory. For imports, which have looked that the layout lies inside the buffer.
-   *
-   * @param imported what `close` closes to return the memory: the buffer, or an import that is more than that
-   * @internal
-   */
-  static fromImport(
-    this: void,
-    buffer: MemoryBuffer,
-    offset: number,
-    layout: StridedLayout,
-    dtype: DType,
-    readonly: boolean,
-    imported: Closeable | null,
-  ): StridedMemoryView {
-    return new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
-  }
+  /** Makes a view of parts that fit each other. @internal */
+  static readonly fromImport: MakeArray<StridedMemoryView> = (buffer, offset, layout, dtype, readonly, imported) =>
+    new StridedMemoryView(buffer, offset, layout, dtype, readonly, imported);
 
-  /**
-   * An array of which the parts are known as a view.
-   *
-   * @internal
-   */
+  /** Makes a view of parts that fit each other. @internal */
   static fromParts(this: void, { buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
     return new StridedMemoryView(buffer, offset, layout, dtype, readonly, null);
   }
@@ -316,7 +224,7 @@ export class StridedMemoryView {
   }
 
   /**
-   * Sees the same memory with another layout or element type.
+   * Views the same memory with another layout or element type.
    *
    * @throws {RangeError} if the layout reaches outside the buffer, or its itemsize is not that of the element type
    */
@@ -326,37 +234,36 @@ export class StridedMemoryView {
     return this.#with(layout, DType.from(dtype));
   }
 
-  /** Selects by numbers, slices, `null` (a new axis) and `"..."`. Moves nothing. */
+  /** Selects by numbers, slices, `null` (a new axis) and `"..."`, without copying. */
   sliced(...items: SliceItem[]): StridedMemoryView {
     return this.#with(this.layout.sliced(...items));
   }
 
-  /** Sees the elements, in C order, in another shape. Moves nothing. @throws {RangeError} where only a copy could */
+  /** Gives the elements, in C order, another shape, without copying. @throws {RangeError} where only a copy could */
   reshaped(shape: Shape): StridedMemoryView {
     return this.#with(this.layout.reshaped(shape));
   }
 
-  /** Reorders the axes. Moves nothing. */
+  /** Reorders the axes, without copying. */
   permuted(axes: readonly number[]): StridedMemoryView {
     return this.#with(this.layout.permuted(axes));
   }
 
   /**
-   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
-   * layouts and wherever they are. Where the two share memory the elements are those from before the copy. Elements of
-   * another type are converted if `convert` says so: on the device, if it has to do with the copy. Of a byte that packed
-   * elements share with others only their own bits change.
+   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their layouts
+   * and wherever they are; if the two overlap, as they were before the copy. With `convert`, elements of another type are
+   * converted: on the device, if the copy involves one. Packed elements that share a byte with others leave the others' bits
+   * as they are.
    *
-   * Between host arrays the copy is done on return, and page-locked memory is waited for: for the stream, and for both
-   * home streams. Otherwise it is enqueued on a stream (by default the home stream of
-   * whichever side has one), after what both home streams hold and before what they get next. Host memory then must not
-   * change, or be read, before the stream has passed the copy, and stays allocated until then; only where the host has to
-   * arrange the elements of a destination of its own, and where native threads take much ordinary memory through pinned
-   * memory, does the call wait until the host's side is done. {@linkcode StridedMemoryView.explainCopyFrom} tells how it is
-   * done. While the stream is captured the copy becomes part of the graph, which keeps the memory of both sides.
+   * Between host arrays the copy is done on return; for page-locked memory the call waits for the stream and for both home
+   * streams. Otherwise the copy is enqueued on the stream (default: a home stream of the two), after what both home streams
+   * hold and before what they get next. Until the stream has passed it, host memory must not change or be read, and stays
+   * allocated; the call waits only where the host itself has to rearrange elements for the destination, or native threads
+   * move ordinary memory through pinned memory. {@linkcode StridedMemoryView.explainCopyFrom} tells which. On a stream that
+   * is captured the copy becomes part of the graph, which retains the memory of both sides.
    *
-   * @throws {TypeError} if this view is read-only, the types differ and are not, or cannot be, converted, or the stream is
-   *   captured and the copy needs memory on the way or elements that the host arranges
+   * @throws {TypeError} if this view is read-only, the types differ and are not or cannot be converted, or the stream is
+   *   captured and the copy needs temporary memory or the host
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
    *
    * @example
@@ -373,7 +280,7 @@ export class StridedMemoryView {
   }
 
   /**
-   * How {@linkcode StridedMemoryView.copyFrom} would copy, in words: for whoever wonders where the time goes.
+   * Says in words how {@linkcode StridedMemoryView.copyFrom} would copy, and so what a copy's time goes into.
    *
    * @throws {TypeError | RangeError} as `copyFrom` does
    */
@@ -387,52 +294,28 @@ export class StridedMemoryView {
   }
 
   /**
-   * A copy of the elements, in C order, in the typed array that `dtype.typedArray` names. Device memory is read on its home stream, which
-   * is waited for, as is that of page-locked memory.
+   * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked memory
+   * are read on their home stream, without blocking.
    *
    * @throws {TypeError} if no typed array has elements of this type
    */
-  async toTypedArray(): Promise<TypedArray> {
-    const copy = new (this.dtype.require("typedArray"))(newArrayBuffer(this.nbytes));
-    if (this.layout.volume > 0) {
-      await readElements(this, new Uint8Array(copy.buffer, copy.byteOffset, copy.byteLength));
-    }
-    return copy;
+  toTypedArray(): Promise<TypedArray> {
+    return toTypedArray(this);
   }
 
   /**
-   * Lends the array to a stream, until the lease is closed: after all that its home stream holds now, and before all that
-   * the home stream gets afterwards.
+   * Lends the array to a stream, in order both ways, until the lease is closed: see {@linkcode Lease}.
    *
    * @throws {TypeError} if the buffer or the stream is closed
-   *
-   * @example
-   * ```ts
-   * import { Cuda, StridedMemoryView } from "@causeway/causeway";
-   *
-   * using cuda = Cuda.simulate();
-   * const device = cuda.device(0);
-   * using home = device.createStream();
-   * using other = device.createStream();
-   * using buffer = device.memory.allocate(4, { stream: home });
-   * const view = StridedMemoryView.fromBuffer(buffer, { shape: [4], dtype: "uint8" });
-   * buffer.fill(1, { stream: home });
-   * {
-   *   using lease = view.borrow(other);
-   *   lease.view.buffer.fill(2, { stream: other }); // after the first fill
-   * }
-   * buffer.fill(3, { stream: home }); // after the second
-   * console.log(await view.toTypedArray()); // Uint8Array(4) [ 3, 3, 3, 3 ]
-   * ```
    */
   borrow(stream: CudaStream): Lease {
     return new Lease(this, stream);
   }
 
   /**
-   * Hands the array over by DLPack, without copying it. The memory stays allocated until the consumer releases it.
+   * Exports the array by DLPack, without copying it. The memory stays allocated until the consumer releases it.
    *
-   * @throws {ExchangeError} if DLPack cannot say what this view is
+   * @throws {ExchangeError} if DLPack cannot express this view, or what the consumer wants
    */
   toDlpack(options: ToDlpackOptions = none): DlpackTensor {
     return toDlpack(this, options);
@@ -449,8 +332,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps
-   * the view's buffer open, and orders its work on the `stream` that the description names.
+   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps the
+   * view's buffer open, and orders its work on the `stream` that the description names.
    *
    * @throws {ExchangeError} for host memory, and for an element type without a type string
    */
@@ -458,21 +341,21 @@ export class StridedMemoryView {
     return toCudaArrayInterface(this);
   }
 
-  /** The CUDA Array Interface, as other libraries look for it; undefined for host memory. */
+  /** The CUDA Array Interface, as other libraries ask for it; undefined for host memory. */
   get __cuda_array_interface__(): CudaArrayInterface | undefined {
     return this.device === null ? undefined : this.toCudaArrayInterface();
   }
 
-  /** NumPy's array interface, as other libraries look for it; undefined for device memory. */
+  /** NumPy's array interface, as other libraries ask for it; undefined for device memory. */
   get __array_interface__(): ArrayInterface | undefined {
     return this.device === null ? toArrayInterface(this) : undefined;
   }
 
   /**
-   * Hands the array over by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
+   * Exports the array by the Arrow C device interface, without copying it, as an array of numbers; every axis after the
    * first becomes a fixed-size list. The memory stays allocated until the consumer releases it.
    *
-   * @throws {ExchangeError} if Arrow cannot say what this view is: elements out of C order, a type that it does not have
+   * @throws {ExchangeError} if Arrow cannot express this view: elements out of C order, a type that it does not have
    */
   toArrowDevice(options: ToArrowOptions = {}): ArrowDeviceArray {
     return numbersToArrow(this, options, "device");
@@ -489,29 +372,21 @@ export class StridedMemoryView {
   }
 
   /**
-   * The elements as NumPy prints an array: of more than 1000 only the corners. Device memory is copied first, no more
-   * of it than is printed, and the home stream is waited for, that of page-locked memory too.
+   * The elements as NumPy prints an array: of more than 1000 only the corners. The call waits for the home stream of device
+   * memory, of which only what is printed is copied, and of page-locked memory.
    *
    * @throws {TypeError} if the view's buffer is closed
-   *
-   * @example
-   * ```ts
-   * import { StridedMemoryView } from "@causeway/causeway";
-   *
-   * const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2.5, -3, 4), { shape: [2, 2] });
-   * console.log(`${view.sliced(0)}`); // [1. 2.5]
-   * ```
    */
   toString(): string {
     return print(this);
   }
 
-  /** Gives an import back to its owner. For any other view it does nothing: its buffer is closed by whoever made it. */
+  /** Returns an import to its producer. For any other view it does nothing: whoever made the buffer closes it. */
   close(): void {
     this.#imported?.close();
   }
 
-  /** Gives an import back. */
+  /** Returns an import to its producer. */
   [Symbol.dispose](): void {
     this.close();
   }

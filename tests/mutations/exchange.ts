@@ -427,8 +427,8 @@ export const exchangeMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/view/strided_memory_view.ts", [host, "tests/dlpack/array_interface_test.ts", programs], [
     [
-      "return isAtHome ? source : fromDlpack(source, options, StridedMemoryView.fromImport);",
-      "return isAtHome ? source : source;",
+      "return isUsableAt(source, options) ? source : fromDlpack(source, options, StridedMemoryView.fromImport);",
+      "return source;",
       "We read before the owner of a view has written.",
     ],
   ]),

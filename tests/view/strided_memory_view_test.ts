@@ -192,7 +192,8 @@ test("a typed array takes any shape with as many elements", () => {
   assertEquals(StridedMemoryView.fromTypedArray(new Float32Array(), { shape: [0, 5] }).ptr, 0n);
   for (const shape of [[3, 5], [11], [], [0]]) {
     const error = assertThrows(() => StridedMemoryView.fromTypedArray(array, { shape }), RangeError);
-    assertEquals(error.message, `Cannot see 12 elements as shape (${shape.join(", ")})`);
+    const expected = shape.reduce((product, extent) => product * extent, 1);
+    assertEquals(error.message, `Cannot view 12 elements as shape (${shape.join(", ")}): expected ${expected}`);
   }
 });
 

@@ -1,0 +1,40 @@
+/**
+ * Buffers as views.
+ *
+ * @module
+ */
+import { checkBounds, type MakeArray } from "../copy/mod.ts";
+import { checkOptions, DType, type OptionNames, type Shape, StridedLayout } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+
+/** How {@linkcode StridedMemoryView.fromBuffer} views a buffer. */
+export interface FromBufferOptions {
+  /** Extents. */
+  readonly shape: Shape;
+  /** Strides in elements. Default: C order without gaps. */
+  readonly strides?: readonly number[] | null;
+  /** Element type, or its name. */
+  readonly dtype: DType | string;
+  /** Bytes from the start of the buffer to offset 0 of the layout. Default 0. */
+  readonly offset?: number;
+  /** Whether writing through the view is refused. Default false. */
+  readonly readonly?: boolean;
+}
+
+const fromBufferOptionNames: OptionNames<FromBufferOptions> = {
+  shape: true,
+  strides: true,
+  dtype: true,
+  offset: true,
+  readonly: true,
+};
+
+/** Views a buffer's bytes. See `StridedMemoryView.fromBuffer`. */
+export function fromBuffer<T>(buffer: MemoryBuffer, options: FromBufferOptions, make: MakeArray<T>): T {
+  checkOptions(options, fromBufferOptionNames);
+  const dtype = DType.from(options.dtype);
+  const layout = new StridedLayout(options.shape, options.strides ?? null, dtype.itemsize);
+  const { offset = 0, readonly = false } = options;
+  checkBounds(buffer, offset, layout);
+  return make(buffer, offset, layout, dtype, readonly, null);
+}
