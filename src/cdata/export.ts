@@ -55,8 +55,8 @@ export function exportArrow(
     const event = where === "host" ? null : recordReady(held);
     if (event !== null) undo.push(() => event.close());
     if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer decides when it goes
-    const releaseDevice = event?.device.hold();
-    if (releaseDevice !== undefined) undo.push(releaseDevice);
+    const retained = event?.device.retained();
+    if (retained !== undefined) undo.push(() => retained[Symbol.dispose]());
     block.allocate();
     root.write();
     const out = block.at(ArrowDeviceStruct, head);
@@ -67,7 +67,7 @@ export function exportArrow(
     const finish = () => {
       event?.close();
       for (const pin of pins) pin[Symbol.dispose]();
-      releaseDevice?.();
+      retained?.[Symbol.dispose]();
     };
     const order = (order: ReleaseOrder) => [...held].every((buffer) => order.add(buffer));
     const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });

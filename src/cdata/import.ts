@@ -218,15 +218,15 @@ class Import {
 interface Shared {
   moved: bigint;
   users: number;
-  /** Those that the buffers were used on, and what ends their being kept. */
-  readonly streams: Map<CudaStream, () => void>;
+  /** Those that the buffers were used on, retained. */
+  readonly streams: Map<CudaStream, Disposable>;
 }
 
 /** What ends the use of a buffer of an import. */
 function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
   const { streams, moved } = shared;
-  // Kept, because the next buffer may be closed long after the stream's last user has gone.
-  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.keep());
+  // Retained, because the next buffer may be closed long after the stream's last user has gone.
+  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());
   if (--shared.users > 0) return;
   const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => hostWaitsBeforeReturn(one.orSuccessor));
   const give = () => {
@@ -234,7 +234,9 @@ function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
     releaseArray(moved);
     libc().loading.free(moved);
   };
-  runAll([...orders, give, ...streams.values()]);
+  using retained = new DisposableStack();
+  for (const one of streams.values()) retained.use(one);
+  runAll([...orders, give]);
 }
 
 function build(raw: RawArray, location: Location, held: Import): ArrowNode {

@@ -6,7 +6,7 @@
 import { type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
 import { observerOf } from "../driver/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
-import { type Access, DeviceMemoryResource, type MemoryBuffer, waysBetween } from "../memory/mod.ts";
+import { type Access, accessesBetween, DeviceMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
 
 /** One side of a copy. */
 export interface CopyOperand {
@@ -55,7 +55,7 @@ export function devicesBetween(
 export function accessOptions(source: CopyOperand, destination: CopyOperand): Access[] {
   const between = devicesBetween(source, destination);
   if (between === null) return [];
-  const ways = waysBetween(source.buffer, between.from, destination.buffer, between.to);
+  const ways = accessesBetween(source.buffer, between.from, destination.buffer, between.to);
   return hasGapsAtEnd(source, destination) ? ways.reverse() : ways;
 }
 

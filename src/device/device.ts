@@ -95,7 +95,7 @@ export class CudaDevice {
   #foreignStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
   readonly #spareEvents: CudaEvent[] = [];
-  readonly #holders = new ReferenceCount(() => this.#release());
+  readonly #references = new ReferenceCount(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
   readonly #freedOn = new Set<CudaDevice>();
 
@@ -175,7 +175,7 @@ export class CudaDevice {
    * `Cuda` is closed and nothing of it is left on the device.
    */
   get isActive(): boolean {
-    if (this.#holders.isDestroyed) return false;
+    if (this.#references.isDestroyed) return false;
     if (this.#context !== 0n) return true;
     const { cuDevicePrimaryCtxGetState } = this.driver.context;
     // Flags go to a place of eight bytes that nobody reads them from: releases ask this, and must make nothing.
@@ -265,15 +265,15 @@ export class CudaDevice {
     const { priority } = options;
     if (priority !== undefined) this.#checkPriority(priority);
     const { cuStreamCreate, cuStreamCreateWithPriority } = this.driver.stream;
-    const make = (release: () => void) => {
+    const make = (retained: Disposable) => {
       if (priority === undefined) this.#check("cuStreamCreate", cuStreamCreate(this.#out.$address, flags));
       else {
         const code = cuStreamCreateWithPriority(this.#out.$address, flags, priority);
         this.#check("cuStreamCreateWithPriority", code);
       }
-      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, release);
+      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained);
     };
-    return this.holding((release) => this.withContext(() => make(release)));
+    return this.retainFor((retained) => this.withContext(() => make(retained)));
   }
 
   /**
@@ -332,7 +332,7 @@ export class CudaDevice {
 
   /** Gives an event of {@linkcode CudaDevice.acquireEvent} back. */
   releaseEvent(event: CudaEvent): void {
-    if (this.#holders.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
+    if (this.#references.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
     else this.#spareEvents.push(event);
   }
 
@@ -351,7 +351,7 @@ export class CudaDevice {
 
   /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
   synchronize(): void {
-    if (!this.#holders.isDestroyed && !this.isActive) return;
+    if (!this.#references.isDestroyed && !this.isActive) return;
     this.withContext(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
   }
 
@@ -444,43 +444,45 @@ export class CudaDevice {
   }
 
   /**
-   * Keeps the primary context until the returned function is called, even if the `Cuda` is closed meanwhile. What a
-   * buffer does, and a stream: the memory may be in use by a consumer that knows nothing of either.
+   * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer does,
+   * and a stream: the memory may be in use by a consumer that knows nothing of either.
+   *
+   * @param options `evenClosed`: also after `close`, for whoever still has work to finish while somebody else retains the
+   *   device. Default: a closed `Cuda` is an error
+   * @throws {TypeError} if the `Cuda` is closed
    */
-  hold(): () => void {
-    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
-    return this.#holders.hold();
+  retained(options: { readonly evenClosed?: true } = none): Disposable {
+    if (options.evenClosed !== true) this.#checkOpen();
+    return this.#references.retained();
   }
 
   /**
-   * Makes something that keeps the primary context: a closed Cuda is an error before anything is made.
+   * Retains the primary context for an object that is to be made: a closed Cuda is an error before anything is made.
    *
-   * @param make is given what ends the hold, which is ended here if it throws
+   * @param make is given what ends that, which is disposed of here if it throws
    */
-  holding<T>(make: (release: () => void) => T): T {
-    const release = this.hold();
+  retainFor<T>(make: (retained: Disposable) => T): T {
+    const retained = this.retained();
     try {
-      return make(release);
+      return make(retained);
     } catch (error) {
-      release();
+      retained[Symbol.dispose]();
       throw error;
     }
   }
 
-  /** Keeps the primary context as {@linkcode CudaDevice.hold} does, until `release` is called, which must be once. */
+  /**
+   * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, which must be once. For
+   * frequent calls: it allocates nothing.
+   */
   retain(): void {
-    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
-    this.#holders.retain();
+    this.#checkOpen();
+    this.#references.retain();
   }
 
   /** Ends one {@linkcode CudaDevice.retain}. */
   release(): void {
-    this.#holders.release();
-  }
-
-  /** As `hold`, also after `close`: for who still has work to finish, while somebody else holds the device. */
-  keep(): () => void {
-    return this.#holders.hold();
+    this.#references.release();
   }
 
   /** A place for what the driver answers to one call, to be read before the next one. */
@@ -491,29 +493,33 @@ export class CudaDevice {
 
   /** Whether its `Cuda` is closed and nobody needs it any more: all that was in its context has gone with it. */
   get isGone(): boolean {
-    return this.#holders.isDestroyed;
+    return this.#references.isDestroyed;
   }
 
-  /** What calls of the driver write to is freed with the device. */
+  #checkOpen(): void {
+    if (this.#references.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+  }
+
+  /** The memory that calls of the driver write their results to is freed with the device. */
   #checkThere(): void {
-    if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
   }
 
   /** Whether its `Cuda` is closed: it makes nothing new. */
   get isClosed(): boolean {
-    return this.#holders.isClosed;
+    return this.#references.isClosed;
   }
 
   /** Calls a function once, when the device is closed and can still be used. */
   onClose(work: () => void): void {
-    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
+    this.#checkOpen();
     this.#beforeClose.push(work);
   }
 
   /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
     for (const work of this.#beforeClose.splice(0)) work();
-    this.#holders.close();
+    this.#references.close();
   }
 
   #checkPriority(priority: number): void {
@@ -544,7 +550,7 @@ export class CudaDevice {
 
   /** Waits for the context's work, if there is a context. What has failed there is over as well. */
   #finish(): void {
-    if (this.#context === 0n || this.#holders.isDestroyed) return; // a context that is released has finished
+    if (this.#context === 0n || this.#references.isDestroyed) return; // a context that is released has finished
     this.withContext(() => this.driver.context.cuCtxSynchronize());
   }
 

@@ -12,8 +12,8 @@ import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
 import { handleBytes, type IpcHandle, writeHandle } from "./ipc_handle.ts";
 
-/** What is left of an event that its user has dropped. */
-class LeftEvent implements DroppedState {
+/** What destroys an event that its user has dropped. */
+class EventState implements DroppedState {
   readonly kind = "CudaEvent";
   closed = false;
   readonly #device: CudaDevice;
@@ -48,7 +48,7 @@ export class CudaEvent {
   readonly #handle: bigint;
   readonly #argument: bigint | number;
   #closed = false;
-  #left: LeftEvent | null = null;
+  #state: EventState | null = null;
 
   /** Use {@linkcode CudaDevice.createEvent}. */
   constructor(device: CudaDevice, handle: bigint, isInterprocess = false) {
@@ -64,8 +64,8 @@ export class CudaEvent {
    * @internal
    */
   [registerFinalizer](): void {
-    this.#left = new LeftEvent(this.device, this.#handle);
-    closeIfDropped(this, this.#left);
+    this.#state = new EventState(this.device, this.#handle);
+    closeIfDropped(this, this.#state);
   }
 
   /**
@@ -167,7 +167,7 @@ export class CudaEvent {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.#left !== null) this.#left.closed = true;
+    if (this.#state !== null) this.#state.closed = true;
     destroy(this.device, this.#handle);
   }
 

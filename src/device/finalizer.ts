@@ -1,6 +1,6 @@
 /**
- * The net below `close`: what the driver has made for somebody who dropped it is given back when the garbage collector finds it.
- * Whatever is made for the inside of the house alone is closed for certain, and needs none.
+ * Closes native objects that their users dropped without closing them, when the garbage collector finds them. Objects that
+ * Causeway makes for itself alone are closed for certain, and need no finalizer.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { DeferredFinalizer, type FinalizerState, reportUncaught, wantsLeakReport
 import { afterCaptures } from "./graph/active_captures.ts";
 import type { CudaDriver } from "../driver/mod.ts";
 
-/** What is left of an object that was dropped. It must not lead back to the object. */
+/** What closes an object that was dropped. It must not lead back to the object. */
 export interface DroppedState extends FinalizerState {
   /** What it was: `CudaStream`. */
   readonly kind: string;
@@ -21,14 +21,14 @@ export interface DroppedState extends FinalizerState {
 /** The method by which an object has itself closed if it is dropped, where not every object of its class needs that. */
 export const registerFinalizer: unique symbol = Symbol("registerFinalizer");
 
-const finalizer = new DeferredFinalizer<DroppedState>((left) => {
-  const { kind, driver } = left;
+const finalizer = new DeferredFinalizer<DroppedState>((state) => {
+  const { kind, driver } = state;
   if (wantsLeakReports()) {
     console.error(`Causeway: a ${kind} was never closed; freed by garbage collection`);
   }
-  afterCaptures(driver, () => { // most of it would spoil a capture
+  afterCaptures(driver, () => { // most of it would invalidate a capture
     try {
-      left.close();
+      state.close();
     } catch (error) {
       reportUncaught(`closing a ${kind} that was collected`, error);
     }
@@ -36,6 +36,6 @@ const finalizer = new DeferredFinalizer<DroppedState>((left) => {
 });
 
 /** Closes an object if it is dropped before it is closed. */
-export function closeIfDropped(object: WeakKey, left: DroppedState): void {
-  finalizer.register(object, left);
+export function closeIfDropped(object: WeakKey, state: DroppedState): void {
+  finalizer.register(object, state);
 }

@@ -34,6 +34,13 @@ export type { KernelMemory } from "./kernel/kernel_memory.ts";
 export { type CompileOptions, Program } from "./kernel/program.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 export { ReferenceCount } from "./reference_count.ts";
-export { besideAllCaptures, besideCaptures, isHeldUp, isRefusedByCapture, relax, restore } from "./relaxed_capture.ts";
+export {
+  besideAllCaptures,
+  besideCaptures,
+  isBlockedByCapture,
+  isRefusedByCapture,
+  relax,
+  restore,
+} from "./relaxed_capture.ts";
 export { CudaStream } from "./stream.ts";
 export { internals, type StreamWatcher } from "./stream_internals.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Counts who needs an object, and destroys it when it has been closed and the last of them is gone. */
+/** Counts who retains an object, and destroys it when it has been closed and nobody retains it any more. */
 export class ReferenceCount {
   readonly #destroy: () => void;
   #count = 0;
@@ -26,18 +26,13 @@ export class ReferenceCount {
     return this.#destroyed;
   }
 
-  /** Keeps the object until the returned function is called; calling it again does nothing. */
-  hold(): () => void {
-    let holding = true;
+  /** Retains the object until the result is disposed of; disposing of it again does nothing. */
+  retained(): Disposable {
     this.retain();
-    return () => {
-      if (!holding) return;
-      holding = false;
-      this.release();
-    };
+    return new Retained(this);
   }
 
-  /** Keeps the object until `release` is called, once for each time. For who calls it once for certain: it makes nothing. */
+  /** Retains the object until `release` is called, which must be once. For frequent calls: it allocates nothing. */
   retain(): void {
     this.#count++;
   }
@@ -48,7 +43,7 @@ export class ReferenceCount {
     this.#destroyIfUnused();
   }
 
-  /** Destroys the object as soon as nobody holds it. Closing twice is harmless. */
+  /** Destroys the object as soon as nobody retains it. Closing twice is harmless. */
   close(): void {
     this.#closed = true;
     this.#destroyIfUnused();
@@ -58,5 +53,20 @@ export class ReferenceCount {
     if (!this.#closed || this.#count > 0 || this.#destroyed) return;
     this.#destroyed = true;
     this.#destroy();
+  }
+}
+
+/** One `retain`, which ends once however often it is disposed of. */
+class Retained implements Disposable {
+  #references: ReferenceCount | null;
+
+  constructor(references: ReferenceCount) {
+    this.#references = references;
+  }
+
+  [Symbol.dispose](): void {
+    const references = this.#references;
+    this.#references = null;
+    references?.release();
   }
 }

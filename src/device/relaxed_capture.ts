@@ -80,7 +80,7 @@ export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
  * there, and what concerns all streams, is refused and spoils the capture, and has to wait. To ask harms nobody. Captures of
  * streams that ignore the legacy one are not seen: of those the driver says nothing.
  */
-export function isHeldUp(device: CudaDevice): boolean {
+export function isBlockedByCapture(device: CudaDevice): boolean {
   if (device.isGone) return false;
   const { capture } = device.driver;
   const ask = () => capture.cuStreamIsCapturing(CU_STREAM_LEGACY, (slot ?? makeSlot()).address);

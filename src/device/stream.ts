@@ -63,28 +63,28 @@ class StreamState implements StreamInternals, DroppedState {
   beforeClose: (() => void) | null = null;
   #successor: CudaStream | null = null;
 
-  /** @param releaseDevice ends the hold on the device that a stream of our own has */
+  /** @param retainedDevice what a stream of our own, which `close` destroys, retains; null for a foreign one */
   constructor(
     device: CudaDevice,
     handle: bigint,
     isNonBlocking: boolean,
     owner: unknown,
-    releaseDevice: (() => void) | null,
+    retainedDevice: Disposable | null,
   ) {
     this.device = device;
     this.handle = handle;
-    this.isOwned = releaseDevice !== null;
+    this.isOwned = retainedDevice !== null;
     this.isNonBlocking = isNonBlocking;
     this.owner = owner;
     this.references = new ReferenceCount(() => {
       if (this.#successor !== null) shut(this.#successor);
-      if (releaseDevice === null) return; // a foreign stream is someone else's to destroy
+      if (retainedDevice === null) return; // a foreign stream is someone else's to destroy
       const { driver } = device;
       try {
         const code = device.withContext(() => driver.stream.cuStreamDestroy_v2(handle));
         checkRelease(driver, "cuStreamDestroy_v2", code);
       } finally {
-        releaseDevice();
+        retainedDevice[Symbol.dispose]();
       }
     });
   }
@@ -192,10 +192,10 @@ export class CudaStream {
   /**
    * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
    *
-   * @param releaseDevice ends the hold on the device that the stream has
+   * @param retained what keeps the device alive until the stream is destroyed
    */
-  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, releaseDevice: () => void): CudaStream {
-    const state = new StreamState(device, handle, nonBlocking, undefined, releaseDevice);
+  static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, retained: Disposable): CudaStream {
+    const state = new StreamState(device, handle, nonBlocking, undefined, retained);
     const stream = new CudaStream(state);
     closeIfDropped(stream, state);
     return stream;
@@ -452,12 +452,8 @@ export class CudaStream {
    * @throws {CudaError} if the work has failed
    */
   async completed(): Promise<void> {
-    const release = this.keep("wait for"); // it may be closed meanwhile
-    try {
-      await this.#end();
-    } finally {
-      release();
-    }
+    using _ = this.retained("wait for"); // it may be closed meanwhile
+    await this.#end();
   }
 
   async #end(): Promise<void> {
@@ -544,29 +540,30 @@ export class CudaStream {
   }
 
   /**
-   * Keeps the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
-   * closed meanwhile. What a buffer does with its home stream, on which it will be freed.
+   * Retains the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
+   * closed meanwhile. What a buffer does with its home stream, on which it will be freed. For frequent calls: it allocates
+   * nothing.
    *
    * @throws {TypeError} if the stream is closed, or its Cuda
    */
   retain(): void {
-    this.#open("hold");
-    if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway
+    this.#open("retain");
+    if (!this.#isOwned) this.device.retain(); // a stream of our own retains its device anyway
     this.#references.retain();
   }
 
   /**
-   * Keeps the stream until the returned function is called, as `retain` does, also after the `Cuda` was closed: for who still
+   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for whoever still
    * has work to finish.
+   *
+   * @throws {TypeError} if the stream is closed
    */
-  keep(doing = "hold"): () => void {
+  retained(doing = "retain"): Disposable {
     this.#open(doing);
-    const releaseDevice = this.device.keep();
-    const release = this.#references.hold();
-    return () => {
-      release();
-      releaseDevice();
-    };
+    const retained = new DisposableStack();
+    retained.use(this.device.retained({ evenClosed: true }));
+    retained.use(this.#references.retained()); // is released first
+    return retained;
   }
 
   /** Ends one {@linkcode CudaStream.retain}. */

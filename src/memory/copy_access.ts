@@ -10,7 +10,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { besideCaptures, type CudaDevice, isCapturing } from "../device/mod.ts";
 import { CudaError } from "../driver/mod.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
-import { isAccessWithheld, sayPrice, setAccess } from "./peer_access.ts";
+import { isAccessWithheld, setAccess, warnAboutCost } from "./peer_access.ts";
 
 /** Memory, and another device that is to use it. */
 export interface Access {
@@ -29,7 +29,7 @@ const enabled = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 const refused = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 
 /** What a copy from one device's memory to another's can do with: the best for a kernel of the source's device first. */
-export function waysBetween(
+export function accessesBetween(
   source: MemoryBuffer,
   from: CudaDevice,
   destination: MemoryBuffer,
@@ -56,7 +56,7 @@ function isWithheld({ buffer: { pool }, peer }: Access): boolean {
 }
 
 /** Of another process' pool this one decides nothing, and of a closed one nobody does. */
-function isToBeHad(access: Access): boolean {
+function canBeGranted(access: Access): boolean {
   const { buffer: { pool }, owner, peer } = access;
   if (pool !== null && (pool.isImported || pool.isClosed || isWithheld(access))) return false;
   return !has(refused, access) && peer.canAccessPeer(owner);
@@ -73,7 +73,7 @@ export function planAccess(ways: readonly Access[]): Access | null {
   const [first] = ways;
   if (first === undefined || isCapturing(first.owner.driver)) return null; // it would spoil the capture
   // Access to a pool serves kernels as well; to a device's ordinary memory, copies of the driver alone.
-  return ways.find((way) => way.buffer.pool !== null && isToBeHad(way)) ?? ways.find(isToBeHad) ?? null;
+  return ways.find((way) => way.buffer.pool !== null && canBeGranted(way)) ?? ways.find(canBeGranted) ?? null;
 }
 
 /**
@@ -85,7 +85,7 @@ export function takeAccess(ways: readonly Access[], bytes: number): void {
   if (access !== null) return take(access);
   if (bytes < worthSaying || ways.some(isTaken)) return;
   const withheld = ways.find(isWithheld);
-  if (withheld?.buffer.pool) sayPrice(withheld.buffer.pool, withheld.peer.ordinal);
+  if (withheld?.buffer.pool) warnAboutCost(withheld.buffer.pool, withheld.peer.ordinal);
 }
 
 function take(access: Access): void {

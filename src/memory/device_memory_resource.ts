@@ -16,7 +16,7 @@ import {
 import { checkCuda, checkRelease, CudaError, NEEDS_CONTEXT } from "../driver/mod.ts";
 import type { FileDescriptor } from "../unix/mod.ts";
 import { checkOptions, none } from "../layout/mod.ts";
-import { onceLetThrough, reclaim } from "../order/mod.ts";
+import { reclaim, whenUnblocked } from "../order/mod.ts";
 import { type BufferDescriptor, describerOf } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { checkPoolOptions, MemoryPool, type MemoryPoolOptions } from "./memory_pool.ts";
@@ -139,7 +139,7 @@ export class DeviceMemoryResource extends MemoryResource {
       );
     }
     const { device, pool } = this;
-    const { handle } = pool; // a closed pool is an error before anything is held
+    const { handle } = pool; // a closed pool is an error before anything is retained
     const stream = options.stream ?? device.defaultStream;
     checkStream(stream, device, "Cannot allocate on a stream");
     reclaim();
@@ -156,7 +156,7 @@ export class DeviceMemoryResource extends MemoryResource {
         stream,
         undefined,
         pool, // and not this resource, from which its user's own fields may lead to the buffer
-        giveBack,
+        returnToPool,
         this.#describe,
         pool,
       );
@@ -215,13 +215,13 @@ function refuseCapture(stream: CudaStream, bytes: number): void {
   );
 }
 
-function giveBack(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
+function returnToPool(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
   const last = home ?? pool.device.defaultStream;
-  if (last.isLegacy) onceLetThrough(last, () => giveBackOn(last, ptr, pool));
-  else giveBackOn(last, ptr, pool);
+  if (last.isLegacy) whenUnblocked(last, () => returnOn(last, ptr, pool));
+  else returnOn(last, ptr, pool);
 }
 
-function giveBackOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
+function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
   try {
     if (ptr !== 0n) freeInOrder(ptr, last);
   } finally {

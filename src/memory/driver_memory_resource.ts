@@ -95,29 +95,29 @@ export abstract class DriverMemoryResource extends MemoryResource {
     const { device } = this;
     if (options.stream !== undefined) checkStream(options.stream, device, "Cannot allocate on a stream");
     reclaim();
-    return device.holding((releaseDevice) => this.#make(bytes, options.stream ?? null, releaseDevice));
+    return device.retainFor((retained) => this.#make(bytes, options.stream ?? null, retained));
   }
 
-  #make(bytes: number, stream: CudaStream | null, releaseDevice: () => void): MemoryBuffer {
+  #make(bytes: number, stream: CudaStream | null, retained: Disposable): MemoryBuffer {
     const { device } = this;
     stream?.retain(); // a closed stream is an error before anything is allocated
     try {
       const ptr = bytes === 0 ? 0n : this.#allocate(bytes);
       const { kind, release } = this.#calls;
       const free = (at: bigint, home: CudaStream | null) => {
-        const giveBack = () => {
+        const freeNow = () => {
           try {
             if (at !== 0n) besideCaptures(device.driver, () => device.withContext(() => release(device, at)));
           } finally {
-            releaseDevice();
+            retained[Symbol.dispose]();
           }
         };
-        if (home === null) freeAfterAll(usersOf(device, kind), giveBack); // the driver promises to wait for nothing
-        else freeAfter(home, giveBack);
+        if (home === null) freeAfterAll(usersOf(device, kind), freeNow); // the driver promises to wait for nothing
+        else freeAfter(home, freeNow);
       };
       return MemoryBuffer.fromAllocation({ ptr, size: bytes, device, kind, stream, free });
     } finally {
-      stream?.release(); // the buffer holds it now
+      stream?.release(); // the buffer retains it now
     }
   }
 

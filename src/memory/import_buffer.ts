@@ -16,7 +16,7 @@ import {
 import { NativeArena, reportUncaught, runAll } from "../ffi/mod.ts";
 import { checkCuda, checkRelease, isSticky } from "../driver/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
-import { freeAfter, isOver, markEnd, onceLetThrough, reclaim } from "../order/mod.ts";
+import { freeAfter, isOver, markEnd, reclaim, whenUnblocked } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
@@ -70,7 +70,7 @@ export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, optio
   const { stream = device.defaultStream, onRelease } = options;
   const bytes = checked(from, "pool memory", device);
   const { size, offset } = from;
-  const { handle } = pool; // a closed pool or stream is an error before anything is held
+  const { handle } = pool; // a closed pool or stream is an error before anything is retained
   checkHome(stream, device);
   if (size === 0) return emptyBuffer(device, stream, onRelease);
   const ptr = importPointer(device, handle, bytes);
@@ -119,7 +119,7 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
     checkRelease(driver, "cuMemFreeAsync", besideCaptures(driver, take));
   };
   const waits = closed.splice(0).map((event) => () => comeAfter(home, event));
-  onceLetThrough(home, () => runAll([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
+  whenUnblocked(home, () => runAll([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
 /** Makes a stream come after an event, or the host where the driver refuses. */
@@ -153,8 +153,7 @@ export function importMemory(
   const { size, offset } = from;
   checkHome(stream, device);
   if (size === 0) return emptyBuffer(device, stream, onRelease);
-  const release = device.hold();
-  try {
+  return device.retainFor((retained) => {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
@@ -165,34 +164,31 @@ export function importMemory(
     const base = out.value;
     const free = (_: bigint, home: CudaStream | null) => {
       freeAfter(home, () => {
-        runAll([() => closeMemory(device, base, release), () => onRelease?.(home ?? device.defaultStream)]);
+        runAll([() => closeMemory(device, base, retained), () => onRelease?.(home ?? device.defaultStream)]);
       });
-      if (home !== null) lookAfter(home);
+      if (home !== null) reclaimWhenDone(home);
     };
     return importedBuffer({ ptr: base + BigInt(offset), size, device, stream, free });
-  } catch (error) {
-    release();
-    throw error;
-  }
+  });
 }
 
-/** Gives back what waits for a stream when the stream has come to it: the owner waits, and need not until we allocate. */
-function lookAfter(stream: CudaStream): void {
+/** Frees what waits for a stream as soon as its work is done, not at the next allocation: the owner waits for that. */
+function reclaimWhenDone(stream: CudaStream): void {
   unlessLost(() => {
     if (stream.isDone) return reclaim();
-    const release = stream.keep();
-    const end = stream.completed().then(reclaim, reclaim).finally(release);
+    const retained = stream.retained();
+    const end = stream.completed().then(reclaim, reclaim).finally(() => retained[Symbol.dispose]());
     end.catch((error) => reportUncaught("giving back imported memory", error));
   });
 }
 
-function closeMemory(device: CudaDevice, base: bigint, release: () => void): void {
+function closeMemory(device: CudaDevice, base: bigint, retained: Disposable): void {
   const { driver } = device;
   try {
     const close = () => device.withContext(() => driver.ipc.cuIpcCloseMemHandle(base));
     checkRelease(driver, "cuIpcCloseMemHandle", besideCaptures(driver, close));
   } finally {
-    release();
+    retained[Symbol.dispose]();
   }
 }
 

@@ -25,7 +25,7 @@ import {
 import { type CudaDriver, isSticky, noteHostAccess, observerOf } from "../driver/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, none, noSize, type OptionNames, show } from "../layout/mod.ts";
-import { takeAccess, waysBetween } from "./copy_access.ts";
+import { accessesBetween, takeAccess } from "./copy_access.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
 import { copyRun } from "./staging.ts";
@@ -465,7 +465,7 @@ export class MemoryBuffer {
     const peers = this.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
       ? { from: other ?? device, to: device }
       : null;
-    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);
+    if (peers !== null) takeAccess(accessesBetween(source, peers.from, this, peers.to), this.size);
     const isPageable = this.kind === "host" || source.kind === "host";
     copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
     this.pinUntilPassed(stream);
@@ -560,10 +560,8 @@ export class MemoryBuffer {
    */
   pinUntilPassed(stream: CudaStream): void {
     const capture = captureOf(stream);
-    if (capture !== null) {
-      const pin = this.pinned();
-      capture.retain({ home: () => this.stream, release: () => pin[Symbol.dispose]() });
-    } else if (this.kind === "host") pinWhileInFlight(this, stream);
+    if (capture !== null) capture.retain({ home: () => this.stream, retained: this.pinned() });
+    else if (this.kind === "host") pinWhileInFlight(this, stream);
   }
 
   /**

@@ -111,15 +111,15 @@ function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly numb
   if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
 }
 
-/** What is left of a pool that was dropped with its buffers. */
-function leftOf(driver: CudaDriver, holders: ReferenceCount): DroppedState {
+/** What closes a pool that was dropped with its buffers. */
+function stateOf(driver: CudaDriver, references: ReferenceCount): DroppedState {
   return {
     kind: "MemoryPool",
     driver,
     get closed() {
-      return holders.isClosed;
+      return references.isClosed;
     },
-    close: () => holders.close(),
+    close: () => references.close(),
   };
 }
 
@@ -134,19 +134,19 @@ export class MemoryPool {
   /** Whether it is another process' pool, from which nothing can be allocated here. */
   readonly isImported: boolean;
   readonly #handle: bigint;
-  readonly #holders: ReferenceCount;
-  /** Devices on whose streams memory of a pool of our own was freed, and what ends their being kept for that. */
-  readonly #freedOn = new Map<CudaDevice, () => void>();
+  readonly #references: ReferenceCount;
+  /** Devices on whose streams memory of a pool of our own was freed, retained until the pool is destroyed. */
+  readonly #freedOn = new Map<CudaDevice, Disposable>();
   #wasExported = false;
 
-  /** @param releaseDevice ends the hold on the device that a pool of one's own has */
+  /** @param retainedDevice what a pool of one's own, which `close` destroys, retains; null for another one */
   private constructor(
     device: CudaDevice,
     handle: bigint,
     how: "current" | "own" | "shareable" | "imported",
-    releaseDevice: (() => void) | null = null,
+    retainedDevice: Disposable | null = null,
   ) {
-    const isOwned = releaseDevice !== null;
+    const isOwned = retainedDevice !== null;
     this.device = device;
     this.isOwned = isOwned;
     this.isShareable = how === "shareable";
@@ -156,8 +156,8 @@ export class MemoryPool {
     if (isOwned) forgetAccess(driver, handle); // what was said was said of another pool
     const users = this.#freedOn;
     const imports = how === "imported" ? countImport(driver, handle) : null;
-    const holders = new ReferenceCount(() => { // from here nothing leads to this object, which may be dropped
-      if (releaseDevice === null) return; // the device's own pool is not ours to destroy
+    const references = new ReferenceCount(() => { // from here nothing leads to this object, which may be dropped
+      if (retainedDevice === null) return; // the device's own pool is not ours to destroy
       // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
       // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
       observerOf(driver)?.closedByUser(handle); // this may take a while
@@ -166,12 +166,15 @@ export class MemoryPool {
           imports.open--;
           imports.over++;
         }
-        runAll([() => destroy(driver, handle, imports), releaseDevice, ...users.values()]);
+        using retained = new DisposableStack();
+        for (const user of users.values()) retained.use(user);
+        retained.use(retainedDevice);
+        destroy(driver, handle, imports);
       };
       afterCaptures(driver, () => freeAfterAll([...users.keys()], end));
     });
-    this.#holders = holders;
-    if (isOwned) closeIfDropped(this, leftOf(driver, holders));
+    this.#references = references;
+    if (isOwned) closeIfDropped(this, stateOf(driver, references));
   }
 
   /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
@@ -208,9 +211,9 @@ export class MemoryPool {
     const { driver } = device;
     const make = () => driver.pool.cuMemPoolCreate(out.$address, properties.$address);
     const create = () => besideCaptures(driver, make);
-    const pool = device.holding((release) => {
+    const pool = device.retainFor((retained) => {
       checkCuda(driver, "cuMemPoolCreate", device.withContext(create));
-      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", release);
+      return new MemoryPool(device, out.value, shareable ? "shareable" : "own", retained);
     });
     try {
       pool.#set("RELEASE_THRESHOLD", releaseThreshold === undefined ? never : BigInt(releaseThreshold));
@@ -235,11 +238,11 @@ export class MemoryPool {
     const handle = BigInt(descriptor.number);
     const type = CU_MEM_HANDLE_TYPE.POSIX_FILE_DESCRIPTOR;
     const { cuMemPoolImportFromShareableHandle } = driver.poolSharing;
-    return device.holding((release) => {
+    return device.retainFor((retained) => {
       const open = () => cuMemPoolImportFromShareableHandle(out.$address, handle, type, 0n);
       const code = besideCaptures(driver, () => device.withContext(open));
       checkCuda(driver, "cuMemPoolImportFromShareableHandle", code);
-      return new MemoryPool(device, out.value, "imported", release);
+      return new MemoryPool(device, out.value, "imported", retained);
     });
   }
 
@@ -275,7 +278,7 @@ export class MemoryPool {
    * @throws {TypeError} if the pool is closed, or its Cuda
    */
   get handle(): bigint {
-    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed memory pool");
+    if (this.#references.isClosed) throw new TypeError("Cannot use a closed memory pool");
     const { device } = this;
     if (device.isGone) throw new TypeError(`Cannot use a pool of device ${device.ordinal}: its Cuda is closed`);
     return this.#handle;
@@ -320,13 +323,13 @@ export class MemoryPool {
 
   /** Whether it is closed to its user; buffers may go on with it. */
   get isClosed(): boolean {
-    return this.#holders.isClosed;
+    return this.#references.isClosed;
   }
 
-  /** Keeps the pool and its device until `release` is called, which must be once. What a buffer does. */
+  /** Retains the pool and its device until `release` is called, which must be once. What a buffer does. */
   retain(): void {
     this.device.retain();
-    this.#holders.retain();
+    this.#references.retain();
   }
 
   /**
@@ -336,9 +339,11 @@ export class MemoryPool {
    */
   release(freedOn: CudaStream | null): void {
     const user = freedOn?.device;
-    if (this.isOwned && user !== undefined && !this.#freedOn.has(user)) this.#freedOn.set(user, user.keep());
+    if (this.isOwned && user !== undefined && !this.#freedOn.has(user)) {
+      this.#freedOn.set(user, user.retained({ evenClosed: true }));
+    }
     try {
-      this.#holders.release();
+      this.#references.release();
     } finally {
       this.device.release();
     }
@@ -346,8 +351,8 @@ export class MemoryPool {
 
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
   close(): void {
-    this.#holders.close();
-    if (!this.#holders.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
+    this.#references.close();
+    if (!this.#references.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
   }
 
   /** The two attributes that are flags are 32 bits wide, all others 64; both fit the larger slot. */

@@ -11,7 +11,7 @@
  * @module
  */
 export type { BufferDescriptor } from "./buffer_descriptor.ts";
-export { type Access, planAccess, takeAccess, waysBetween } from "./copy_access.ts";
+export { type Access, accessesBetween, planAccess, takeAccess } from "./copy_access.ts";
 export { DeviceMemoryResource } from "./device_memory_resource.ts";
 export {
   DriverMemoryResource,

@@ -61,35 +61,35 @@ export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: num
 }
 
 /** What the user of a pool has said about who may not use its memory. */
-interface Word {
+interface Restrictions {
   readonly withheld: Set<number>;
   /** Whether its price has been said. */
-  isPriceSaid: boolean;
+  isCostReported: boolean;
 }
 
 /** By handle: several objects stand for one pool. Those of a driver go with it. */
-const words = new WeakMap<CudaDriver, Map<bigint, Word>>();
+const restrictions = new WeakMap<CudaDriver, Map<bigint, Restrictions>>();
 
-function wordOn(driver: CudaDriver, handle: bigint): Word {
-  const pools = words.getOrInsertComputed(driver, () => new Map());
-  return pools.getOrInsertComputed(handle, () => ({ withheld: new Set(), isPriceSaid: false }));
+function restrictionsOf(driver: CudaDriver, handle: bigint): Restrictions {
+  const pools = restrictions.getOrInsertComputed(driver, () => new Map());
+  return pools.getOrInsertComputed(handle, () => ({ withheld: new Set(), isCostReported: false }));
 }
 
 /** Whether the user of a pool has taken access away from a device, or left it out when saying who has some. */
 export function isAccessWithheld(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
-  return words.get(driver)?.get(handle)?.withheld.has(ordinal) ?? false;
+  return restrictions.get(driver)?.get(handle)?.withheld.has(ordinal) ?? false;
 }
 
 /** Forgets what was said of a pool: the driver may give its handle to the next one. */
 export function forgetAccess(driver: CudaDriver, handle: bigint): void {
-  words.get(driver)?.delete(handle);
+  restrictions.get(driver)?.delete(handle);
 }
 
 /** Says on the console, once for a pool, what it costs that a device has no access. */
-export function sayPrice({ device, handle }: PoolOfPeers, peer: number): void {
-  const word = wordOn(device.driver, handle);
-  if (word.isPriceSaid) return;
-  word.isPriceSaid = true;
+export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): void {
+  const word = restrictionsOf(device.driver, handle);
+  if (word.isCostReported) return;
+  word.isCostReported = true;
   console.warn(
     `causeway: copies between devices ${device.ordinal} and ${peer} go by way of the host, at a tenth of the rate, because ` +
       `peerAccessibleBy of a pool of device ${device.ordinal} leaves ${peer} out. ` +
@@ -359,7 +359,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   /** The devices that the user has said are to have no access. */
   get #withheld(): Set<number> {
-    return wordOn(this.#pool.device.driver, this.#pool.handle).withheld;
+    return restrictionsOf(this.#pool.device.driver, this.#pool.handle).withheld;
   }
 
   /** All devices but the owner. */

@@ -1,6 +1,6 @@
 /**
- * Giving back what the driver does not give back in stream order: pinned, managed and synchronous memory, and pools. The
- * end waits for the work before it without making the host wait.
+ * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. They wait for the
+ * work before them without making the host wait.
  *
  * @module
  */
@@ -9,69 +9,69 @@ import {
   type CudaDevice,
   type CudaEvent,
   type CudaStream,
+  isBlockedByCapture,
   isCapturing,
-  isHeldUp,
   isRefusedByCapture,
 } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 
+/** A free that waits for an event. */
 interface Pending {
   readonly passed: CudaEvent;
-  /** The stream that the event marks; null if it marks all of a device. */
+  /** The stream whose end the event marks; null if it marks that of a whole device. */
   readonly stream: CudaStream | null;
-  /** Ends the hold on the event's device. */
-  readonly release: () => void;
+  /** The event's device, retained. */
+  readonly device: Disposable;
   readonly free: () => void;
 }
 
 let pending: Pending[] = [];
 
-/** What a capture of another library keeps from being done at all, for want of any way to mark what it comes after. */
-interface HeldUp {
+/** Work that cannot even be enqueued while another library captures: nothing could mark what it has to come after. */
+interface Blocked {
   readonly device: CudaDevice;
-  /** Ends the hold on the device. */
-  readonly release: () => void;
+  readonly retained: Disposable;
   readonly work: () => void;
 }
 
-let heldUp: HeldUp[] = [];
+let blocked: Blocked[] = [];
 
-/** Frees what waits for nothing any more, and does what captures have held up. */
+/** Does the frees whose events have passed, and the work that captures no longer block. */
 export function pollDeferred(): void {
-  settle(isOver);
-  tryAgain(isHeldUp);
+  freeWhere(isOver);
+  retryBlocked(isBlockedByCapture);
 }
 
-/** Does what has been held up, unless it still is. All of it, even if some fails: the first error comes last. */
-function tryAgain(isStillHeldUp: (device: CudaDevice) => boolean): void {
-  if (heldUp.length === 0) return;
-  const [due, still] = [[], []] as [HeldUp[], HeldUp[]];
-  for (const one of heldUp) (isStillHeldUp(one.device) ? still : due).push(one);
-  heldUp = still;
-  runAll(due.flatMap(({ work, release }) => [work, release]));
+/** Does the work that is no longer blocked. All of it, even if some fails: then the first error is thrown at the end. */
+function retryBlocked(isStillBlocked: (device: CudaDevice) => boolean): void {
+  if (blocked.length === 0) return;
+  const [due, still] = [[], []] as [Blocked[], Blocked[]];
+  for (const one of blocked) (isStillBlocked(one.device) ? still : due).push(one);
+  blocked = still;
+  runAll(due.flatMap(({ work, retained }) => [work, () => retained[Symbol.dispose]()]));
 }
 
-function holdUp(device: CudaDevice, work: () => void): void {
-  heldUp.push({ device, release: device.keep(), work });
-  keepLookingAfter(device);
+function block(device: CudaDevice, work: () => void): void {
+  blocked.push({ device, retained: device.retained({ evenClosed: true }), work });
+  pollAfterClose(device);
 }
 
 /**
- * Does something in the order of a stream: at once, unless that is the legacy default stream and another library captures one
- * that this would wait for, which would be spoiled. Then it is done when memory is looked after next.
+ * Does something in the order of a stream: at once, unless that is the legacy default stream and another library captures a
+ * stream that this would wait for, which would invalidate the capture. Then it is done at one of the next polls.
  */
-export function onceLetThrough(stream: CudaStream, work: () => void): void {
-  if (stream.isLegacy && isHeldUp(stream.device)) holdUp(stream.device, work);
+export function whenUnblocked(stream: CudaStream, work: () => void): void {
+  if (stream.isLegacy && isBlockedByCapture(stream.device)) block(stream.device, work);
   else work();
 }
 
-/** Frees what is waiting where `mayFree` says so. All of it, even if some cannot be freed: the first error comes last. */
-function settle(mayFree: (passed: CudaEvent) => boolean): void {
-  if (pending.length === 0) return; // nearly always, and every allocation looks
+/** Does the pending frees that `mayFree`. All of them, even if some fail: then the first error is thrown at the end. */
+function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
+  if (pending.length === 0) return; // nearly always, and every allocation asks
   const waiting = pending;
   pending = [];
   const errors: unknown[] = [];
-  /** Streams that are still before a mark, and so before all that came later. */
+  /** Streams that are still before an event, and so before all later ones. */
   const busy = new Set<CudaStream>();
   for (const one of waiting) {
     let passed = false;
@@ -89,11 +89,11 @@ function settle(mayFree: (passed: CudaEvent) => boolean): void {
 }
 
 /**
- * Whether nothing stands before a free: what was enqueued is done, or its context is lost and does nothing any more. If
- * the driver fails to say, it is asked again later.
+ * Whether nothing has to be waited for: what was enqueued is done, or its context is lost and does nothing any more. If the
+ * driver fails to say, the answer is no, and it is asked again later.
  */
 export function isOver(work: CudaEvent | CudaStream): boolean {
-  if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile
+  if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile
   try {
     return work.isDone;
   } catch (error) {
@@ -101,51 +101,51 @@ export function isOver(work: CudaEvent | CudaStream): boolean {
   }
 }
 
-function finish({ passed, release, free }: Pending): void {
+function finish({ passed, device, free }: Pending): void {
   try {
     free();
   } finally {
     try {
       passed.close();
     } finally {
-      release();
+      device[Symbol.dispose]();
     }
   }
 }
 
 function defer(device: CudaDevice, one: Pending): void {
-  if (pending.length >= enough || bytes >= enoughBytes) freeWhatIsOver();
+  if (pending.length >= enough || bytes >= enoughBytes) pollQuietly();
   pending.push(one);
-  keepLookingAfter(device);
+  pollAfterClose(device);
 }
 
-/** Sees to it that somebody looks when nobody allocates on a device any more. */
-function keepLookingAfter(device: CudaDevice): void {
+/** Makes sure that frees are polled for when nobody allocates on a device any more. */
+function pollAfterClose(device: CudaDevice): void {
   if (device.isClosed) return pollPending();
-  if (watched.has(device)) return;
-  watched.add(device);
+  if (polled.has(device)) return;
+  polled.add(device);
   device.onClose(pollPending);
 }
 
-/** So many are looked at for the sake of one. */
+/** How many pending frees one call may poll that needs only one of them. */
 const few = 64;
 
-/** How many may wait before somebody looks who makes another one wait: so that looking costs each a constant time. */
+/** How many may be pending before adding one polls all: twice as many as were left, so that the cost of each is constant. */
 let enough = few;
 
-/** Host memory that has begun to wait since somebody looked last, in bytes, and how much of it is worth looking. */
+/** Host memory whose free was deferred since the last poll, in bytes, and how much of it is worth a poll. */
 let bytes = 0;
 const enoughBytes = 16 * 2 ** 20;
 
-/** Frees what waits for nothing any more, if looking is little work: otherwise somebody else will. */
+/** Does the frees whose events have passed, if few are pending: otherwise a later poll will. */
 export function pollIfFew(): void {
-  if (pending.length <= few) freeWhatIsOver();
+  if (pending.length <= few) pollQuietly();
 }
 
-/** Frees what waits for nothing any more, for somebody for whom other memory's errors are not meant. */
-function freeWhatIsOver(): void {
+/** Polls for a caller whom the errors of other memory do not concern: they are reported. */
+function pollQuietly(): void {
   try {
-    runAll([() => tryAgain(isHeldUp), () => settle(isOver)]);
+    runAll([() => retryBlocked(isBlockedByCapture), () => freeWhere(isOver)]);
   } catch (error) {
     reportUncaught("freeing memory whose work is done", error);
   }
@@ -153,62 +153,62 @@ function freeWhatIsOver(): void {
   bytes = 0;
 }
 
-/** Devices whose end is waited for. */
-const watched = new WeakSet<CudaDevice>();
+/** Devices at whose close polling begins. */
+const polled = new WeakSet<CudaDevice>();
 
-/** How long there is looking without finding anything, in milliseconds, and how often. */
+/** How long polling goes on without any progress, and how often it polls, in milliseconds. */
 const patience = { all: 60_000, each: 20 };
 
-let isLooking = false;
+let isPolling = false;
 
-/** How much waits. */
+/** How many frees wait. */
 function waiting(): number {
-  return pending.length + heldUp.length;
+  return pending.length + blocked.length;
 }
 
 /**
- * Looks now and then, until nothing is waiting: once a `Cuda` is closed, perhaps nobody allocates any more. The program may
- * end meanwhile.
+ * Polls by a timer until nothing waits any more: once a `Cuda` is closed, perhaps nobody allocates. The program may end
+ * meanwhile.
  */
 export function pollPending(): void {
-  if (isLooking || waiting() === 0) return;
-  isLooking = true;
+  if (isPolling || waiting() === 0) return;
+  isPolling = true;
   const { clearInterval, setInterval } = nodeBuiltin("node:timers");
   let inVain = 0;
   const timer = setInterval(() => {
     const before = waiting();
-    freeWhatIsOver();
+    pollQuietly();
     inVain = waiting() < before ? 0 : inVain + patience.each;
     if (waiting() > 0 && inVain < patience.all) return;
     clearInterval(timer);
-    isLooking = false;
+    isPolling = false;
   }, patience.each);
   timer.unref();
 }
 
 /**
- * Calls `free` once everything enqueued on the stream is done: at once if it is, else when memory is allocated next, when
- * much is waiting, or soon after the `Cuda` is closed.
+ * Calls `free` once everything enqueued on the stream is done: at once if it is, else at the next allocation, when much is
+ * pending, or soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
- * @param size what ordinary memory of the host is kept until then counts for, in bytes
+ * @param size bytes of ordinary host memory that stay pinned until then
  */
 export function freeAfter(stream: CudaStream | null, free: () => void, size = 0): void {
   if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();
-  onceLetThrough(stream, () => freeAtEnd(stream, free, size));
+  whenUnblocked(stream, () => freeAtEnd(stream, free, size));
 }
 
 function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   const passed = markEnd(stream);
   if (passed === null) return free();
-  // A stream that holds nothing may still have to come after what a default stream holds, which only the event knows.
+  // An idle stream may still have to come after what a default stream holds, which only the event knows.
   if (!stream.isKnownNonBlocking && isOver(passed)) return runAll([free, () => passed.close()]);
   observerOf(stream.device.driver)?.closedByUser(passed.handle);
   bytes += size;
-  defer(stream.device, { passed, stream, release: stream.device.keep(), free });
+  defer(stream.device, { passed, stream, device: stream.device.retained({ evenClosed: true }), free });
 }
 
-/** Marks the present end of a stream; where the driver has no event left to give, waits for it and returns null. */
+/** Marks the present end of a stream with an event; where the driver has none left, waits for it and returns null. */
 export function markEnd(stream: CudaStream): CudaEvent | null {
   try {
     return stream.recordNew();
@@ -218,7 +218,7 @@ export function markEnd(stream: CudaStream): CudaEvent | null {
   }
 }
 
-/** Makes the host wait for what a stream holds, and for what its next work would come after. */
+/** Makes the host wait for what is enqueued on a stream, and for what its next work would come after. */
 export function waitForEnd(stream: CudaStream): void {
   try {
     stream.synchronize(); // which says what is wrong, if it is something else
@@ -229,25 +229,25 @@ export function waitForEnd(stream: CudaStream): void {
 }
 
 /**
- * Calls `free` once everything is done that these devices hold at this moment, on whatever stream: at once if it is, else
- * when {@linkcode freeAfter} would.
+ * Calls `free` once everything is done that is enqueued on these devices at this moment, on whatever stream: at once if it
+ * is, else when {@linkcode freeAfter} would.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;
   if (device === undefined) return free();
   const next = () => freeAfterAll(others, free);
-  if (device.isGone) return next(); // and its context with it, while another device was waited for
+  if (device.isGone) return next(); // its context has gone while another device was waited for
   const passed = markAll(device);
-  if (passed === "held up") return holdUp(device, () => freeAfterAll(devices, free));
+  if (passed === "blocked") return block(device, () => freeAfterAll(devices, free));
   if (passed === null) return next();
   if (isOver(passed)) return runAll([() => passed.close(), next]);
   observerOf(device.driver)?.closedByUser(passed.handle);
-  defer(device, { passed, stream: null, release: device.keep(), free: next });
+  defer(device, { passed, stream: null, device: device.retained({ evenClosed: true }), free: next });
 }
 
 /** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */
-function markAll(device: CudaDevice): CudaEvent | "held up" | null {
-  if (isHeldUp(device)) return "held up";
+function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
+  if (isBlockedByCapture(device)) return "blocked";
   let event: CudaEvent | null = null;
   try {
     event = device.makeEvent();
@@ -255,7 +255,7 @@ function markAll(device: CudaDevice): CudaEvent | "held up" | null {
     event.close();
   } catch (error) {
     event?.close();
-    if (isRefusedByCapture(error)) return "held up";
+    if (isRefusedByCapture(error)) return "blocked";
   }
   try {
     device.synchronize(); // which says what is wrong, if it is something else
@@ -265,11 +265,11 @@ function markAll(device: CudaDevice): CudaEvent | "held up" | null {
   return null;
 }
 
-/** Frees what is still waiting, after waiting for it. For tests, and for a program's end. */
+/** Waits for what is pending, and frees it. For tests, and for a program's end. */
 export function drainFrees(): void {
   while (waiting() > 0) {
-    tryAgain(() => false);
-    settle((passed) => {
+    retryBlocked(() => false);
+    freeWhere((passed) => {
       if (!isOver(passed)) passed.synchronize();
       return true;
     });

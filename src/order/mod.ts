@@ -15,7 +15,7 @@
  * @module
  */
 export { canReach } from "./can_reach.ts";
-export { freeAfter, freeAfterAll, isOver, markEnd, onceLetThrough, pollIfFew, waitForEnd } from "./deferred_free.ts";
+export { freeAfter, freeAfterAll, isOver, markEnd, pollIfFew, waitForEnd, whenUnblocked } from "./deferred_free.ts";
 export { ExchangeError } from "./exchange_error.ts";
 export { addExport, alsoPoll, type ExportEntry, type LiveExport, pollExport, pollIfMany } from "./exports.ts";
 export { noteElementAccess } from "./host_access.ts";

@@ -8,8 +8,8 @@ import {
   type CudaDevice,
   type CudaEvent,
   type CudaStream,
+  isBlockedByCapture,
   isCapturing,
-  isHeldUp,
   isRefusedByCapture,
 } from "../device/mod.ts";
 import { isSticky } from "../driver/mod.ts";
@@ -115,7 +115,9 @@ function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): b
  */
 function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
   if (device.isGone) return true;
-  if (isHeldUp(device) || (stream.isLegacy && stream.device !== device && isHeldUp(stream.device))) return false;
+  if (
+    isBlockedByCapture(device) || (stream.isLegacy && stream.device !== device && isBlockedByCapture(stream.device))
+  ) return false;
   try {
     const event = device.acquireEvent();
     try {

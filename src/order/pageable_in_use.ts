@@ -28,7 +28,7 @@ const open = new Set<InFlight>();
 let isWanted = false;
 
 /** Marks the ends of the streams that use closed memory. */
-export function markWhatIsWanted(): void {
+export function markClosed(): void {
   if (!isWanted) return;
   isWanted = false;
   for (const one of open) one.onClosing();

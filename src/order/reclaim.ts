@@ -6,12 +6,12 @@
  */
 import { pollDeferred } from "./deferred_free.ts";
 import { exportCount, pollAll, pollOthers } from "./exports.ts";
-import { markWhatIsWanted } from "./pageable_in_use.ts";
+import { markClosed } from "./pageable_in_use.ts";
 
 /** Frees and returns what has been released meanwhile. */
 export function reclaim(): void {
   pollDeferred();
-  markWhatIsWanted();
+  markClosed();
   pollAll();
 }
 

@@ -27,7 +27,7 @@ function simulate(devices: number) {
 }
 
 test("a context is retained at the first use, once, and given back when the last user is gone: others keep theirs", () => {
-  const uses = fc.array(fc.tuple(fc.nat(2), fc.constantFrom("context", "synchronize", "stream", "hold", "retain")));
+  const uses = fc.array(fc.tuple(fc.nat(2), fc.constantFrom("context", "synchronize", "stream", "retained", "retain")));
   check(
     fc.property(uses, fc.uniqueArray(fc.nat(2)), fc.boolean(), (program, foreign, isClosedTwice) => {
       const { cuda, simulated, retain } = simulate(3);
@@ -37,8 +37,10 @@ test("a context is retained at the first use, once, and given back when the last
       const used = new Set<number>();
       for (const [ordinal, how] of program) {
         const device = cuda.device(ordinal);
-        if (how === "hold") release.push(device.hold());
-        else if (how === "retain") {
+        if (how === "retained") {
+          const retained = device.retained();
+          release.push(() => retained[Symbol.dispose]());
+        } else if (how === "retain") {
           device.retain();
           release.push(() => device.release());
         } else {
@@ -74,10 +76,10 @@ test("a context is active while anybody uses it, and asking does not retain it",
   assertEquals([ours.isActive, theirs.isActive, nobodys.isActive, simulated.live.contexts], [true, true, false, 2]);
   for (const one of [ours, theirs, nobodys]) one.synchronize();
   assertEquals([nobodys.isActive, simulated.live.contexts], [false, 2]); // where nobody works, nothing is to be waited for
-  const release = ours.hold();
+  const retained = ours.retained();
   cuda.close();
   assertEquals([ours.isActive, theirs.isActive], [true, false]);
-  release();
+  retained[Symbol.dispose]();
   assertEquals([ours.isActive, simulated.live.contexts], [false, 1]);
 });
 
@@ -85,19 +87,19 @@ test("a device of a closed Cuda makes nothing new, and what somebody still holds
   const { cuda, simulated } = simulate(2);
   const [device, other] = [cuda.device(0), cuda.device(1)];
   const stream = device.createStream();
-  const release = other.hold();
+  const retained = other.retained();
   cuda.close();
   stream.record().close();
   assertEquals(other.context !== 0n, true);
   for (const one of [device, other]) {
     const words = `Cannot use device ${one.ordinal}: its Cuda is closed`;
     assertThrows(() => one.createStream(), TypeError, words);
-    assertThrows(() => one.hold(), TypeError, words);
+    assertThrows(() => one.retained(), TypeError, words);
     assertThrows(() => one.retain(), TypeError, words);
     assertThrows(() => one.defaultStream.retain(), TypeError, words);
   }
   stream.close();
-  release();
+  retained[Symbol.dispose]();
   const { contexts, streams, events } = simulated.live;
   assertEquals({ contexts, streams, events }, { contexts: 0, streams: 0, events: 0 });
   assertThrows(() => cuda.pointerAttributes(64n), TypeError, "a closed Cuda");

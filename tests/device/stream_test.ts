@@ -299,7 +299,7 @@ test("streams and events are destroyed once: our own when nobody holds them, tho
   stream.retain();
   stream.close();
   stream.close();
-  assertThrows(() => stream.retain(), TypeError, "Cannot hold a closed CudaStream");
+  assertThrows(() => stream.retain(), TypeError, "Cannot retain a closed CudaStream");
   assertThrows(() => stream.handle, TypeError, "Cannot use a closed CudaStream");
   const { orSuccessor } = stream;
   assert(orSuccessor !== stream && orSuccessor === stream.orSuccessor && orSuccessor === orSuccessor.orSuccessor);

@@ -289,7 +289,7 @@ test("device memory is copied on the stream that is given, and not without one",
   const [hostPtr, devicePtr] = [host.ptr, stand.ptr];
   const onDevice = MemoryBuffer.fromPointer(devicePtr, 16, { device });
   const twin = MemoryBuffer.fromPointer(devicePtr, 16, { device });
-  const stream = CudaStream.adopt(device, 9n, true, device.hold());
+  const stream = CudaStream.adopt(device, 9n, true, device.retained());
   assertThrows(() => onDevice.copyFrom(host), TypeError, "pass { stream }");
   assertThrows(() => onDevice.copyTo(host), TypeError, "pass { stream }");
   assertThrows(() => onDevice.bytes(), TypeError, "copyTo()");

@@ -99,8 +99,8 @@ export const arrowMutations: readonly Mutation[] = [
       "An event that a consumer has is reported as lost.",
     ],
     [
-      "    const releaseDevice = event?.device.hold();\n",
-      "    const releaseDevice: (() => void) | undefined = undefined as (() => void) | undefined;\n",
+      "    const retained = event?.device.retained();\n",
+      "    const retained: Disposable | undefined = undefined as Disposable | undefined;\n",
       "The context goes, and with it the event that a consumer has.",
     ],
     ["      event?.close();\n", "", "Each export leaks an event."],
@@ -110,7 +110,7 @@ export const arrowMutations: readonly Mutation[] = [
       "Memory is freed while the consumer's work still uses it.",
     ],
     ["      for (const pin of pins) pin[Symbol.dispose]();\n", "", "Memory that was exported is never freed."],
-    ["      releaseDevice?.();\n", "", "The context of an export is never given back."],
+    ["      retained?.[Symbol.dispose]();\n", "", "The context of an export is never given back."],
     [
       "    for (const one of undo) one();\n    throw error;\n",
       "    throw error;\n",
@@ -122,7 +122,11 @@ export const arrowMutations: readonly Mutation[] = [
       "An export that fails keeps the memory.",
     ],
     ["    if (event !== null) undo.push(() => event.close());\n", "", "An export that fails leaks its event."],
-    ["    if (releaseDevice !== undefined) undo.push(releaseDevice);\n", "", "An export that fails keeps the context."],
+    [
+      "    if (retained !== undefined) undo.push(() => retained[Symbol.dispose]());\n",
+      "",
+      "An export that fails keeps the context.",
+    ],
     [
       "  for (const buffer of held.values()) hostWaits(buffer);\n",
       "",
@@ -161,21 +165,25 @@ export const arrowMutations: readonly Mutation[] = [
   ], [
     ["  waitFor(location, options);\n", "", "We read before the producer has written."],
     [
-      "[...orders, give, ...streams.values()]",
-      "[give, ...streams.values()]",
+      "  runAll([...orders, give]);\n",
+      "  runAll([give]);\n",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
-      "  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.keep());\n",
+      "  if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());\n",
       "",
       "Foreign memory is freed while our work still uses it.",
     ],
     [
-      "streams.set(stream, stream.keep());",
-      "streams.set(stream, () => {});",
+      "streams.set(stream, stream.retained());",
+      "streams.set(stream, new DisposableStack());",
       "An array whose stream was closed before its last buffer is never released.",
     ],
-    ["[...orders, give, ...streams.values()]", "[...orders, give]", "Streams of imported arrays are never destroyed."],
+    [
+      "  for (const one of streams.values()) retained.use(one);\n",
+      "",
+      "Streams of imported arrays are never destroyed.",
+    ],
     [
       "    if (moved === 0n) return;\n    releaseArray",
       "    releaseArray",

@@ -109,8 +109,8 @@ export const captureMutations: readonly Mutation[] = [
       "Freeing spoils another library's capture.",
     ],
     [
-      "  if (last.isLegacy) onceLetThrough(last, () => giveBackOn(last, ptr, pool));\n  else giveBackOn",
-      "  giveBackOn",
+      "  if (last.isLegacy) whenUnblocked(last, () => returnOn(last, ptr, pool));\n  else returnOn",
+      "  returnOn",
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),
@@ -127,37 +127,41 @@ export const captureMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/order/deferred_free.ts", beside, [
-    ["  settle(isOver);\n  tryAgain(isHeldUp);\n", "  settle(isOver);\n", "What a capture has held up is never freed."],
-    ["  heldUp = still;\n", "  heldUp = [];\n", "What is still held up is forgotten."],
     [
-      "  if (stream.isLegacy && isHeldUp(stream.device)) holdUp(stream.device, work);\n  else work();\n",
+      "  freeWhere(isOver);\n  retryBlocked(isBlockedByCapture);\n",
+      "  freeWhere(isOver);\n",
+      "What a capture has held up is never freed.",
+    ],
+    ["  blocked = still;\n", "  blocked = [];\n", "What is still held up is forgotten."],
+    [
+      "  if (stream.isLegacy && isBlockedByCapture(stream.device)) block(stream.device, work);\n  else work();\n",
       "  work();\n",
       "What is freed on the default stream spoils another library's capture.",
     ],
     [
-      "  onceLetThrough(stream, () => freeAtEnd(stream, free, size));\n",
+      "  whenUnblocked(stream, () => freeAtEnd(stream, free, size));\n",
       "  freeAtEnd(stream, free, size);\n",
       "A capture is spoiled.",
     ],
     [
-      '  if (isHeldUp(device)) return "held up";\n',
+      'if (isBlockedByCapture(device)) return "blocked";\n',
       "",
       "Closing a pool spoils another library's capture.",
     ],
     [
-      '    if (isRefusedByCapture(error)) return "held up";\n',
+      '    if (isRefusedByCapture(error)) return "blocked";\n',
       "",
       "Closing a pool fails while somebody captures, and it is never destroyed.",
     ],
     [
-      "(isStillHeldUp(one.device) ? still : due).push(one);",
+      "(isStillBlocked(one.device) ? still : due).push(one);",
       "due.push(one);",
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),
   ...inFile("src/order/order.ts", beside, [
     [
-      "  if (isHeldUp(device) || (",
+      "  if (\n    isBlockedByCapture(device) || (",
       "  if ((",
       "What a consumer has released spoils another library's capture.",
     ],

@@ -223,7 +223,11 @@ export const copyMutations: readonly Mutation[] = [
     ["!has(refused, access) && ", "", "The driver is asked for every copy what it has refused."],
     ["note(isEnabled ? enabled : refused, access)", "note(refused, access)", "Access is taken for every copy."],
     ["  if (bytes < worthSaying || ways.some(isTaken)) return;\n", "", "It is said of a fast copy that it is slow."],
-    ["way.buffer.pool !== null && isToBeHad(way)", "isToBeHad(way)", "Kernels go without access that they could have."],
+    [
+      "way.buffer.pool !== null && canBeGranted(way)",
+      "canBeGranted(way)",
+      "Kernels go without access that they could have.",
+    ],
     ["pool.isClosed || isWithheld", "isWithheld", "A copy from a closed pool's memory throws."],
   ]),
   ...inFile("src/memory/peer_access.ts", [peers, "tests/memory/peer_access_set_test.ts"], [
@@ -237,11 +241,11 @@ export const copyMutations: readonly Mutation[] = [
       "",
       "What was taken back once is never given again.",
     ],
-    ["  if (word.isPriceSaid) return;\n", "", "The console is told of every copy."],
+    ["  if (word.isCostReported) return;\n", "", "The console is told of every copy."],
   ]),
   ...inFile("src/memory/memory_buffer.ts", [peers], [
     [
-      "    if (peers !== null) takeAccess(waysBetween(source, peers.from, this, peers.to), this.size);\n",
+      "    if (peers !== null) takeAccess(accessesBetween(source, peers.from, this, peers.to), this.size);\n",
       "",
       "Buffers go by way of the host, at a tenth of the rate.",
     ],

@@ -9,11 +9,10 @@ export const cudaMutations: readonly Mutation[] = [
   ...inFile("src/device/reference_count.ts", ["tests/device/reference_count_test.ts"], [
     ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
     ["    this.#count--;\n", "", "What has been held once is never destroyed."],
-    ["      this.release();\n", "", "What has been held once is never destroyed."],
+    ["    references?.release();\n", "", "What has been held once is never destroyed."],
     ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
 
-    ["      if (!holding) return;\n", "", "Letting go twice takes the hold of somebody else."],
-    ["      holding = false;\n", "", "Letting go twice takes the hold of somebody else."],
+    ["    this.#references = null;\n", "", "Releasing twice ends what somebody else has retained."],
     [
       "    this.#count--;\n    this.#destroyIfUnused();\n",
       "    this.#count--;\n",
@@ -65,8 +64,8 @@ export const cudaMutations: readonly Mutation[] = [
       "A copy takes what a default stream has yet to write.",
     ],
     [
-      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, release)",
-      "adopt(this, this.#out.value, true, release)",
+      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
+      "adopt(this, this.#out.value, true, retained)",
       "A copy takes what a default stream has yet to write.",
     ],
   ]),
@@ -99,18 +98,22 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/device/device.ts", ["tests/device/check_device_test.ts"], [
     [
-      "if (this.#holders.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
+      "if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
       "}\n\n  /** Whether its `Cuda`",
       "The driver writes to memory that is freed.",
     ],
   ]),
   ...inFile("src/device/device.ts", ["tests/device/dropped_test.ts"], [
     [
-      "    const release = this.hold();\n",
-      "    const release = this.keep();\n",
+      "    const retained = this.retained();\n",
+      "    const retained = this.retained({ evenClosed: true });\n",
       "A closed Cuda makes what it then refuses.",
     ],
-    ["      release();\n      throw error;\n", "      throw error;\n", "What cannot be made keeps its device."],
+    [
+      "      retained[Symbol.dispose]();\n      throw error;\n",
+      "      throw error;\n",
+      "What cannot be made keeps its device.",
+    ],
     [
       "    event[registerFinalizer]();\n    return event;\n",
       "    return event;\n",
@@ -118,12 +121,12 @@ export const cudaMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/device/finalizer.ts", ["tests/device/dropped_test.ts"], [
-    ["      left.close();\n", "", "What is only dropped piles up."],
+    ["      state.close();\n", "", "What is only dropped piles up."],
     ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
-    ["  finalizer.register(object, left);\n", "", "What is only dropped piles up."],
+    ["  finalizer.register(object, state);\n", "", "What is only dropped piles up."],
   ]),
   ...inFile("src/device/event.ts", ["tests/device/dropped_test.ts"], [
-    ["    if (this.#left !== null) this.#left.closed = true;\n", "", "An event is destroyed twice."],
+    ["    if (this.#state !== null) this.#state.closed = true;\n", "", "An event is destroyed twice."],
     ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
   ]),
   ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts", "tests/order/pageable_in_use_test.ts"], [
@@ -143,10 +146,10 @@ export const cudaMutations: readonly Mutation[] = [
     "A stream that copies have used is never found.",
   ]]),
   ...inFile("src/device/kernel/program.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, leftOf(device, this.#holders));\n", "", "Programs that are only dropped pile up."],
+    ["    closeIfDropped(this, stateOf(device, this.#references));\n", "", "Programs that are only dropped pile up."],
     [
-      "atRest(device).finally(() => holders.close())",
-      "Promise.resolve(holders.close())",
+      "atRest(device).finally(() => references.close())",
+      "Promise.resolve(references.close())",
       "Code is unloaded under a running kernel.",
     ],
     [
@@ -156,14 +159,18 @@ export const cudaMutations: readonly Mutation[] = [
     ],
   ]),
   ...inFile("src/device/graph/graph.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
-    ["    this.#left.closed = true;\n", "", "A graph is destroyed twice."],
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
+    ["    this.#state.closed = true;\n", "", "A graph is destroyed twice."],
   ]),
   ...inFile("src/device/graph/graph_exec.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, this.#left);\n", "", "Graphs that are only dropped pile up."],
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
   ]),
   ...inFile("src/memory/memory_pool.ts", ["tests/device/dropped_test.ts"], [
-    ["    if (isOwned) closeIfDropped(this, leftOf(driver, holders));\n", "", "Pools that are only dropped pile up."],
+    [
+      "    if (isOwned) closeIfDropped(this, stateOf(driver, references));\n",
+      "",
+      "Pools that are only dropped pile up.",
+    ],
   ]),
   ...inFile("src/python/current_work_streams.ts", ["tests/device/dropped_test.ts"], [
     ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
@@ -194,11 +201,11 @@ export const cudaMutations: readonly Mutation[] = [
       "The caller's context is not current any more after a call.",
     ],
     [
-      "if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    return",
-      "return",
+      "    if (options.evenClosed !== true) this.#checkOpen();\n",
+      "",
       "A stream or a buffer of a closed Cuda can be made.",
     ],
-    ["    this.#holders.close();\n", "", "The primary context is never given back."],
+    ["    this.#references.close();\n", "", "The primary context is never given back."],
     [
       "if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);",
       "",
@@ -221,12 +228,12 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
     [
-      "    if (this.#holders.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n    this.#holders.retain();",
-      "    this.#holders.retain();",
+      "    this.#checkOpen();\n    this.#references.retain();",
+      "    this.#references.retain();",
       "A buffer of a closed Cuda can be made.",
     ],
-    ["    this.#holders.retain();\n", "", "The context goes before what was allocated in it."],
-    ["    this.#holders.release();\n", "", "A device is never given back."],
+    ["    this.#references.retain();\n", "", "The context goes before what was allocated in it."],
+    ["    this.#references.release();\n", "", "A device is never given back."],
     ["    if (timing && interprocess) {\n", "    if (false) {\n", "An event that cannot be is a nameless error."],
     [
       "    if (priority !== undefined) this.#checkPriority(priority);\n",
@@ -234,7 +241,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A priority that cannot be is silently another one.",
     ],
     [
-      "    if (this.#holders.isDestroyed) return false;\n",
+      "    if (this.#references.isDestroyed) return false;\n",
       "",
       "A device of a closed Cuda is asked for a context that it cannot give.",
     ],
@@ -290,11 +297,11 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/device/stream.ts", ["tests/device/stream_test.ts", programs, behaviours], [
     [
-      "if (releaseDevice === null) return; // a foreign",
+      "if (retainedDevice === null) return; // a foreign",
       "// a foreign",
       "Closing a foreign stream destroys it under its owner.",
     ],
-    ["        releaseDevice();\n", "", "A device whose streams are closed is never given back."],
+    ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never given back."],
 
     ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
 
@@ -432,12 +439,12 @@ export const cudaMutations: readonly Mutation[] = [
       "Work that is not done looks done.",
     ],
     [
-      '    this.#open("hold");\n    if (!this.#isOwned)',
+      '    this.#open("retain");\n    if (!this.#isOwned)',
       "    if (!this.#isOwned)",
       "A closed stream becomes the home of a buffer.",
     ],
     [
-      "    if (!this.#isOwned) this.device.retain(); // a stream of our own holds its device anyway\n",
+      "    if (!this.#isOwned) this.device.retain(); // a stream of our own retains its device anyway\n",
       "",
       "The context of a default stream goes before what is freed on it.",
     ],
@@ -454,19 +461,23 @@ export const cudaMutations: readonly Mutation[] = [
     "tests/device/kernel/kernel_test.ts",
     behaviours,
   ], [
-    ["    this.#holders.close();\n", "", "Code piles up."],
+    ["    this.#references.close();\n", "", "Code piles up."],
 
-    ["      release();\n", "", "A device is never given back once it had a program."],
+    ["      retained[Symbol.dispose]();\n", "", "A device is never given back once it had a program."],
 
     [
-      "unload(device, handle, release))",
-      "unload(device, handle, () => {}))",
+      "unload(device, handle, retained))",
+      "unload(device, handle, new DisposableStack()))",
       "A context is never given back once it had a program.",
     ],
-    ["() => this.#holders.hold()", "() => () => {}", "Code is unloaded while a graph still runs it."],
+    [
+      "() => this.#references.retained()",
+      "() => new DisposableStack()",
+      "Code is unloaded while a graph still runs it.",
+    ],
 
     [
-      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed Program");\n',
+      '    if (this.#references.isClosed) throw new TypeError("Cannot use a closed Program");\n',
       "",
       "A kernel of unloaded code is given out.",
     ],

@@ -49,7 +49,7 @@ export const memoryMutations: readonly Mutation[] = [
     ["    return isSticky(error);\n", "    return true;\n", "A question that fails frees memory that work still uses."],
 
     [
-      "  if (isCapturing(work.device.driver)) return false; // nothing may be asked meanwhile\n",
+      "  if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile\n",
       "",
       "Asking spoils a capture.",
     ],
@@ -71,7 +71,7 @@ export const memoryMutations: readonly Mutation[] = [
       "  if (device.isClosed) return;\n",
       "What is closed after its Cuda keeps its context until somebody allocates.",
     ],
-    ["    release();\n", "", "A device is never given back."],
+    ["      device[Symbol.dispose]();\n", "", "A device is never given back."],
     [
       "if (stream === null || (stream.isKnownNonBlocking && isOver(stream))) return free();",
       "if (stream === null) return free();",
@@ -85,8 +85,8 @@ export const memoryMutations: readonly Mutation[] = [
     ],
 
     [
-      "release: stream.device.keep()",
-      "release: () => {}",
+      "device: stream.device.retained({ evenClosed: true })",
+      "device: new DisposableStack()",
       "The context goes before the event that tells when to free.",
     ],
     ["    if (!isOver(passed)) passed.synchronize();\n", "", "Draining frees memory while work still uses it."],
@@ -104,7 +104,7 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/order/deferred_free.ts", ["tests/order/deferred_free_test.ts"], [
     [
-      "  if (device.isGone) return next(); // and its context with it, while another device was waited for\n",
+      "  if (device.isGone) return next(); // its context has gone while another device was waited for\n",
       "",
       "What waits for a device whose Cuda is closed meanwhile is never freed.",
     ],
@@ -258,8 +258,8 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["      freeSoon();\n", "", "Memory that was used and closed is not given back before much else is used."],
     [
-      "      capture.retain({ home: () => this.stream, release: () => pin[Symbol.dispose]() });\n",
-      "      pin[Symbol.dispose]();\n",
+      "capture.retain({ home: () => this.stream, retained: this.pinned() });",
+      "this.pinned()[Symbol.dispose]();",
       "A graph uses memory that is given back.",
     ],
   ]),
@@ -483,7 +483,7 @@ export const memoryMutations: readonly Mutation[] = [
     "Nothing that is released later is ever given back.",
   ]]),
   ...inFile("src/order/reclaim.ts", ["tests/order/deferred_free_test.ts"], [[
-    "  markWhatIsWanted();\n",
+    "  markClosed();\n",
     "",
     "Nothing that is released later is ever given back.",
   ]]),

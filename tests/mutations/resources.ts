@@ -95,13 +95,13 @@ export const resourceMutations: readonly Mutation[] = [
     programs,
   ], [
     [
-      "if (home === null) freeAfterAll(usersOf(device, kind), giveBack);",
-      "if (home === null) giveBack();",
+      "if (home === null) freeAfterAll(usersOf(device, kind), freeNow);",
+      "if (home === null) freeNow();",
       "Memory without a home stream is gone when work that is under way gets to it.",
     ],
     [
-      "freeAfterAll(usersOf(device, kind), giveBack)",
-      "freeAfterAll([device], giveBack)",
+      "freeAfterAll(usersOf(device, kind), freeNow)",
+      "freeAfterAll([device], freeNow)",
       "Memory without a home stream is gone when another device's work gets to it.",
     ],
     [
@@ -111,16 +111,16 @@ export const resourceMutations: readonly Mutation[] = [
     ],
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
     [
-      "    reclaim();\n    return device.holding",
-      "    return device.holding",
+      "    reclaim();\n    return device.retainFor",
+      "    return device.retainFor",
       "What has been released meanwhile is never given back.",
     ],
 
-    ["      stream?.release(); // the buffer holds it now\n", "", "A stream is never destroyed."],
+    ["      stream?.release(); // the buffer retains it now\n", "", "A stream is never destroyed."],
 
     [
-      "        else freeAfter(home, giveBack);\n",
-      "        else giveBack();\n",
+      "        else freeAfter(home, freeNow);\n",
+      "        else freeNow();\n",
       "Memory is freed while work still uses it.",
     ],
     [
@@ -139,7 +139,7 @@ export const resourceMutations: readonly Mutation[] = [
       "Memory is freed in whatever context is current, or in none.",
     ],
     [
-      "          } finally {\n            releaseDevice();\n",
+      "          } finally {\n            retained[Symbol.dispose]();\n",
       "          } finally {\n",
       "A device is never given back.",
     ],
@@ -194,7 +194,7 @@ export const resourceMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/memory_pool.ts", ["tests/memory/memory_pool_test.ts", programs], [
     [
-      "      if (releaseDevice === null) return; // the device's own pool is not ours to destroy\n",
+      "      if (retainedDevice === null) return; // the device's own pool is not ours to destroy\n",
       "",
       "The device's own pool is destroyed.",
     ],
@@ -205,18 +205,18 @@ export const resourceMutations: readonly Mutation[] = [
       "A pool is destroyed while its memory is on its way back, and stays.",
     ],
     [
-      "this.#freedOn.set(user, user.keep());",
-      "this.#freedOn.set(user, () => {});",
+      "this.#freedOn.set(user, user.retained({ evenClosed: true }));",
+      "this.#freedOn.set(user, new DisposableStack());",
       "A device on whose stream a pool's memory is freed is forgotten before.",
     ],
     [
-      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
-      "destroy(driver, handle, imports), ...users.values()]",
+      "        retained.use(retainedDevice);\n",
+      "",
       "A device is never given back once it had a pool.",
     ],
     [
-      "destroy(driver, handle, imports), releaseDevice, ...users.values()]",
-      "destroy(driver, handle, imports), releaseDevice]",
+      "        for (const user of users.values()) retained.use(user);\n",
+      "",
       "A device on whose stream memory was freed is never given back.",
     ],
     ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],
@@ -250,19 +250,19 @@ export const resourceMutations: readonly Mutation[] = [
       "A pool gives its memory back at every synchronisation.",
     ],
     [
-      '    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed memory pool");\n',
+      '    if (this.#references.isClosed) throw new TypeError("Cannot use a closed memory pool");\n',
       "",
       "Memory is taken from a pool that is destroyed.",
     ],
     ["    this.device.retain();\n", "", "The context goes before the memory of its pool."],
 
-    ["    this.#holders.retain();\n", "", "A pool is destroyed under its buffers."],
+    ["    this.#references.retain();\n", "", "A pool is destroyed under its buffers."],
 
-    ["    this.#holders.release();\n", "", "A pool is never destroyed."],
+    ["    this.#references.release();\n", "", "A pool is never destroyed."],
 
     ["    this.device.release();\n", "", "A device is never given back."],
 
-    ["    this.#holders.close();\n", "", "Pools pile up."],
+    ["    this.#references.close();\n", "", "Pools pile up."],
   ]),
   ...inFile("src/memory/peer_access.ts", [
     "tests/memory/peer_access_test.ts",

@@ -64,13 +64,13 @@ export const sharingMutations: readonly Mutation[] = [
       "The owner is never told, and keeps its memory for ever.",
     ],
 
-    ["() => closeMemory(device, base, release), ", "", "Memory of another process is never closed."],
+    ["() => closeMemory(device, base, retained), ", "", "Memory of another process is never closed."],
     [
       "      freeAfter(home, () => {\n",
       "      freeAfter(null, () => {\n",
       "Memory of another process is unmapped while work still uses it.",
     ],
-    ["      if (home !== null) lookAfter(home);\n", "", "The owner waits until we happen to allocate."],
+    ["      if (home !== null) reclaimWhenDone(home);\n", "", "The owner waits until we happen to allocate."],
   ]),
   ...inFile("src/memory/memory_pool.ts", ["tests/memory/sharing/sharing_test.ts"], [
     ["  if (imports.open > 0) return;\n", "", "A pool that was imported twice is never given back."],

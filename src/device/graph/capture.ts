@@ -56,7 +56,7 @@ export class StreamCapture {
   readonly #streams = new Map<string, CudaStream>();
   /** Events that were last recorded by a stream that takes part. */
   readonly #events = new Set<bigint>();
-  readonly #used: GraphResource[] = [];
+  readonly #resources: GraphResource[] = [];
   #ended = false;
 
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
@@ -115,7 +115,7 @@ export class StreamCapture {
    * @internal
    */
   retain(used: GraphResource): void {
-    this.#used.push(used);
+    this.#resources.push(used);
   }
 
   /**
@@ -129,14 +129,14 @@ export class StreamCapture {
   end(): CudaGraph {
     if (this.#ended) throw new TypeError("Cannot end a capture twice");
     const { device } = this.stream;
-    const use = new GraphResources(device, this.#used);
-    const release = use.hold(); // what was captured is given back if there is no graph
+    const resources = new GraphResources(device, this.#resources);
+    const retained = resources.retained(); // they are released if there is no graph
     try {
       const [code, handle] = this.#finish();
       checkCuda(device.driver, "cuStreamEndCapture", code);
-      return new CudaGraph(device, handle, use);
+      return new CudaGraph(device, handle, resources);
     } finally {
-      release();
+      retained[Symbol.dispose]();
       endCapture(this);
     }
   }
@@ -145,14 +145,14 @@ export class StreamCapture {
   close(): void {
     if (this.#ended) return;
     const { driver } = this.stream.device;
-    const use = new GraphResources(this.stream.device, this.#used);
+    const retained = new GraphResources(this.stream.device, this.#resources).retained();
     try {
       runAll([
         () => {
           const [, handle] = this.#finish();
           if (handle !== 0n) driver.graph.cuGraphDestroy(handle);
         },
-        use.hold(),
+        () => retained[Symbol.dispose](),
         () => endCapture(this),
       ]);
     } catch (error) {

@@ -62,21 +62,21 @@ export class CudaGraph {
   /** The device whose stream was captured. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #use: GraphResources;
-  readonly #left: LeftGraph;
+  readonly #resources: GraphResources;
+  readonly #state: GraphState;
 
   /** Use {@linkcode CudaStream.capture}. */
-  constructor(device: CudaDevice, handle: bigint, use: GraphResources) {
+  constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
     this.device = device;
     this.#handle = handle;
-    this.#use = use;
-    this.#left = {
+    this.#resources = resources;
+    this.#state = {
       kind: "CudaGraph",
       driver: device.driver,
       closed: false,
-      close: destroyer(device, handle, use.hold()),
+      close: destroyer(device, handle, resources.retained()),
     };
-    closeIfDropped(this, this.#left);
+    closeIfDropped(this, this.#state);
   }
 
   /**
@@ -85,7 +85,7 @@ export class CudaGraph {
    * @throws {TypeError} if the graph is closed
    */
   get handle(): bigint {
-    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraph");
+    if (this.#state.closed) throw new TypeError("Cannot use a closed CudaGraph");
     return this.#handle;
   }
 
@@ -94,8 +94,8 @@ export class CudaGraph {
    *
    * @internal
    */
-  get use(): GraphResources {
-    return this.#use;
+  get resources(): GraphResources {
+    return this.#resources;
   }
 
   /** The nodes. */
@@ -161,9 +161,9 @@ export class CudaGraph {
 
   /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
   close(): void {
-    if (this.#left.closed) return;
-    this.#left.closed = true;
-    this.#left.close();
+    if (this.#state.closed) return;
+    this.#state.closed = true;
+    this.#state.close();
   }
 
   /** Destroys the graph. */
@@ -184,16 +184,16 @@ export class CudaGraph {
   }
 }
 
-/** What is left of a graph that its user has dropped. */
-interface LeftGraph extends DroppedState {
+/** What destroys a graph that its user has dropped. */
+interface GraphState extends DroppedState {
   closed: boolean;
 }
 
 /** A function of its own, from which nothing leads back to the graph. */
-function destroyer({ driver }: CudaDevice, handle: bigint, release: () => void): () => void {
+function destroyer({ driver }: CudaDevice, handle: bigint, retained: Disposable): () => void {
   return () => {
     const code = driver.graph.cuGraphDestroy(handle);
-    release();
+    retained[Symbol.dispose]();
     checkRelease(driver, "cuGraphDestroy", code);
   };
 }

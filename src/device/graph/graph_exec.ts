@@ -19,39 +19,38 @@ const reasons: ReadonlyMap<number, string> = new Map(
   Object.entries(CU_GRAPH_EXEC_UPDATE).map(([name, code]) => [code, name]),
 );
 
-/** What is left of a graph that its user has dropped. */
-class LeftExec implements DroppedState {
+/** What destroys an executable that its user has dropped. */
+class GraphExecState implements DroppedState {
   readonly kind = "CudaGraphExec";
   readonly driver: CudaDriver;
   /** What its work uses. */
-  use: GraphResources;
+  resources: GraphResources;
   closed = false;
   readonly #handle: bigint;
-  /** Ends the hold on that. */
-  #release: () => void;
+  #retained: Disposable;
 
-  constructor({ driver }: CudaDevice, handle: bigint, use: GraphResources) {
+  constructor({ driver }: CudaDevice, handle: bigint, resources: GraphResources) {
     this.driver = driver;
     this.#handle = handle;
-    this.use = use;
-    this.#release = use.hold();
+    this.resources = resources;
+    this.#retained = resources.retained();
   }
 
   /** Its later launches are of another graph's work. */
-  become(use: GraphResources): void {
-    const release = this.#release;
-    if (use !== this.use) this.use.ended(this);
-    this.use = use;
-    this.#release = use.hold();
-    release();
+  switchTo(resources: GraphResources): void {
+    const before = this.#retained;
+    if (resources !== this.resources) this.resources.noteLast(this);
+    this.resources = resources;
+    this.#retained = resources.retained();
+    before[Symbol.dispose]();
   }
 
   close(): void {
     const { driver } = this;
-    this.use.ended(this);
+    this.resources.noteLast(this);
     afterCaptures(driver, () => { // it would spoil a capture
       const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
-      this.#release();
+      this.#retained[Symbol.dispose]();
       checkRelease(driver, "cuGraphExecDestroy", code);
     });
   }
@@ -62,23 +61,23 @@ export class CudaGraphExec {
   /** The device whose stream was captured. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #left: LeftExec;
+  readonly #state: GraphExecState;
 
-  private constructor(device: CudaDevice, handle: bigint, use: GraphResources) {
+  private constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
     this.device = device;
     this.#handle = handle;
-    this.#left = new LeftExec(device, handle, use);
-    closeIfDropped(this, this.#left);
+    this.#state = new GraphExecState(device, handle, resources);
+    closeIfDropped(this, this.#state);
   }
 
   /** Use {@linkcode CudaGraph.instantiate}. */
-  static instantiate({ device, handle, use }: CudaGraph): CudaGraphExec {
+  static instantiate({ device, handle, resources }: CudaGraph): CudaGraphExec {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
     const make = () => driver.graph.cuGraphInstantiateWithFlags(out.$address, handle, 0n);
     checkCuda(driver, "cuGraphInstantiateWithFlags", device.withContext(make));
-    return new CudaGraphExec(device, out.value, use);
+    return new CudaGraphExec(device, out.value, resources);
   }
 
   /**
@@ -87,7 +86,7 @@ export class CudaGraphExec {
    * @throws {TypeError} if it is closed
    */
   get handle(): bigint {
-    if (this.#left.closed) throw new TypeError("Cannot use a closed CudaGraphExec");
+    if (this.#state.closed) throw new TypeError("Cannot use a closed CudaGraphExec");
     return this.#handle;
   }
 
@@ -129,14 +128,14 @@ export class CudaGraphExec {
       throw new CudaError("cuGraphExecUpdate", code, resultName(code), way);
     }
     checkCuda(driver, "cuGraphExecUpdate", code);
-    this.#left.become(graph.use);
+    this.#state.switchTo(graph.resources);
   }
 
   /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
   close(): void {
-    if (this.#left.closed) return;
-    this.#left.closed = true;
-    this.#left.close();
+    if (this.#state.closed) return;
+    this.#state.closed = true;
+    this.#state.close();
   }
 
   /** Destroys it. */
@@ -152,7 +151,7 @@ export class CudaGraphExec {
     if (captureOf(stream) !== null) {
       throw new TypeError(`Cannot ${call} on a stream that is being captured: enqueue the graph's work itself`);
     }
-    const launch = this.#left.use.launchOf(this.#left); // which the object itself may be dropped before
+    const launch = this.#state.resources.launchOf(this.#state); // which the object itself may be dropped before
     launch.prepare(stream);
     try {
       checkCuda(driver, call, stream.enqueue(() => driver.graph[call](handle, on)));

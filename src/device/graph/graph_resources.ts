@@ -1,41 +1,42 @@
 /**
- * What the work of a graph uses: kept until neither the graph, nor anything instantiated from it, nor a launch that is
- * under way needs it.
+ * What the work of a graph uses: retained until neither the graph, nor an executable of it, nor a launch in flight needs it.
  *
  * @module
  */
-import { reportUncaught, runAll } from "../../ffi/mod.ts";
+import { reportUncaught } from "../../ffi/mod.ts";
 import { afterCaptures, isCapturing } from "./active_captures.ts";
 import { isSticky, observerOf } from "../../driver/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import type { CudaEvent } from "../event.ts";
+import { ReferenceCount } from "../reference_count.ts";
 import type { CudaStream } from "../stream.ts";
 import { internals } from "../stream_internals.ts";
 
 /** Something that captured work uses. */
 export interface GraphResource {
-  /** The stream on which it is given back at present, if it is given back in the order of one. */
+  /** The stream in whose order it is released at present; null if in none. */
   readonly home: () => CudaStream | null;
-  /** Gives it up. */
-  readonly release: () => void;
+  /** Disposed of once. */
+  readonly retained: Disposable;
 }
 
 /**
  * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that nothing
  * need be known of them.
  */
-export class LastLaunch {
-  /** The stream that it is on, retained; null if that is somebody else's, who may destroy it at any time. */
+export class LastLaunch implements Disposable {
+  /** The stream that it is on, retained, but not its user's object; null if it is foreign, and may be destroyed any time. */
   #stream: CudaStream | null = null;
-  /** Marks the end of a launch on somebody else's stream. */
+  /** Marks the end of a launch on a foreign stream. */
   #event: CudaEvent | null = null;
   /** Whether its executable is closed, so that no other launch follows. */
   isLast = false;
 
-  /** Before a launch: what may fail, fails now. */
+  /** Before a launch: whatever may fail, fails now. */
   prepare(stream: CudaStream): void {
-    if (this.#stream === stream) return;
-    if (stream[internals].isHandleStable) stream.retain();
+    const { successor, isHandleStable } = stream[internals];
+    if (this.#stream === successor) return;
+    if (isHandleStable) stream.retain();
     else if (this.#event?.device !== stream.device) {
       const event = stream.device.createEvent();
       observerOf(stream.device.driver)?.closedByUser(event.handle); // it goes with the graph
@@ -44,11 +45,12 @@ export class LastLaunch {
     }
   }
 
-  /** After it, or after what was prepared has failed: then it stands for a launch that there is not, and harms nobody. */
+  /** After a launch, also after one that has failed: then it notes a launch that never was, which does no harm. */
   note(stream: CudaStream): void {
+    const { successor, isHandleStable } = stream[internals];
     const before = this.#stream;
-    if (before === stream) return;
-    if (stream[internals].isHandleStable) this.#stream = stream;
+    if (before === successor) return;
+    if (isHandleStable) this.#stream = successor;
     else {
       if (this.#event !== null) stream.record(this.#event);
       this.#stream = null;
@@ -56,53 +58,50 @@ export class LastLaunch {
     before?.release();
   }
 
-  /** What has to be over before anything is given back; null if it is. */
-  get underWay(): CudaStream | CudaEvent | null {
-    const mark = this.#stream?.orSuccessor ?? this.#event;
+  /** What has to be over before anything is released; null if it is. */
+  get inFlight(): CudaStream | CudaEvent | null {
+    const mark = this.#stream ?? this.#event;
     return mark !== null && isBusy(mark) ? mark : null;
   }
 
-  /** Gives up what it has noted. Called once. */
-  release(): void {
+  /** Releases the stream or event. Called once. */
+  [Symbol.dispose](): void {
     this.#stream?.release();
     this.#event?.close();
   }
 }
 
-/** So many executables of a graph are looked after before somebody looks which of them are closed and done. */
+/** How many executables of a graph are noted before those that are closed and done are looked for. */
 const few = 16;
 
-/** All that a graph uses, and what was launched of it last. */
+/** All that a graph uses, and the last launches of it. */
 export class GraphResources {
   readonly #device: CudaDevice;
-  readonly #used: readonly GraphResource[];
+  readonly #resources: readonly GraphResource[];
   /** By executable. */
   readonly #launches = new Map<object, LastLaunch>();
-  /** How many launches there may be before it is looked which are over: twice as many as were left, so that looking is cheap. */
+  /** How many launches there may be before those that are over are dropped: twice as many as were left then. */
   #enough = few;
-  readonly #releaseDevice: () => void;
-  #holders = 0;
+  readonly #retainedDevice: Disposable;
+  readonly #references: ReferenceCount;
 
   /**
    * What a capture has found its work to use.
    *
-   * @param used what is given back in the end
+   * @param resources released in the end
    */
-  constructor(device: CudaDevice, used: readonly GraphResource[]) {
+  constructor(device: CudaDevice, resources: readonly GraphResource[]) {
     this.#device = device;
-    this.#used = used;
-    this.#releaseDevice = device.keep();
+    this.#resources = resources;
+    this.#retainedDevice = device.retained({ evenClosed: true });
+    this.#references = new ReferenceCount(() => afterCaptures(device.driver, () => this.#release()));
   }
 
-  /** Keeps everything until the returned function is called. */
-  hold(): () => void {
-    this.#holders++;
-    let holding = true;
-    return () => {
-      if (!holding) return;
-      holding = false;
-      if (--this.#holders === 0) afterCaptures(this.#device.driver, () => this.#release());
-    };
+  /** Retains everything until the result is disposed of. All is released when nobody retains it any more. */
+  retained(): Disposable {
+    const retained = this.#references.retained();
+    this.#references.close(); // so that the last release ends it
+    return retained;
   }
 
   /**
@@ -113,49 +112,53 @@ export class GraphResources {
   launchOf(exec: object): LastLaunch {
     let launch = this.#launches.get(exec);
     if (launch !== undefined) return launch;
-    if (this.#launches.size >= this.#enough) this.#forgetWhatIsOver();
+    if (this.#launches.size >= this.#enough) this.#forgetFinished();
     this.#launches.set(exec, launch = new LastLaunch());
     return launch;
   }
 
   /** Notes that an executable launches nothing of this any more. */
-  ended(exec: object): void {
+  noteLast(exec: object): void {
     const launch = this.#launches.get(exec);
     if (launch !== undefined) launch.isLast = true;
   }
 
-  #forgetWhatIsOver(): void {
-    if (isCapturing(this.#device.driver)) return; // nothing may be asked meanwhile
+  #forgetFinished(): void {
+    if (isCapturing(this.#device.driver)) return; // no stream may be queried meanwhile
     for (const [exec, launch] of this.#launches) {
-      if (!launch.isLast || launch.underWay !== null) continue;
+      if (!launch.isLast || launch.inFlight !== null) continue;
       this.#launches.delete(exec);
-      launch.release();
+      launch[Symbol.dispose]();
     }
     this.#enough = Math.max(few, 2 * this.#launches.size);
   }
 
-  /** What has a home stream is given back there, behind the launches; the rest when these are over. */
+  /** What has a home stream is released there, behind the launches; the rest when these are over. */
   #release(): void {
     const launches = [...this.#launches.values()];
-    const busy = launches.map((launch) => launch.underWay).filter((mark) => mark !== null);
-    const later: (() => void)[] = [];
-    const now: (() => void)[] = [];
-    for (const { home: at, release } of this.#used) {
+    const inFlight = launches.map((launch) => launch.inFlight).filter((mark) => mark !== null);
+    const end = new DisposableStack(); // disposes of what was added last first: the device comes last
+    end.use(this.#retainedDevice);
+    for (const launch of launches) end.use(launch);
+    const now = new DisposableStack();
+    let mustWait = false;
+    for (const { home: at, retained } of this.#resources) {
       const home = at(); // it may have moved since the capture
-      const isOrdered = busy.length === 0 || (home !== null && busy.every((mark) => follows(home, mark)));
-      (isOrdered ? now : later).push(release);
+      const isOrdered = inFlight.length === 0 || (home !== null && inFlight.every((mark) => follows(home, mark)));
+      (isOrdered ? now : end).use(retained);
+      mustWait ||= !isOrdered;
     }
-    const end = [...launches.map((launch) => () => launch.release()), this.#releaseDevice];
-    if (later.length === 0) return runAll([...now, ...end]);
-    const over = Promise.allSettled(busy.map((mark) => mark.completed()));
-    void over.then(() => runAll([...later, ...end])).catch((error) =>
-      reportUncaught("giving back what a graph has used", error)
-    );
-    runAll(now);
+    if (mustWait) {
+      const over = Promise.allSettled(inFlight.map((mark) => mark.completed()));
+      void over.then(() => end.dispose()).catch((error) => reportUncaught("releasing what a graph has used", error));
+      return now.dispose();
+    }
+    end.use(now);
+    end.dispose();
   }
 }
 
-/** Whether work is under way. In a context that is lost none is any more; what cannot be said may be. */
+/** Whether work is in flight. In a lost context none is; where the driver cannot say, it may be. */
 function isBusy(mark: CudaStream | CudaEvent): boolean {
   try {
     return !mark.isDone;
@@ -164,12 +167,12 @@ function isBusy(mark: CudaStream | CudaEvent): boolean {
   }
 }
 
-/** Lets a stream wait for a launch. @returns whether what it does from now on comes after that */
+/** Makes a stream wait for a launch. @returns whether its later work comes after that */
 function follows(home: CudaStream, mark: CudaStream | CudaEvent): boolean {
   try {
     home.wait(mark);
     return true;
   } catch (error) {
-    return isSticky(error); // in a lost context there is no other's work any more
+    return isSticky(error); // in a lost context there is no work to come after
   }
 }

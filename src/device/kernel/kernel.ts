@@ -47,7 +47,7 @@ export class Kernel {
   /** Its name. */
   readonly name: string;
   readonly #handle: bigint;
-  readonly #hold: () => () => void;
+  readonly #retainCode: () => Disposable;
   #slots: ArgumentSlots | undefined;
   #sizes: readonly number[] | null | undefined;
   #parameters: readonly KernelParameter[] | null | undefined;
@@ -56,13 +56,13 @@ export class Kernel {
   /**
    * Use {@linkcode Program.kernel}.
    *
-   * @param hold keeps the code loaded until what it returns is called
+   * @param retainCode keeps the code loaded until its result is disposed of
    */
-  constructor(device: CudaDevice, name: string, handle: bigint, hold: () => () => void) {
+  constructor(device: CudaDevice, name: string, handle: bigint, retainCode: () => Disposable) {
     this.device = device;
     this.name = name;
     this.#handle = handle;
-    this.#hold = hold;
+    this.#retainCode = retainCode;
   }
 
   /**
@@ -194,7 +194,7 @@ export class Kernel {
 
   /** What a graph of this launch needs stays until the graph is gone. */
   #keep(args: readonly KernelArg[], capture: StreamCapture): void {
-    capture.retain({ home: () => null, release: this.#hold() });
+    capture.retain({ home: () => null, retained: this.#retainCode() });
     for (const arg of args) if (isMemory(arg)) pinWithCapture(arg, capture);
   }
 

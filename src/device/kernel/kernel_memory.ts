@@ -85,6 +85,5 @@ function hasAccess(ptr: bigint, device: CudaDevice): boolean {
 export function pinWithCapture(memory: KernelMemory, capture: StreamCapture): void {
   const owner = memory.buffer ?? memory;
   const pin = owner.pinned?.();
-  if (pin === undefined) return;
-  capture.retain({ home: () => owner.stream ?? null, release: () => pin[Symbol.dispose]() });
+  if (pin !== undefined) capture.retain({ home: () => owner.stream ?? null, retained: pin });
 }

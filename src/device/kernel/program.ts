@@ -39,16 +39,16 @@ export class Program {
   /** The device. */
   readonly device: CudaDevice;
   readonly #handle: bigint;
-  readonly #holders: ReferenceCount;
+  readonly #references: ReferenceCount;
   readonly #kernels = new Map<string, Kernel>();
 
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
     this.device = device;
-    [this.#handle, this.#holders] = device.holding((release) => {
+    [this.#handle, this.#references] = device.retainFor((retained) => {
       const handle = load(device, code);
-      return [handle, new ReferenceCount(() => unload(device, handle, release))];
+      return [handle, new ReferenceCount(() => unload(device, handle, retained))];
     });
-    closeIfDropped(this, leftOf(device, this.#holders));
+    closeIfDropped(this, stateOf(device, this.#references));
   }
 
   /** Compiles CUDA C++ for a device. Use {@linkcode CudaDevice.compile}. */
@@ -83,7 +83,7 @@ export class Program {
    * @throws {CudaError} CUDA_ERROR_NOT_FOUND if there is none
    */
   kernel(name: string): Kernel {
-    if (this.#holders.isClosed) throw new TypeError("Cannot use a closed Program");
+    if (this.#references.isClosed) throw new TypeError("Cannot use a closed Program");
     let kernel = this.#kernels.get(name);
     if (kernel === undefined) {
       using arena = new NativeArena();
@@ -94,7 +94,7 @@ export class Program {
       const code = this.device.withContext(find);
       if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);
       checkCuda(driver, `cuModuleGetFunction of ${name}`, code);
-      kernel = new Kernel(this.device, name, out.value, () => this.#holders.hold());
+      kernel = new Kernel(this.device, name, out.value, () => this.#references.retained());
       this.#kernels.set(name, kernel);
     }
     return kernel;
@@ -106,7 +106,7 @@ export class Program {
    */
   close(): void {
     for (const kernel of this.#kernels.values()) kernel.close();
-    this.#holders.close();
+    this.#references.close();
   }
 
   /** Unloads the code. */
@@ -115,7 +115,7 @@ export class Program {
   }
 }
 
-function unload(device: CudaDevice, handle: bigint, release: () => void): void {
+function unload(device: CudaDevice, handle: bigint, retained: Disposable): void {
   const { driver } = device;
   // The driver unloads nothing while a stream is captured: it would spoil the capture.
   afterCaptures(driver, () => {
@@ -123,21 +123,21 @@ function unload(device: CudaDevice, handle: bigint, release: () => void): void {
       const take = () => device.withContext(() => driver.module.cuModuleUnload(handle));
       checkRelease(driver, "cuModuleUnload", besideCaptures(driver, take));
     } finally {
-      release();
+      retained[Symbol.dispose]();
     }
   });
 }
 
-/** What is left of a program that was dropped with its kernels. One of them may be running, on whatever stream. */
-function leftOf(device: CudaDevice, holders: ReferenceCount): DroppedState {
+/** What unloads a program that was dropped with its kernels. One of them may be running, on whatever stream. */
+function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
   return {
     kind: "Program",
     driver: device.driver,
     get closed() {
-      return holders.isClosed;
+      return references.isClosed;
     },
     close() {
-      const end = atRest(device).finally(() => holders.close());
+      const end = atRest(device).finally(() => references.close());
       end.catch((error) => reportUncaught("unloading a Program that was collected", error));
     },
   };

@@ -18,21 +18,21 @@ export interface Arrived {
 }
 
 /** Says that memory is no longer used, after what is enqueued on a stream. */
-export type GiveBack = (shares: readonly number[], stream: CudaStream | null) => void;
+export type ReturnShares = (shares: readonly number[], stream: CudaStream | null) => void;
 
 /** What this end has of the other. */
 export class ChannelImports {
   readonly #devices: readonly CudaDevice[];
   readonly #marks: StreamMarks;
-  readonly #giveBack: GiveBack;
+  readonly #returnShares: ReturnShares;
   readonly #pools = new Map<number, DeviceMemoryResource>();
   #buffers = 0;
 
   /** @param devices of this process */
-  constructor(devices: readonly CudaDevice[], marks: StreamMarks, giveBack: GiveBack) {
+  constructor(devices: readonly CudaDevice[], marks: StreamMarks, giveBack: ReturnShares) {
     this.#devices = devices;
     this.#marks = marks;
-    this.#giveBack = giveBack;
+    this.#returnShares = giveBack;
   }
 
   /** How many buffers are not closed. */
@@ -71,7 +71,7 @@ export class ChannelImports {
   refuse({ message, files }: Arrived, taken: ReadonlySet<number> = new Set()): void {
     for (const file of files) file.close();
     const shares = message.parts.flatMap((part) => part.kind === "buffer" ? [part.share] : []);
-    this.#giveBack(shares.filter((share) => !taken.has(share)), null);
+    this.#returnShares(shares.filter((share) => !taken.has(share)), null);
   }
 
   /** Closes the pools, once their buffers are. */
@@ -112,7 +112,7 @@ export class ChannelImports {
     const home = stream ?? device.defaultStream;
     const onRelease = (at: CudaStream) => {
       this.#buffers--;
-      this.#giveBack([part.share], at);
+      this.#returnShares([part.share], at);
     };
     const options: ImportBufferOptions = { stream: home, onRelease };
     if (part.mark !== null) this.#marks.wait(home, part.mark); // first: what fails after it has nothing to undo

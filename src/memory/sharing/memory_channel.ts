@@ -79,7 +79,7 @@ export class MemoryChannel {
     this.#socket = socket;
     this.#marks = new StreamMarks(devices);
     this.#exports = new ChannelExports(this.#marks);
-    this.#imports = new ChannelImports(devices, this.#marks, (shares, stream) => this.#giveBack(shares, stream));
+    this.#imports = new ChannelImports(devices, this.#marks, (shares, stream) => this.#returnShares(shares, stream));
     this.#listen();
   }
 
@@ -158,7 +158,7 @@ export class MemoryChannel {
     this.close();
   }
 
-  #giveBack(shares: readonly number[], stream: CudaStream | null): void {
+  #returnShares(shares: readonly number[], stream: CudaStream | null): void {
     try {
       if (shares.length === 0 || this.#ended) return; // if the other end is gone, so is the need
       const marks: Mark[] = [];
