@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { CudaDevice, Kernel, Program } from "../device/mod.ts";
+import { type CudaDevice, type Kernel, PerDevice, type Program } from "../device/mod.ts";
 import type { CopyPlan } from "./copy_plan.ts";
 import type { CopyKernel } from "./ptx_fragments.ts";
 import { packedKernel } from "./packed_kernel.ts";
@@ -25,10 +25,17 @@ export interface ReadyKernel {
   isClosed: boolean;
 }
 
-/** Kernels that are kept for each device: those used last. */
+/** How many kernels are kept for each device: those used last. */
 const enough = 256;
 
-const cache = new WeakMap<CudaDevice, Map<string, ReadyKernel>>();
+/** By what the code depends on; what was used last comes last. */
+const caches = new PerDevice<Map<string, ReadyKernel>>(
+  () => new Map(),
+  (kernels, device) => {
+    if (kernels.size > 0) device.synchronize(); // code that runs must stay
+    for (const ready of kernels.values()) close(ready);
+  },
+);
 
 /** The kernel that a plan had last. */
 const last = new WeakMap<KernelPlan, ReadyKernel>();
@@ -37,10 +44,10 @@ const last = new WeakMap<KernelPlan, ReadyKernel>();
 export function kernelFor(device: CudaDevice, plan: KernelPlan): ReadyKernel {
   const before = last.get(plan);
   if (before?.device === device && !before.isClosed) return before;
-  const kernels = cache.get(device) ?? remember(device);
+  const kernels = caches.of(device);
   const key = keyOf(plan);
   const ready = kernels.get(key) ?? compile(device, plan);
-  kernels.delete(key); // what is put in last goes last
+  kernels.delete(key); // so that it comes last
   kernels.set(key, ready);
   if (kernels.size > enough) forgetOldest(device, kernels);
   last.set(plan, ready);
@@ -71,17 +78,6 @@ function written(plan: KernelPlan): CopyKernel {
     case "packed":
       return packedKernel(plan.problem);
   }
-}
-
-function remember(device: CudaDevice): Map<string, ReadyKernel> {
-  const kernels = new Map<string, ReadyKernel>();
-  cache.set(device, kernels);
-  device.onClose(() => {
-    cache.delete(device);
-    if (kernels.size > 0) device.synchronize(); // code that runs must stay
-    for (const ready of kernels.values()) close(ready);
-  });
-  return kernels;
 }
 
 function forgetOldest(device: CudaDevice, kernels: Map<string, ReadyKernel>): void {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
+import { type CudaDevice, type CudaStream, isSameDevice, PerDevice } from "../device/mod.ts";
 import { observerOf } from "../driver/mod.ts";
 import type { StridedLayout } from "../layout/mod.ts";
 import { type Access, accessesBetween, DeviceMemoryResource, type MemoryBuffer } from "../memory/mod.ts";
@@ -110,7 +110,14 @@ export function kernelDevice(
 }
 
 /** Streams for work that another device's stream waits for. */
-const helpers = new WeakMap<CudaDevice, CudaStream>();
+const helpers = new PerDevice<CudaStream>(
+  (device) => {
+    const helper = device.createStream();
+    observerOf(device.driver)?.closedByUser(helper.handle); // it goes with the device
+    return helper;
+  },
+  (helper) => helper.close(),
+);
 
 /** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
 export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
@@ -123,14 +130,5 @@ export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream:
 
 /** A stream of a device on which nothing is left when its user has waited for what he has enqueued. */
 export function helperStream(device: CudaDevice): CudaStream {
-  const known = helpers.get(device);
-  if (known !== undefined) return known;
-  const helper = device.createStream();
-  observerOf(device.driver)?.closedByUser(helper.handle); // it goes with the device
-  helpers.set(device, helper);
-  device.onClose(() => {
-    helpers.delete(device);
-    helper.close();
-  });
-  return helper;
+  return helpers.of(device);
 }

@@ -32,6 +32,7 @@ export { type Dim3, Kernel, type KernelAttribute, type KernelParameter, type Lau
 export type { KernelArg } from "./kernel/kernel_arguments.ts";
 export type { KernelMemory } from "./kernel/kernel_memory.ts";
 export { type CompileOptions, Program } from "./kernel/program.ts";
+export { PerDevice } from "./per_device.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
 export { ReferenceCount } from "./reference_count.ts";
 export {

@@ -10,12 +10,12 @@ import {
   CU_STREAM_PER_THREAD,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { ffiPort, isAddress, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
-import { createWakeup } from "../unix/mod.ts";
+import { ffiPort, isAddress, NativeArena } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
+import { completion, query } from "./completion.ts";
 import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
-import { captureOf, isCapturing, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { checkCuda, checkRelease, type CudaDriver, cudaError, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
+import { captureOf, noteRecord, noteWait } from "./graph/active_captures.ts";
+import { checkCuda, checkRelease, type CudaDriver, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
 import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
@@ -24,16 +24,13 @@ import type { CudaGraph } from "./graph/graph.ts";
 import { ReferenceCount } from "./reference_count.ts";
 import { internals, type StreamInternals, type StreamWatcher } from "./stream_internals.ts";
 
-/** How often to look whether a stream that is waited for has failed, in milliseconds. */
-const failureCheck = 100;
-
 /**
- * From the host to the device, driver 580 reads up to 24 KiB of page-locked memory during the call, if the stream holds
- * nothing that it was told to do. This is more, for drivers to come: a larger copy takes longer than what is done about it.
+ * Bytes. Driver 580 reads up to 24 KiB of page-locked host memory during the call that copies them to a device, if the stream
+ * is idle. This is more, for drivers to come: for a larger copy an event costs little.
  */
 const readAtOnce = 64 * 1024;
 
-/** What recording does if the first attempt has failed: apart, because small functions become part of their callers. */
+/** Records when the first attempt has failed: a function of its own, so that `record` stays small enough to be inlined. */
 function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
   const event = marked.argumentFor("record");
@@ -447,59 +444,13 @@ export class CudaStream {
 
   /**
    * Settles when everything enqueued so far is done. The event loop goes on meanwhile, and no thread of the driver runs
-   * JavaScript: the stream closes one of two connected sockets, which the event loop sees.
+   * JavaScript: the stream closes one of two connected sockets, which wakes the event loop.
    *
    * @throws {CudaError} if the work has failed
    */
   async completed(): Promise<void> {
     using _ = this.retained("wait for"); // it may be closed meanwhile
-    await this.#end();
-  }
-
-  async #end(): Promise<void> {
-    const { device } = this;
-    const { driver } = device;
-    const handle = this.#handle;
-    if (this.isCapturing) {
-      throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    const wakeup = createWakeup();
-    const { callback, argument } = wakeup;
-    let passed: (() => void) | undefined;
-    const code = this.enqueue(() => {
-      const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
-      passed = observerOf(driver)?.mark(handle);
-      return launched;
-    });
-    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
-    // A context that has failed calls no host functions any more: without this look the wait would never end.
-    const { clearInterval, setInterval } = nodeBuiltin("node:timers");
-    const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);
-    try {
-      await wakeup.signalled;
-    } finally {
-      clearInterval(watch);
-    }
-    checkCuda(driver, "cuLaunchHostFunc", code);
-    passed?.();
-    if (isCapturing(driver)) return;
-    const state = this.#query();
-    if (state === CUresult.CUDA_SUCCESS) this.#state.watcher?.onPassed();
-    else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
-  }
-
-  /** For who has looked whether the stream is there, or keeps it. */
-  #query(): number {
-    const handle = this.#handle;
-    const { driver } = this.device;
-    return besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)));
-  }
-
-  /** While anything is captured no stream may be asked: then it is not known to have failed. */
-  #hasFailed(): boolean {
-    if (isCapturing(this.device.driver)) return false;
-    const code = this.#query();
-    return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
+    await completion(this, this.#handle);
   }
 
   /** Its priority: see {@linkcode CudaDevice.priorityRange}. */
@@ -527,7 +478,7 @@ export class CudaStream {
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
     this.#open("ask");
-    const code = this.#query();
+    const code = query(this, this.#handle);
     if (code === CUresult.CUDA_ERROR_NOT_READY) return false;
     checkCuda(this.device.driver, "cuStreamQuery", code);
     this.#state.watcher?.onPassed();

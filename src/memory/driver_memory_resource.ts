@@ -9,7 +9,7 @@ import { checkCuda, checkRelease, CudaError } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none } from "../layout/mod.ts";
 import { canReach, freeAfter, freeAfterAll, type MemoryKind, reclaim } from "../order/mod.ts";
-import { describeHostMemory } from "./host_memory_use.ts";
+import { describeHostMemory } from "./host_memory_resource.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";

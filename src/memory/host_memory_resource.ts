@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { FfiError, libc, roundUp } from "../ffi/mod.ts";
+import { FfiError, libc, readTextFile, roundUp } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames, show } from "../layout/mod.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
-import { describeHostMemory } from "./host_memory_use.ts";
 import { reclaim } from "../order/mod.ts";
 import { checkSize, MemoryResource } from "./memory_resource.ts";
 
@@ -77,4 +76,13 @@ function align(bytes: number, alignment: number): bigint {
     );
   }
   return ptr;
+}
+
+/** What the host uses and has free, for an error. */
+export function describeHostMemory(): string {
+  const text = readTextFile("/proc/meminfo") ?? "";
+  const bytes = (name: string) => Number(new RegExp(`^${name}: *(\\d+) kB$`, "m").exec(text)?.[1] ?? NaN) * 1024;
+  const [total, free] = [bytes("MemTotal"), bytes("MemAvailable")];
+  if (Number.isNaN(total) || Number.isNaN(free)) return "what the host has free is not known";
+  return `the host uses ${total - free} and has ${free} of ${total} free`;
 }

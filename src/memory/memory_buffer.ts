@@ -3,32 +3,15 @@
  *
  * @module
  */
-import {
-  addressEnd,
-  DeferredFinalizer,
-  ffiPort,
-  type FinalizerState,
-  libc,
-  reportUncaught,
-  wantsLeakReports,
-} from "../ffi/mod.ts";
-import {
-  afterCaptures,
-  captureOf,
-  checkStream,
-  type CopyDirection,
-  type CudaDevice,
-  type CudaStream,
-  isCapturing,
-  isSameDevice,
-} from "../device/mod.ts";
-import { type CudaDriver, isSticky, noteHostAccess, observerOf } from "../driver/mod.ts";
+import { addressEnd, ffiPort } from "../ffi/mod.ts";
+import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { isSticky, observerOf } from "../driver/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
 import { checkOptions, none, noSize, type OptionNames, show } from "../layout/mod.ts";
-import { accessesBetween, takeAccess } from "./copy_access.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
-import { copyRun } from "./staging.ts";
+import { type BufferState, type Free, freeIfDropped, freeIfUnused, Pin } from "./buffer_state.ts";
+import { checkFill, copyBytes, fillBytes, type TransferSide } from "./transfer.ts";
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
 export interface FromPointerOptions {
@@ -96,81 +79,17 @@ export interface Allocation {
   readonly pool?: MemoryPool | null;
 }
 
-/** As `free` of an allocation, with what a producer has to be told. */
-type Free = (ptr: bigint, stream: CudaStream | null, loan: unknown) => void;
-
-/** What must survive the buffer object, because the finaliser needs it: everything but the object itself. */
-interface BufferState extends FinalizerState {
-  readonly ptr: bigint;
-  readonly size: number;
-  readonly free: Free;
-  /** What `free` gets besides. */
-  readonly loan: unknown;
-  /** The driver that knows the memory; null for ordinary host memory. */
-  readonly driver: CudaDriver | null;
-  /** The device whose context the memory is of, retained: it is freed there. Null for memory that someone else frees. */
-  retained: CudaDevice | null;
-  /** The home stream, retained: it must outlive the memory that is freed on it. */
-  stream: CudaStream | null;
-  /** What keeps foreign memory alive, until the end. */
-  owner: unknown;
-  /** Exports that still use the memory. */
-  pins: number;
-  /** Whether the buffer is closed, or was collected. */
-  closed: boolean;
-}
-
-/**
- * Buffers that were collected without being closed are freed all the same, on their home stream. Their `free` must not
- * lead back to them, or they would never be collected.
- */
-const finalizer = new DeferredFinalizer<BufferState>((state) => {
-  if (wantsLeakReports()) {
-    console.error(`Causeway: a MemoryBuffer of ${state.size} bytes was never closed; freed by garbage collection`);
-  }
-  state.closed = true;
-  try {
-    freeIfUnused(state);
-  } catch (error) {
-    reportUncaught(`freeing a MemoryBuffer of ${state.size} bytes that was collected`, error);
-  }
-});
-
 /**
  * The buffers behind the arrays that `bytes` has given out: whoever holds such an array holds the memory. Without this the
  * finaliser would free it as soon as nobody holds the buffer itself.
  */
 const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
-/** From here down no memory of a safe size reaches the end. Adding bigints takes time. */
+/** Memory of a safe size that begins below this ends below 2^64: asked first, because adding bigints takes time. */
 const farEnough = addressEnd - (1n << 53n);
 
-/** Letting go of the owner is all that closing borrowed memory means. */
-function forget(): void {}
-
-/** Frees closed memory without pins. Each of its callers makes that true at most once. */
-function freeIfUnused(state: BufferState): void {
-  if (!state.closed || state.pins > 0) return;
-  const { driver } = state;
-  // A free must not become part of a graph, nor spoil its capture.
-  if (driver !== null && isCapturing(driver)) afterCaptures(driver, () => giveBack(state));
-  else giveBack(state);
-}
-
-function giveBack(state: BufferState): void {
-  state.owner = undefined;
-  try {
-    state.free(state.ptr, state.stream?.orSuccessor ?? null, state.loan);
-    if (state.stream !== null) state.retained?.noteFreeOn(state.stream.device);
-  } finally {
-    // The memory's device first: its context must not go before the free is over, which the home's can still tell.
-    try {
-      state.retained?.release();
-    } finally {
-      state.stream?.release();
-    }
-  }
-}
+/** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
+function freeNothing(): void {}
 
 /**
  * A range of host or device memory.
@@ -198,7 +117,7 @@ export class MemoryBuffer {
   /** The home stream of memory that nobody frees here, which need not be closed and so keeps no stream. */
   #borrowedHome: CudaStream | null = null;
 
-  /** One by one: an object of all of them is a thing more to make, for each import. */
+  /** Parameters one by one: an object of all of them would be one more to allocate, for each import. */
   private constructor(
     ptr: bigint,
     size: number,
@@ -207,7 +126,7 @@ export class MemoryBuffer {
     stream: CudaStream | null,
     owner: unknown,
     free: Free,
-    loan: unknown,
+    argument: unknown,
     describe: Allocation["describe"],
     pool: MemoryPool | null,
   ) {
@@ -220,7 +139,7 @@ export class MemoryBuffer {
     stream?.retain();
     const driver = device?.driver ?? null;
     const retained = null;
-    this.#state = { ptr, size, free, loan, driver, retained, stream, owner, pins: 0, closed: false };
+    this.#state = { ptr, size, free, argument, driver, retained, stream, owner, pins: 0, closed: false };
   }
 
   /** A buffer over what a memory resource allocated. For implementations of `MemoryResource`. */
@@ -231,40 +150,41 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over memory that a producer lends, or a pool. For the exchange protocols and pools: one function serves all
-   * loans of a kind, where making one for each, and an object of all of this, takes a tenth of an import's time.
+   * A buffer over memory of a producer, or of a pool. For the exchange protocols and pools: one function frees all memory of a
+   * kind, where making one for each, and an object of all parameters, takes a tenth of an import's time.
    *
-   * @param giveBack what `free` is in an allocation; it is told which loan has ended
+   * @param argument passed to `free`
+   * @param free as in an allocation
    * @param describe as in an allocation
    * @param pool as in an allocation
    */
-  static fromForeign<Loan>(
+  static fromForeign<T>(
     ptr: bigint,
     size: number,
     device: CudaDevice | null,
     kind: MemoryKind,
     stream: CudaStream | null,
     owner: unknown,
-    loan: Loan,
-    giveBack: (ptr: bigint, stream: CudaStream | null, loan: Loan) => void,
+    argument: T,
+    free: (ptr: bigint, stream: CudaStream | null, argument: T) => void,
     describe?: Allocation["describe"],
     pool: MemoryPool | null = null,
   ): MemoryBuffer {
-    const free = giveBack as Free; // it is given this loan and no other
-    return new MemoryBuffer(ptr, size, device, kind, stream, owner, free, loan, describe, pool).#owned();
+    const untyped = free as Free; // it is given this argument and no other
+    return new MemoryBuffer(ptr, size, device, kind, stream, owner, untyped, argument, describe, pool).#owned();
   }
 
-  /** What there is something to do about at its end. */
+  /** For memory that is freed here: retains its device, and frees it if the buffer is dropped. */
   #owned(): this {
     const state = this.#state;
     try {
-      this.#driven?.retain(); // whatever a resource does about it: the memory cannot be freed once its context is gone
+      this.#driven?.retain(); // for every resource: the memory cannot be freed once its context is gone
       state.retained = this.#driven;
     } catch (error) {
       state.stream?.release();
       throw error;
     }
-    finalizer.register(this, state);
+    freeIfDropped(this, state);
     return this;
   }
 
@@ -290,7 +210,7 @@ export class MemoryBuffer {
       throw new TypeError(`Cannot make a buffer of memory of device ${device.ordinal}: its Cuda is closed`);
     }
     const kind = device === null ? "host" : "device";
-    const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, forget, undefined, undefined, null);
+    const buffer = new MemoryBuffer(ptr, size, device, kind, null, owner, freeNothing, undefined, undefined, null);
     if (device !== null && stream !== null) {
       if (stream !== undefined) checkStream(stream, device, "Cannot make a buffer with a home stream");
       buffer.#borrowedHome = stream ?? device.defaultStream;
@@ -314,7 +234,7 @@ export class MemoryBuffer {
       );
     }
     const ptr = size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
-    return new MemoryBuffer(ptr, size, null, "host", null, owner, forget, undefined, undefined, null);
+    return new MemoryBuffer(ptr, size, null, "host", null, owner, freeNothing, undefined, undefined, null);
   }
 
   /**
@@ -337,6 +257,10 @@ export class MemoryBuffer {
       );
     }
     return ptr;
+  }
+
+  #side(doing: string): TransferSide {
+    return { buffer: this, ptr: this.#open(doing), device: this.#driven };
   }
 
   #closed(doing: string): TypeError {
@@ -444,32 +368,8 @@ export class MemoryBuffer {
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
-    const [to, from] = [this.#open("copy into"), source.#open("copy from")];
-    if (this.size === 0) return;
-    const device = this.#driven ?? source.#driven;
-    const { stream } = options;
-    if (device === null || (stream === undefined && this.isHostAccessible && source.isHostAccessible)) {
-      stream?.waitUntilReady(); // the host copies, and no stream can wait for it
-      noteHostAccess(from, this.size, false, "copyFrom()");
-      noteHostAccess(to, this.size, true, "copyFrom()");
-      libc().memory.memmove(to, from, BigInt(this.size));
-      return;
-    }
-    if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
-    checkStream(stream, device, "Cannot copy on a stream");
-    const other = source.#driven;
-    if (other !== null && other.driver !== device.driver) {
-      throw new TypeError("Cannot copy a buffer of another Cuda: copy it to the host first");
-    }
-    // The stream's own device: a default stream's handle means the one of whichever context is current.
-    const peers = this.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
-      ? { from: other ?? device, to: device }
-      : null;
-    if (peers !== null) takeAccess(accessesBetween(source, peers.from, this, peers.to), this.size);
-    const isPageable = this.kind === "host" || source.kind === "host";
-    copyRun({ to, from, bytes: this.size, direction: directionOf(source, this), isPageable, peers }, stream);
-    this.pinUntilPassed(stream);
-    source.pinUntilPassed(stream);
+    const [to, from] = [this.#side("copy into"), source.#side("copy from")];
+    if (this.size > 0) copyBytes(to, from, options.stream);
   }
 
   /**
@@ -482,30 +382,9 @@ export class MemoryBuffer {
   fill(value: number, options: FillOptions = none): void {
     checkOptions(options, fillOptionNames);
     const { stream, width = 1 } = options;
-    if (width !== 1 && width !== 2 && width !== 4) {
-      throw new RangeError(`Cannot fill with values of ${width} bytes: expected 1, 2 or 4`);
-    }
-    if (!Number.isInteger(value) || value < 0 || value >= 256 ** width) {
-      throw new RangeError(`Cannot fill with ${value}: expected an integer from 0 to ${256 ** width - 1}`);
-    }
-    if (this.size % width !== 0) {
-      throw new RangeError(`Cannot fill ${this.size} bytes with values of ${width}: expected a multiple`);
-    }
-    const ptr = this.#open("fill");
-    if (this.size === 0) return;
-    if (width > 1 && Number(ptr & 3n) % width !== 0) {
-      throw new RangeError(`Cannot fill from address ${ptr} with values of ${width} bytes: expected a multiple`);
-    }
-    if (stream !== undefined && this.#driven !== null) {
-      checkStream(stream, this.#driven, "Cannot fill on a stream");
-      stream.device.fill(ptr, value, width, this.size, stream);
-      return this.pinUntilPassed(stream);
-    }
-    if (!this.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
-    stream?.waitUntilReady();
-    noteHostAccess(ptr, this.size, true, "fill()");
-    const bytes = this.bytes();
-    for (let at = 0; at < this.size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
+    checkFill(value, width, this.size);
+    const side = this.#side("fill");
+    if (this.size > 0) fillBytes(side, value, width, stream);
   }
 
   /** Copies all bytes into another buffer of the same size, or a typed array. See {@linkcode MemoryBuffer.copyFrom}. */
@@ -541,16 +420,7 @@ export class MemoryBuffer {
    */
   pinned(): Disposable {
     this.pin();
-    const state = this.#state; // and not the buffer, which may be collected
-    let isPinned = true;
-    return {
-      [Symbol.dispose]() {
-        if (!isPinned) return;
-        isPinned = false;
-        state.pins--;
-        freeIfUnused(state);
-      },
-    };
+    return new Pin(this.#state);
   }
 
   /**
@@ -627,10 +497,4 @@ function overArray(array: ArrayBufferView): MemoryBuffer {
   }
   const ptr = byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
   return MemoryBuffer.fromPointer(ptr, byteLength, { owner: array });
-}
-
-function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {
-  const onHost = ({ kind }: MemoryBuffer) => kind === "host" || kind === "pinned";
-  if (onHost(source)) return onHost(destination) ? "HtoH" : "HtoD";
-  return onHost(destination) ? "DtoH" : "DtoD";
 }

@@ -33,4 +33,5 @@ export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resour
 export { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
 export type { Shareable, SharedResource } from "./sharing/channel_message.ts";
 export { MemoryChannel, type ReceiveValueOptions } from "./sharing/memory_channel.ts";
-export { copyRun, copyStaged, type Run, stagingOf, type StagingPlan } from "./staging.ts";
+export { copyRun, copyStaged, type Run, stagingOf } from "./staging.ts";
+export type { StagingPlan } from "./staging_plan.ts";

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, DeviceMemoryResource, HostMemoryResource, StridedMemoryView } from "../../mod.ts";
 import { canStartThreads } from "../../src/native/thread_team.ts";
-import { planStaging } from "../../src/memory/staging.ts";
+import { planStaging } from "../../src/memory/staging_plan.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
 

@@ -47,16 +47,16 @@ export const captureMutations: readonly Mutation[] = [
   ...inFile("src/device/stream.ts", beside, [
     ["besideCaptures(driver, synchronize)", "synchronize()", "To wait for a stream spoils another library's capture."],
     [
-      "besideCaptures(driver, () => this.enqueue(() => driver.stream.cuStreamQuery(handle)))",
-      "this.enqueue(() => driver.stream.cuStreamQuery(handle))",
-      "To ask a stream spoils another library's capture.",
-    ],
-    [
       "return this.#handle <= CU_STREAM_LEGACY;",
       "return false;",
       "What is freed on the default stream spoils another library's capture.",
     ],
   ]),
+  ...inFile("src/device/completion.ts", beside, [[
+    "besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)))",
+    "stream.enqueue(() => driver.stream.cuStreamQuery(handle))",
+    "To ask a stream spoils another library's capture.",
+  ]]),
   ...inFile("src/device/kernel/program.ts", beside, [
     ["besideCaptures(driver, take)", "take()", "Unloading code spoils another library's capture."],
   ]),

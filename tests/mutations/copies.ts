@@ -150,16 +150,16 @@ export const copyMutations: readonly Mutation[] = [
       "The bus takes a chunk that threads have not copied yet.",
     ],
     [
-      "    ring.wait(chunk); // what an earlier copy has left in the slot may not be on the device yet\n",
+      "    ring.wait(chunk); // an earlier copy's chunk may not have left the slot yet\n",
       "",
       "The bus fills a slot whose bytes are still on their way to the device.",
     ],
-    [
-      "observerOf(device.driver)?.closedByUser(this.#memory); // it goes",
-      "// it goes",
-      "The ring is reported as lost.",
-    ],
   ]),
+  ...inFile("src/memory/staging_ring.ts", [staging], [[
+    "observerOf(device.driver)?.closedByUser(this.#memory); // it goes",
+    "// it goes",
+    "The ring is reported as lost.",
+  ]]),
   ...inFile("src/native/thread_team.ts", ["tests/native/thread_team_test.ts"], [
     ["    team.close();\n    throw", "    throw", "Threads of a team that is not complete wait for ever."],
     ["pthread_sigmask(SIG_BLOCK, all, before)", "pthread_sigmask(SIG_BLOCK, 0n, before)", "Threads get signals."],
@@ -243,13 +243,11 @@ export const copyMutations: readonly Mutation[] = [
     ],
     ["  if (word.isCostReported) return;\n", "", "The console is told of every copy."],
   ]),
-  ...inFile("src/memory/memory_buffer.ts", [peers], [
-    [
-      "    if (peers !== null) takeAccess(accessesBetween(source, peers.from, this, peers.to), this.size);\n",
-      "",
-      "Buffers go by way of the host, at a tenth of the rate.",
-    ],
-  ]),
+  ...inFile("src/memory/transfer.ts", [peers], [[
+    "if (peers !== null) takeAccess(accessesBetween(source, peers.from, destination, peers.to), bytes);\n",
+    "",
+    "Buffers go by way of the host, at a tenth of the rate.",
+  ]]),
   ...inFile("src/copy/device_copy.ts", [peers], [
     [
       "  if (ways.length > 0) takeAccess(ways, sizeOf(destination.layout));\n",
@@ -262,8 +260,12 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/memory/staging.ts", [staging], [
     ["return rings.has(device) || ", "return ", "What a ring is there for goes without it."],
-    ["(unstaged.get(device) ?? 0) + bytes >= much", "bytes >= much", "Many copies of a few MiB never get a ring."],
-    ["(unstaged.get(device) ?? 0) + bytes >= much", "true", "One copy of 4 MiB pays for a ring."],
+    [
+      "(unstaged.get(device) ?? 0) + bytes >= worthStarting",
+      "bytes >= worthStarting",
+      "Many copies of a few MiB never get a ring.",
+    ],
+    ["(unstaged.get(device) ?? 0) + bytes >= worthStarting", "true", "One copy of 4 MiB pays for a ring."],
   ]),
   ...inFile("src/copy/copy.ts", [
     "tests/copy/device_copy_test.ts",

@@ -410,24 +410,6 @@ export const cudaMutations: readonly Mutation[] = [
     ],
 
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
-    ["    if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
-    [
-      "const watch = setInterval(() => this.#hasFailed() && wakeup.giveUp(), failureCheck);",
-      "const watch = setInterval(() => {}, failureCheck);",
-      "A failed context, which calls nothing any more, is waited for for ever.",
-    ],
-    ["      await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
-    ["      clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
-    [
-      '    checkCuda(driver, "cuLaunchHostFunc", code);\n',
-      "",
-      "A callback that was refused looks like work that is done.",
-    ],
-    [
-      '    else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
-      "",
-      "Work that has failed looks done.",
-    ],
     [
       '    checkCuda(this.device.driver, "cuStreamQuery", code);\n',
       "    if (code !== CUresult.CUDA_SUCCESS) return false;\n",
@@ -456,6 +438,36 @@ export const cudaMutations: readonly Mutation[] = [
 
     ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
+    "const watch = setInterval(() => {}, failureCheck);",
+    "A failed context, which calls nothing any more, is waited for for ever.",
+  ]]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
+    "",
+    "Work that has failed looks done.",
+  ]]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
+    "",
+    "A callback that was refused looks like work that is done.",
+  ]]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    "\n    clearInterval(watch);\n",
+    "",
+    "The program never ends: somebody keeps looking at the stream.",
+  ]]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    "\n    await wakeup.signalled;\n",
+    "",
+    "The promise of completed() settles before the work is done.",
+  ]]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
+    "\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n",
+    "",
+    "A refused callback is waited for for ever.",
+  ]]),
   ...inFile("src/device/kernel/program.ts", [
     "tests/sim/kernels_test.ts",
     "tests/device/kernel/kernel_test.ts",
@@ -548,13 +560,11 @@ export const cudaMutations: readonly Mutation[] = [
       "A damaged file is run as code.",
     ],
   ]),
-  ...inFile("src/device/stream.ts", ["tests/device/stream_test.ts"], [
-    [
-      "this.#hasFailed() && wakeup.giveUp()",
-      "this.#hasFailed() && wakeup.cancel()",
-      "A file of the program is closed.",
-    ],
-  ]),
+  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts"], [[
+    "hasFailed(stream, handle) && wakeup.giveUp()",
+    "hasFailed(stream, handle) && wakeup.cancel()",
+    "A file of the program is closed.",
+  ]]),
   ...inFile("src/unix/wakeup.ts", ["tests/unix/wakeup_test.ts"], [
     ["    files.close(listening);\n", "", "Every wait leaves a file open."],
     ["cancel: () => void files.close(closing)", "cancel: () => {}", "What is cancelled never settles."],

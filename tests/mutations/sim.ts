@@ -51,13 +51,11 @@ export const simMutations: readonly Mutation[] = [
   ...inFile("src/sim/calls/module.ts", frees, [
     ["\n      module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
   ]),
-  ...inFile("src/memory/staging.ts", ["tests/memory/staging_test.ts"], [
-    [
-      "    this.#device.synchronize(); // the bus may still be at work\n",
-      "",
-      "Memory that the bus is at work with is freed.",
-    ],
-  ]),
+  ...inFile("src/memory/staging_ring.ts", ["tests/memory/staging_test.ts"], [[
+    "    this.#device.synchronize(); // the bus may still be at work\n",
+    "",
+    "Memory that the bus is at work with is freed.",
+  ]]),
   ...inFile("src/sim/allocator.ts", pools, [
     ["adjoins && !begins &&", "adjoins &&", "Segments that lie side by side are joined, and never given back."],
   ]),

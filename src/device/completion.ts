@@ -1,0 +1,65 @@
+/**
+ * Waiting for a stream without blocking: a host function at its end closes one of two connected sockets.
+ *
+ * @module
+ */
+import { CUresult } from "../../bindings/cuda_types.ts";
+import { checkCuda, cudaError, observerOf } from "../driver/mod.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
+import { createWakeup } from "../unix/mod.ts";
+import { isCapturing } from "./graph/active_captures.ts";
+import { besideCaptures } from "./relaxed_capture.ts";
+import type { CudaStream } from "./stream.ts";
+import { internals } from "./stream_internals.ts";
+
+/** How often to ask whether a stream that is waited for has failed, in milliseconds. */
+const failureCheck = 100;
+
+/**
+ * Settles when everything enqueued on a stream so far is done.
+ *
+ * @param stream open, or retained
+ * @throws {CudaError} if the work has failed
+ */
+export async function completion(stream: CudaStream, handle: bigint): Promise<void> {
+  const { driver } = stream.device;
+  if (stream.isCapturing) {
+    throw cudaError(driver, "cuLaunchHostFunc", CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  }
+  const wakeup = createWakeup();
+  const { callback, argument } = wakeup;
+  let passed: (() => void) | undefined;
+  const code = stream.enqueue(() => {
+    const launched = driver.stream.cuLaunchHostFunc(handle, callback, argument);
+    passed = observerOf(driver)?.mark(handle);
+    return launched;
+  });
+  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();
+  // A context that has failed calls no host functions any more: without these checks the wait would never end.
+  const { clearInterval, setInterval } = nodeBuiltin("node:timers");
+  const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);
+  try {
+    await wakeup.signalled;
+  } finally {
+    clearInterval(watch);
+  }
+  checkCuda(driver, "cuLaunchHostFunc", code);
+  passed?.();
+  if (isCapturing(driver)) return;
+  const state = query(stream, handle);
+  if (state === CUresult.CUDA_SUCCESS) stream[internals].watcher?.onPassed();
+  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
+}
+
+/** Asks the driver whether a stream, which is open or retained, is done. @returns `CUresult` */
+export function query(stream: CudaStream, handle: bigint): number {
+  const { driver } = stream.device;
+  return besideCaptures(driver, () => stream.enqueue(() => driver.stream.cuStreamQuery(handle)));
+}
+
+/** While anything is captured no stream may be queried: then it is not known to have failed. */
+function hasFailed(stream: CudaStream, handle: bigint): boolean {
+  if (isCapturing(stream.device.driver)) return false;
+  const code = query(stream, handle);
+  return code !== CUresult.CUDA_SUCCESS && code !== CUresult.CUDA_ERROR_NOT_READY;
+}

@@ -1,0 +1,95 @@
+/**
+ * Pinned memory of a device through which ordinary host memory is copied, and the threads that do it.
+ *
+ * @module
+ */
+import { CU_MEMHOSTALLOC } from "../../bindings/cuda_types.ts";
+import { besideCaptures, type CudaDevice, type CudaEvent, type CudaStream, PerDevice } from "../device/mod.ts";
+import { checkCuda, checkRelease, observerOf } from "../driver/mod.ts";
+import { FfiError, NativeArena } from "../ffi/mod.ts";
+import { ThreadTeam } from "../native/mod.ts";
+import { mostSlots, piecesOfChunk, ringBytes, type StagingPlan } from "./staging_plan.ts";
+
+/** Pinned memory for a few chunks, which take its slots in turn, and the threads that copy them. */
+export class StagingRing {
+  readonly #device: CudaDevice;
+  readonly #memory: bigint;
+  /** For each slot, when the bus is done with it; undefined before its first use. */
+  readonly #events: (CudaEvent | undefined)[] = [];
+  #slots = 0;
+  #chunk = 0;
+  #team: ThreadTeam | null = null;
+
+  /** Allocates the pinned memory; threads are started when they are needed. */
+  constructor(device: CudaDevice) {
+    this.#device = device;
+    using arena = new NativeArena();
+    const out = arena.out("ptr");
+    const { driver } = device;
+    const { cuMemHostAlloc } = driver.hostMemory;
+    const allocate = () => cuMemHostAlloc(out.$address, BigInt(ringBytes), CU_MEMHOSTALLOC.PORTABLE);
+    checkCuda(driver, "cuMemHostAlloc", besideCaptures(driver, () => device.withContext(allocate)));
+    this.#memory = out.value;
+    observerOf(device.driver)?.closedByUser(this.#memory); // it goes with the device
+  }
+
+  /** The threads: they sleep between copies, and end with the device. To start them takes as long as to copy 20 MiB. */
+  get team(): ThreadTeam {
+    if (this.#team === null) throw new FfiError("Cannot copy through a ring that is not arranged");
+    return this.#team;
+  }
+
+  /**
+   * Makes the ring fit a plan.
+   *
+   * @throws {FfiError} if there are no threads left
+   */
+  arrange({ threads, slots, chunk, piece }: StagingPlan): void {
+    if (slots !== this.#slots || chunk !== this.#chunk) {
+      for (const event of this.#events) event?.synchronize(); // the new slots overlap the old ones
+      [this.#slots, this.#chunk] = [slots, chunk];
+    }
+    // Large enough for other plans, too: to start threads takes longer than to copy with them.
+    const rounds = Math.max(slots, mostSlots);
+    const size = { threads, rounds, calls: Math.max(Math.ceil(chunk / piece), piecesOfChunk) };
+    if (this.#team?.fits(size)) return;
+    this.#team?.close();
+    this.#team = null;
+    this.#team = ThreadTeam.start(size);
+  }
+
+  /** Address of a chunk's slot. */
+  slot(chunk: number): bigint {
+    return this.#memory + BigInt(chunk % this.#slots * this.#chunk);
+  }
+
+  /** Waits until the bus is done with a chunk's slot. */
+  wait(chunk: number): void {
+    this.#events[chunk % this.#slots]?.synchronize();
+  }
+
+  /** Enqueues what the bus does with a chunk's slot. */
+  enqueue(chunk: number, stream: CudaStream, work: (slot: bigint) => void): void {
+    work(this.slot(chunk));
+    stream.record(this.#events[chunk % this.#slots] ??= this.#event());
+  }
+
+  #event(): CudaEvent {
+    const event = this.#device.makeEvent();
+    observerOf(this.#device.driver)?.closedByUser(event.handle);
+    return event;
+  }
+
+  /** Waits for the bus, ends the threads, and frees the memory. */
+  close(): void {
+    const { driver } = this.#device;
+    this.#team?.close();
+    this.#device.synchronize(); // the bus may still be at work
+    for (const event of this.#events) event?.close();
+    const free = () => this.#device.withContext(() => driver.hostMemory.cuMemFreeHost(this.#memory));
+    checkRelease(driver, "cuMemFreeHost", besideCaptures(driver, free));
+  }
+}
+
+/** The ring of each device. */
+export const rings: PerDevice<StagingRing> = new PerDevice((device) => new StagingRing(device), (ring) => ring.close());

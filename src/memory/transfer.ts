@@ -1,0 +1,104 @@
+/**
+ * Copies and fills of whole buffers: by the host, or enqueued on a stream.
+ *
+ * @module
+ */
+import { checkStream, type CopyDirection, type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
+import { noteHostAccess } from "../driver/mod.ts";
+import { libc } from "../ffi/mod.ts";
+import { accessesBetween, takeAccess } from "./copy_access.ts";
+import type { MemoryBuffer } from "./memory_buffer.ts";
+import { copyRun } from "./staging.ts";
+
+/** A buffer that takes part in a transfer, and is open. */
+export interface TransferSide {
+  readonly buffer: MemoryBuffer;
+  /** Its address. */
+  readonly ptr: bigint;
+  /** The device whose driver copies and fills it; null for ordinary host memory. */
+  readonly device: CudaDevice | null;
+}
+
+/**
+ * Copies all bytes from one buffer to another one of the same size, which is not 0: see {@linkcode MemoryBuffer.copyFrom}.
+ *
+ * @throws {TypeError} if device memory is involved and no stream is given, or one that cannot be used
+ */
+export function copyBytes(to: TransferSide, from: TransferSide, stream: CudaStream | undefined): void {
+  const [destination, source] = [to.buffer, from.buffer];
+  const bytes = destination.size;
+  const device = to.device ?? from.device;
+  if (device === null || (stream === undefined && destination.isHostAccessible && source.isHostAccessible)) {
+    stream?.waitUntilReady(); // the host copies, and no stream can wait for it
+    noteHostAccess(from.ptr, bytes, false, "copyFrom()");
+    noteHostAccess(to.ptr, bytes, true, "copyFrom()");
+    libc().memory.memmove(to.ptr, from.ptr, BigInt(bytes));
+    return;
+  }
+  if (stream === undefined) throw new TypeError("Cannot copy device memory without a stream: pass { stream }");
+  checkStream(stream, device, "Cannot copy on a stream");
+  const other = from.device;
+  if (other !== null && other.driver !== device.driver) {
+    throw new TypeError("Cannot copy a buffer of another Cuda: copy it to the host first");
+  }
+  const peers = destination.kind === "device" && source.kind === "device" && !isSameDevice(device, other ?? device)
+    ? { from: other ?? device, to: device }
+    : null;
+  if (peers !== null) takeAccess(accessesBetween(source, peers.from, destination, peers.to), bytes);
+  const isPageable = destination.kind === "host" || source.kind === "host";
+  const direction = directionOf(source, destination);
+  copyRun({ to: to.ptr, from: from.ptr, bytes, direction, isPageable, peers }, stream);
+  destination.pinUntilPassed(stream);
+  source.pinUntilPassed(stream);
+}
+
+function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {
+  const onHost = ({ kind }: MemoryBuffer) => kind === "host" || kind === "pinned";
+  if (onHost(source)) return onHost(destination) ? "HtoH" : "HtoD";
+  return onHost(destination) ? "DtoH" : "DtoD";
+}
+
+/**
+ * Throws unless a value can fill so many bytes.
+ *
+ * @throws {RangeError} if the value does not fit the width, or the size is no multiple of it
+ */
+export function checkFill(value: number, width: number, size: number): void {
+  if (width !== 1 && width !== 2 && width !== 4) {
+    throw new RangeError(`Cannot fill with values of ${width} bytes: expected 1, 2 or 4`);
+  }
+  if (!Number.isInteger(value) || value < 0 || value >= 256 ** width) {
+    throw new RangeError(`Cannot fill with ${value}: expected an integer from 0 to ${256 ** width - 1}`);
+  }
+  if (size % width !== 0) {
+    throw new RangeError(`Cannot fill ${size} bytes with values of ${width}: expected a multiple`);
+  }
+}
+
+/**
+ * Fills a buffer, whose size is not 0, with a value that has been checked: see {@linkcode MemoryBuffer.fill}.
+ *
+ * @throws {RangeError} if the address is no multiple of the width
+ * @throws {TypeError} if it is device memory and no stream is given
+ */
+export function fillBytes(
+  { buffer, ptr, device }: TransferSide,
+  value: number,
+  width: 1 | 2 | 4,
+  stream: CudaStream | undefined,
+): void {
+  const { size } = buffer;
+  if (width > 1 && Number(ptr & 3n) % width !== 0) {
+    throw new RangeError(`Cannot fill from address ${ptr} with values of ${width} bytes: expected a multiple`);
+  }
+  if (stream !== undefined && device !== null) {
+    checkStream(stream, device, "Cannot fill on a stream");
+    stream.device.fill(ptr, value, width, size, stream);
+    return buffer.pinUntilPassed(stream);
+  }
+  if (!buffer.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");
+  stream?.waitUntilReady();
+  noteHostAccess(ptr, size, true, "fill()");
+  const bytes = buffer.bytes();
+  for (let at = 0; at < size; at++) bytes[at] = (value >>> (8 * (at % width))) & 255;
+}
