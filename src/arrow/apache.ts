@@ -1,6 +1,5 @@
 /**
- * Vectors of the npm package `apache-arrow`, to and from arrays that any library can take over: the same memory, in both
- * directions.
+ * Vectors of the npm package `apache-arrow`, to and from `ArrowArray`, over the same memory.
  *
  * The package slices values, offsets and children when it slices an array, but validity bitmaps and truth values, which
  * are bits, it leaves whole and keeps an offset for them; Arrow's C structs have one offset for all buffers.
@@ -16,7 +15,7 @@ import { ExchangeError } from "../order/mod.ts";
 
 /** A chunk of the package: an array. */
 export interface ApacheData {
-  /** What it is. */
+  /** The type. */
   readonly type: ApacheType;
   /** Elements. */
   readonly length: number;
@@ -45,7 +44,7 @@ export interface ApacheVector {
 }
 
 /**
- * Sees the chunks of a vector, table or record batch of `apache-arrow` as arrays, without copying them, except validity
+ * Imports the chunks of a vector, table or record batch of `apache-arrow`, without copying them, except validity
  * bitmaps of slices that begin inside a byte: one bit per element.
  *
  * The JavaScript memory stays where it is, and is kept alive as long as an array or an export of it is.
@@ -140,10 +139,10 @@ function bytes(array: unknown): StridedMemoryView {
 }
 
 /**
- * Sees an array in host memory as a vector of `apache-arrow`, without copying it.
+ * Makes a vector of `apache-arrow` of an array in host memory, without copying it.
  *
- * The vector's memory is the array's: it keeps it from being collected, and is empty once the array is closed. Copied are
- * only buffers whose first element does not lie at a multiple of its size, which typed arrays cannot see.
+ * The vector shares the array's memory and keeps it alive; it is empty once the array is closed. Only buffers whose
+ * first element is not aligned to its size are copied, because typed arrays need that.
  *
  * @param arrow the package: `import * as arrow from "apache-arrow"`
  * @throws {TypeError} for device memory

@@ -7,8 +7,8 @@ import type { ArrowField, ArrowMetadata, ArrowTimeUnit, ArrowType } from "../cda
 import { ExchangeError } from "../order/mod.ts";
 
 /**
- * The package `apache-arrow` (version 17 or newer), as `import * as arrow from "apache-arrow"` gives it. It is handed over
- * instead of imported, so that programs without it need not have it.
+ * The package `apache-arrow` (version 17 or newer), as `import * as arrow from "apache-arrow"` gives it. It is passed
+ * in instead of imported, so that other programs do not need it.
  */
 export interface ApacheArrow<Vector = unknown> {
   /** Makes a vector of chunks. */
@@ -51,9 +51,9 @@ export interface ApacheType {
 
 /** A field of the package. */
 export interface ApacheField {
-  /** Empty where nobody needs one. */
+  /** May be empty. */
   readonly name: string;
-  /** What the elements are. */
+  /** The type of the elements. */
   readonly type: ApacheType;
   /** Whether elements may be null. */
   readonly nullable: boolean;

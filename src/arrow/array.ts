@@ -1,5 +1,5 @@
 /**
- * An Arrow array: a type, and buffers, children and a dictionary that hold the elements.
+ * An Arrow array: a type, and buffers, children and a dictionary with the elements.
  *
  * @module
  */
@@ -29,31 +29,31 @@ import { hostWaits } from "../order/mod.ts";
 
 /** What an array consists of. */
 export interface ArrowArrayParts {
-  /** What it is. */
+  /** Name, type, nullability and metadata. */
   readonly field: ArrowField;
   /** Elements. */
   readonly length: number;
   /** Elements that come before the first in every buffer. Default 0. */
   readonly offset?: number;
-  /** How many elements are null; -1 if nobody has counted. Default: -1 with a validity bitmap, 0 without. */
+  /** How many elements are null; -1 if unknown. Default: -1 with a validity bitmap, 0 without. */
   readonly nullCount?: number;
   /**
    * The buffers that the columnar format gives the type, as views of bytes: validity (1 bit per element, null if no
-   * element is null), then values, or offsets and data. The last buffer of an array of views, with the sizes of its data
-   * buffers, is in host memory even if the others are a device's.
+   * element is null), then values, or offsets and data. The last buffer of an array of views, with the sizes of its
+   * data buffers, is in host memory even if the others are a device's.
    */
   readonly buffers: readonly (StridedMemoryView | null)[];
   /** The arrays inside a nested type. Default: none. */
   readonly children?: readonly ArrowArray[];
   /** What the indices of a dictionary-encoded array stand for. Default: none. */
   readonly dictionary?: ArrowArray | null;
-  /** Called by `close`: gives an import back. */
+  /** Called by `close`: returns an import. */
   readonly onClose?: () => void;
 }
 
 /**
- * An Arrow array of any type. It copies nothing: its buffers are whoever's they were. An array that was imported owns
- * the import: closing it gives the memory back to its producer, and ends its children and slices with it.
+ * An Arrow array of any type. It copies nothing, and does not own its buffers. An array that was imported owns
+ * the import: closing it returns the memory to its producer, and ends its children and slices with it.
  *
  * Arrow data is shared between libraries and is never written to.
  *
@@ -108,18 +108,18 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   /**
-   * Takes an array over from another library.
+   * Imports an array from another library.
    *
    * @param source an export of ours, an object with `__arrow_c_device_array__` or `__arrow_c_array__`, or the addresses
    *   of the structs
-   * @throws {ExchangeError} if it cannot be honoured; nothing is taken then
+   * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowArray {
     return importArrow(source, options, ArrowArray.fromNode);
   }
 
   /**
-   * An array of what the C structs say.
+   * An array of a node.
    *
    * @param onClose called by `close`
    * @throws {ExchangeError} if the parts are not those of the type
@@ -139,7 +139,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return new ArrowArray(onClose === undefined ? parts : { ...parts, onClose });
   }
 
-  /** What the elements are. */
+  /** The type of the elements. */
   get type(): ArrowType {
     return this.field.type;
   }
@@ -165,15 +165,15 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   /**
-   * The slots of the elements as a view, without a copy: of numbers, of times as the integers that they are stored as, of
-   * truth values as bits (`bool1_packed`), of a dictionary-encoded array its indices, and of fixed-size lists of any of
-   * these with an axis for each. The slot of a null holds anything: see {@linkcode ArrowArray.validity}.
+   * The slots of the elements as a view, without a copy: of numbers, of times as the integers that they are stored as,
+   * of truth values as bits (`bool1_packed`), of a dictionary-encoded array its indices, and of fixed-size lists of any
+   * of these with an axis for each. The slot of a null may have any value: see {@linkcode ArrowArray.validity}.
    *
-   * @throws {ExchangeError} for elements that are no numbers, for lists with nulls inside, and for bits that begin inside a
-   *   byte
+   * @throws {ExchangeError} for elements that are no numbers, for lists with nulls inside, and for bits that begin
+   *   inside a byte
    */
   get values(): StridedMemoryView {
-    return seen(valuesOf(this));
+    return asView(valuesOf(this));
   }
 
   /**
@@ -259,8 +259,8 @@ export class ArrowArray implements Iterable<ArrowValue> {
   }
 
   /**
-   * Hands the array over by the Arrow C device interface, without a copy. The memory stays allocated until the consumer
-   * releases it, and every stream that it is ordered on is waited for by the consumer through the struct's event.
+   * Exports the array by the Arrow C device interface, without a copy. The memory stays allocated until the consumer
+   * releases it. The struct's event comes after what the home streams of the buffers hold.
    *
    * @throws {ExchangeError} if a requested schema is of another kind than this array's
    * @throws {TypeError} if the array is closed
@@ -279,7 +279,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return exportArrow(this, options, "host");
   }
 
-  /** The values, as they would be written in a program, the middle of long arrays left out. */
+  /** The values as a program would write them, without the middle of long arrays. */
   toString(): string {
     const edge = 10;
     const every = this.length <= 2 * edge;
@@ -289,12 +289,12 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return `[${texts.join(", ")}]`;
   }
 
-  /** Gives an import back to its producer. For any other array it does nothing. Closing twice is harmless. */
+  /** Returns an import to its producer. For any other array it does nothing. Closing twice is harmless. */
   close(): void {
     this.#onClose?.();
   }
 
-  /** Gives an import back. */
+  /** Returns an import to its producer. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -304,23 +304,23 @@ export class ArrowArray implements Iterable<ArrowValue> {
     throw new RangeError(`Cannot read element ${index} of ${this.length}`);
   }
 
-  /** What a reader that is made already does not look at again: whether the buffers are there, and all written. */
+  /** Checks what a reader checks only when it is made: that the buffers are open, and written. */
   #prepare(): void {
     for (const view of this.buffers) {
       if (view === null) continue;
-      void view.buffer.ptr; // says so if it is closed
+      void view.buffer.ptr; // throws if it is closed
       if (view.buffer.kind !== "host") hostWaits(view.buffer);
     }
   }
 }
 
 /** Parts as a view of the same memory. */
-function seen({ buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
+function asView({ buffer, offset, layout, dtype, readonly }: ArrayParts): StridedMemoryView {
   return StridedMemoryView.fromImport(buffer, offset, layout, dtype, readonly, null);
 }
 
 function viewOf(parts: ArrayParts | null): StridedMemoryView | null {
-  return parts === null ? null : seen(parts);
+  return parts === null ? null : asView(parts);
 }
 
 /** A value as a program would write it. JSON has no word for what is no number. */

@@ -141,7 +141,7 @@ function integers(array: ArrowArray, index: number, bits: 32 | 64): (at: number)
     : (at) => Number(bytes.getBigInt64(at * 8, littleEndian));
 }
 
-/** Where an element's parts begin and end in the child that its offset and its size lead into. */
+/** Where an element's parts begin and end in the child, by its offset and its size. */
 function viewedRanges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
   const [offset, size] = [integers(array, 1, bits), integers(array, 2, bits)];
   return (at) => {
@@ -151,7 +151,7 @@ function viewedRanges(array: ArrowArray, bits: 32 | 64): (at: number) => [start:
   };
 }
 
-/** Where an element's parts begin and end in the buffer or child that the offsets lead into. */
+/** Where an element's parts begin and end in the buffer or child, by the offsets. */
 function ranges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
   const offset = integers(array, 1, bits);
   return (at) => {
@@ -167,7 +167,9 @@ function slicedBytes(array: ArrowArray, bits: 32 | 64): (at: number) => Uint8Arr
   return (at) => part(data, ...slots(at));
 }
 
-/** An element of 16 bytes: its length, and up to 12 bytes of its own, or four and where in which buffer all of them are. */
+/**
+ * Elements of 16 bytes: a length, and up to 12 bytes in place, or 4 bytes and where in which buffer all of them are.
+ */
 function viewedBytes(array: ArrowArray): (at: number) => Uint8Array<ArrayBuffer> {
   const views = bufferBytes(array, 1);
   const data = array.buffers.slice(2, -1).map((_, i) => bufferBytes(array, 2 + i));

@@ -1,9 +1,9 @@
 /**
- * Arrow arrays and streams as JavaScript sees them, and the way to and from apache-arrow.
+ * Arrow arrays and streams in JavaScript, and their conversion to and from apache-arrow.
  *
- * `ArrowArray` is a node of `cdata/` whose buffers are views: its elements are read one by one (`element_reader.ts`), and its
- * numbers are a view. `ArrowStream` takes arrays from a producer one after the other, `exportArrowStream` is the other way.
- * How structs are written, checked and released is for `cdata/`.
+ * `ArrowArray` is a node of `cdata/` whose buffers are views: its elements are read one by one (`element_reader.ts`),
+ * and its numbers are a view. `ArrowStream` imports arrays from a producer one after the other,
+ * `exportArrowStream` exports them. How structs are written, checked and released is for `cdata/`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Arrow streams, inwards: arrays of one schema, one after the other.
+ * Imports of Arrow streams: arrays of one schema, one after the other.
  *
  * @module
  */
@@ -30,14 +30,14 @@ import { callRelease } from "../native/mod.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /** What the two structs have in common. */
-interface Source {
+interface ForeignStream {
   readonly address: bigint;
   readonly description: typeof ArrowArrayStream | typeof ArrowDeviceArrayStream;
 }
 
 /**
- * A stream of arrays of one schema that another library produces. Each array is its own: it outlives the stream, and is
- * closed by itself. The producer works while {@linkcode ArrowStream.next} is called, on this thread.
+ * A stream of arrays of one schema that another library produces. Each array outlives the stream and is closed
+ * separately. The producer works while {@linkcode ArrowStream.next} is called, on this thread.
  *
  * @example
  * ```ts ignore
@@ -49,25 +49,25 @@ interface Source {
  * ```
  */
 export class ArrowStream implements Iterable<ArrowArray> {
-  /** What all of the arrays are. */
+  /** The field of all its arrays. */
   readonly field: ArrowField;
-  readonly #source: Source;
+  readonly #stream: ForeignStream;
   readonly #options: FromArrowOptions;
   #closed = false;
 
-  private constructor(source: Source, field: ArrowField, options: FromArrowOptions) {
-    this.#source = source;
+  private constructor(source: ForeignStream, field: ArrowField, options: FromArrowOptions) {
+    this.#stream = source;
     this.field = field;
     this.#options = options;
-    unclosed.register(this, source, this);
+    finalizer.register(this, source, this);
   }
 
   /**
-   * Takes a stream over: its struct is moved.
+   * Imports a stream: its struct is moved.
    *
    * @param source the address of a stream, or an object of Python that speaks Arrow: a table, a reader
    * @param options where the arrays will be used, as for `ArrowArray.from`
-   * @throws {ExchangeError} if it is released, or does not tell its schema; it is then still the caller's
+   * @throws {ExchangeError} if it is released, or does not give its schema; it then stays the caller's
    */
   static from(source: unknown, options: FromArrowOptions = {}): ArrowStream {
     checkPlace(options, "Cannot import an Arrow stream", fromArrowOptionNames);
@@ -83,7 +83,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   }
 
   static #take(source: ArrowStreamPointer, options: FromArrowOptions): ArrowStream {
-    const foreign: Source = "stream" in source
+    const foreign: ForeignStream = "stream" in source
       ? { address: source.stream, description: ArrowArrayStream }
       : { address: source.deviceStream, description: ArrowDeviceArrayStream };
     check(foreign);
@@ -98,26 +98,26 @@ export class ArrowStream implements Iterable<ArrowArray> {
   /**
    * The next array, which the caller closes; null at the end.
    *
-   * @throws {ExchangeError} if the producer fails, with its words, or the array cannot be taken
+   * @throws {ExchangeError} if the producer fails, with its message, or the array cannot be imported
    * @throws {TypeError} after `close`
    */
   next(): ArrowArray | null {
     if (this.#closed) throw new TypeError("Cannot read a closed ArrowStream");
     using arena = new NativeArena();
     const out = arena.struct(ArrowDeviceStruct); // an ArrowArray is its beginning
-    call(this.#source, "get_next", out.$address);
+    call(this.#stream, "get_next", out.$address);
     if (out.array.release === 0n) return null;
     try {
       return takeArray(
         out.$address,
         this.field,
-        isDevice(this.#source),
+        isDevice(this.#stream),
         this.#options,
         ArrowArray.fromNode,
         wasReleased,
       );
     } catch (error) {
-      releaseArray(out.$address); // it was made for this call alone
+      releaseArray(out.$address); // it was made for this call
       throw error;
     }
   }
@@ -127,12 +127,12 @@ export class ArrowStream implements Iterable<ArrowArray> {
     for (let array = this.next(); array !== null; array = this.next()) yield array;
   }
 
-  /** Releases the stream. Arrays that it has given out stay. Closing twice is harmless. */
+  /** Releases the stream. Arrays that came from it stay. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    unclosed.unregister(this);
-    release(this.#source);
+    finalizer.unregister(this);
+    release(this.#stream);
   }
 
   /** Releases the stream. */
@@ -141,7 +141,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   }
 }
 
-const wasReleased = "It was released, and next() goes on with the one after it";
+const wasReleased = "It was released, and next() continues with the one after it";
 
 function pointerOf(source: unknown): ArrowStreamPointer {
   if (typeof source === "object" && source !== null) {
@@ -152,29 +152,29 @@ function pointerOf(source: unknown): ArrowStreamPointer {
   }
   throw new ExchangeError(
     "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python" +
-      (isArrowSource(source) ? ". One array is taken by ArrowArray.from()" : ""),
+      (isArrowSource(source) ? ". Import one array with ArrowArray.from()" : ""),
   );
 }
 
-/** Streams that were dropped without being closed are released all the same. */
-const unclosed = new FinalizationRegistry<Source>(release);
+/** Releases streams that are collected without having been closed. */
+const finalizer = new FinalizationRegistry<ForeignStream>(release);
 
-function release(source: Source): void {
+function release(source: ForeignStream): void {
   callRelease(structOf(source).release, source.address);
   libc().loading.free(source.address);
 }
 
-function structOf({ address, description }: Source) {
+function structOf({ address, description }: ForeignStream) {
   return description === ArrowArrayStream
     ? struct(ArrowArrayStream).at(address)
     : struct(ArrowDeviceArrayStream).at(address);
 }
 
-function isDevice({ description }: Source): boolean {
+function isDevice({ description }: ForeignStream): boolean {
   return description === ArrowDeviceArrayStream;
 }
 
-function check(source: Source): void {
+function check(source: ForeignStream): void {
   const walk = new Walk(isDevice(source) ? "ArrowDeviceArrayStream" : "ArrowArrayStream");
   walk.enter(source.address, 0);
   const stream = structOf(source);
@@ -184,7 +184,7 @@ function check(source: Source): void {
   }
 }
 
-function schemaOf(source: Source): ArrowField {
+function schemaOf(source: ForeignStream): ArrowField {
   using arena = new NativeArena();
   const schema = arena.struct(ArrowSchema);
   call(source, "get_schema", schema.$address);
@@ -196,18 +196,18 @@ function schemaOf(source: Source): ArrowField {
 }
 
 /** Calls one of a stream's functions, which return an errno. */
-function call(source: Source, name: "get_schema" | "get_next", out: bigint): void {
+function call(source: ForeignStream, name: "get_schema" | "get_next", out: bigint): void {
   const stream = structOf(source);
   const code = functionAt(stream[name])(source.address, out);
   if (code === 0) return;
-  const words = ffiPort().functionAt(stream.get_last_error, { args: ["ptr"], returns: "ptr" })(source.address);
+  const message = ffiPort().functionAt(stream.get_last_error, { args: ["ptr"], returns: "ptr" })(source.address);
   throw new ExchangeError(
     `Cannot read an Arrow stream: ${name} returned the error number ${code}` +
-      (words === 0n ? "" : `, ${readCString(words)}`),
+      (message === 0n ? "" : `, ${readCString(message)}`),
   );
 }
 
-/** Functions by address, as those of `call_release.ts`. */
+/** Functions by address: binding one takes time. */
 const functions = new Map<bigint, (stream: bigint, out: bigint) => number>();
 
 function functionAt(address: bigint): (stream: bigint, out: bigint) => number {

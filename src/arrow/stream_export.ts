@@ -1,5 +1,5 @@
 /**
- * Arrow streams, outwards: arrays of one schema for a consumer that asks for them one by one, from any thread.
+ * Exports of Arrow streams: arrays of one schema for a consumer that asks for them one by one, from any thread.
  *
  * The arrays are exported before the stream is: asking for the next is machine code that moves a struct, because no
  * JavaScript can run on the consumer's thread.
@@ -32,7 +32,7 @@ import { addExport, ExchangeError, type ExportEntry, pollExport } from "../order
 
 /** Options of {@linkcode exportArrowStream}. */
 export interface ExportStreamOptions {
-  /** What the arrays are. Default: the first one's field. */
+  /** The field of all arrays. Default: the first one's. */
   readonly field?: ArrowField;
   /** Whether the consumer takes an ArrowDeviceArrayStream. Default false: an ArrowArrayStream, for host memory. */
   readonly device?: boolean;
@@ -40,21 +40,21 @@ export interface ExportStreamOptions {
 
 const exportStreamOptionNames: OptionNames<ExportStreamOptions> = { field: true, device: true };
 
-/** How often a consumer may ask for the schema: each time it gets a copy of its own, which must be there before. */
+/** How often a consumer may ask for the schema: each time it gets a copy, which must exist before. */
 const schemaCopies = 8;
 
 /**
- * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, on its way to a consumer. Exactly one may
+ * An exported stream: an `ArrowArrayStream *`, or an `ArrowDeviceArrayStream *`, for a consumer. Exactly one may
  * take it over, and must then release it once. Arrays that it has not asked for are released with the stream.
  */
 export class ArrowStreamExport {
-  readonly #stream: LiveStream;
+  readonly #stream: ExportedStream;
   #taken = false;
 
   /** Use {@linkcode exportArrowStream}. */
-  constructor(stream: LiveStream) {
+  constructor(stream: ExportedStream) {
     this.#stream = stream;
-    untaken.register(this, stream, this);
+    finalizer.register(this, stream, this);
   }
 
   /** Whether it is an ArrowDeviceArrayStream. */
@@ -62,26 +62,26 @@ export class ArrowStreamExport {
     return this.#stream.isDevice;
   }
 
-  /** Whether the stream was given to a consumer, or closed. */
+  /** Whether a consumer has taken the stream, or it was closed. */
   get taken(): boolean {
     return this.#taken;
   }
 
-  /** Whether the consumer has released the stream. Arrays that it took from it may still be out. */
+  /** Whether the consumer has released the stream. It may still have arrays that it took from it. */
   get released(): boolean {
     return this.#stream.isReleased();
   }
 
   /**
-   * Gives the stream to a consumer, which must release it once.
+   * Takes the struct out, for a consumer, which must release it once.
    *
    * @returns address of the struct
-   * @throws {ExchangeError} if it was given away before
+   * @throws {ExchangeError} if it was taken before
    */
   take(): bigint {
     if (this.#taken) throw new ExchangeError("Cannot use this Arrow stream: a consumer has already taken it over");
     this.#taken = true;
-    untaken.unregister(this);
+    finalizer.unregister(this);
     return this.#stream.address;
   }
 
@@ -98,11 +98,11 @@ export class ArrowStreamExport {
   }
 }
 
-/** Streams that were dropped before anybody took them over are released all the same. */
-const untaken = new FinalizationRegistry<LiveStream>((stream) => stream.release());
+/** Releases streams that are collected before a consumer has taken them over. */
+const finalizer = new FinalizationRegistry<ExportedStream>((stream) => stream.release());
 
-/** A stream that is out: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
-class LiveStream implements ExportEntry {
+/** An exported stream: its struct, its state, the arrays and the copies of its schema, in one block of C memory. */
+class ExportedStream implements ExportEntry {
   index = -1;
   readonly address: bigint;
   readonly isDevice: boolean;
@@ -134,7 +134,7 @@ class LiveStream implements ExportEntry {
     return Atomics.load(new Int32Array(this.#block.memory), this.#state / 4) !== 0;
   }
 
-  /** Its arrays see to their own order. */
+  /** The order of its arrays is their own. */
   order(): boolean {
     return true;
   }
@@ -154,8 +154,8 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * Exports arrays as a stream.
  *
  * @param arrays of equal types
- * @throws {ExchangeError} if a type differs, there is neither an array nor a field, or device memory is to go out by a
- *   stream of host arrays, or arrays of several devices by one stream
+ * @throws {ExchangeError} if a type differs, there is neither an array nor a field, or the arrays are in device memory
+ *   without `device`, or on devices of several types
  * @throws {TypeError} if an array is closed
  *
  * @example
@@ -207,7 +207,7 @@ function writeStream(
   field: ArrowField,
   isDevice: boolean,
   type: number,
-): LiveStream {
+): ExportedStream {
   const kind = isDevice ? "ArrowDeviceArrayStream" : "ArrowArrayStream";
   const { size } = layoutOf(isDevice ? ArrowDeviceStruct : ArrowArrayStruct);
   const block = new StructBlock();
@@ -237,5 +237,5 @@ function writeStream(
     const { address } = exportSchema(field);
     libc().memory.memcpy(block.address(schemas + i * schemaBytes), address, BigInt(schemaBytes));
   }
-  return new LiveStream(block, stream, state, isDevice);
+  return new ExportedStream(block, stream, state, isDevice);
 }

@@ -1,5 +1,5 @@
 /**
- * ArrowArray, inwards: what a foreign struct says, checked against its type, before anything is taken.
+ * Reading a foreign ArrowArray: what it says, checked against its type, before it is taken over.
  *
  * @module
  */
@@ -46,7 +46,7 @@ export function readArray(address: bigint, field: ArrowField, read: ReadInteger,
   if (!Number.isSafeInteger(start + length)) {
     throw walk.refusal(`has ${length} elements from ${start} on: expected an end of at most 2^53 - 1`);
   }
-  const offset = length === 0 ? 0 : start; // an array without elements has nothing to skip, and may have no buffers
+  const offset = length === 0 ? 0 : start; // an array without elements skips nothing, and may have no buffers
   const nullCount = readNullCount(raw.null_count, length, walk);
   const pointers = readBuffers(raw.n_buffers, raw.buffers, field, walk);
   const children = readChildren(raw.n_children, raw.children, field, walk).map(([child, its]) =>

@@ -1,5 +1,5 @@
 /**
- * An Arrow array, as the C structs see it: a type, and buffers, children and a dictionary that hold the elements.
+ * An Arrow array as the C structs describe it: a type, and buffers, children and a dictionary with the elements.
  *
  * @module
  */
@@ -36,7 +36,7 @@ export interface ArrowNodeParts {
   readonly length: number;
   /** Default 0. */
   readonly offset?: number;
-  /** -1 if nobody has counted. Default: -1 with a validity bitmap, 0 without. */
+  /** -1 if unknown. Default: -1 with a validity bitmap, 0 without. */
   readonly nullCount?: number;
   readonly buffers: readonly (ArrayParts | null)[];
   /** Default: none. */
@@ -45,7 +45,7 @@ export interface ArrowNodeParts {
   readonly dictionary?: ArrowNode | null;
 }
 
-/** An array that is nothing but its parts. */
+/** An array made of its parts. */
 export class ArrayNode implements ArrowNode {
   readonly field: ArrowField;
   readonly length: number;
@@ -81,7 +81,7 @@ export class ArrayNode implements ArrowNode {
   }
 }
 
-/** What is known of an array's nulls, if its producer has said so much; -1: nobody has counted. */
+/** An array's null count as far as it is known without counting; -1 if it is not. */
 export function knownNulls(
   type: ArrowType,
   length: number,

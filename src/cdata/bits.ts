@@ -8,11 +8,11 @@ import { hostWaitsToRead } from "../order/mod.ts";
 import type { ArrowNode } from "./array_node.ts";
 import { hasValidity } from "./buffers.ts";
 
-/** The bytes of no buffer. */
+/** No bytes. */
 export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
 
 /**
- * The bytes of a buffer, when everything is done that its home stream holds: page-locked and managed memory has one.
+ * The bytes of a buffer, once its home stream has passed what it holds: page-locked and managed memory has one.
  *
  * @throws {TypeError} for device memory, and after the buffer was closed
  */
@@ -29,7 +29,7 @@ export function bitOf(bytes: DataView, at: number): boolean {
   return (bytes.getUint8(Math.floor(at / 8)) >>> (at % 8) & 1) !== 0;
 }
 
-/** Whether an element is null; nobody looks whether there is such an element. */
+/** Whether an element is null. The index is not checked. */
 export function isNullAt(
   { type, offset, buffers: [bitmap = null], knownNullCount }: ArrowNode,
   index: number,

@@ -1,12 +1,12 @@
 /**
- * Which buffers an array of a type has, and how many bytes each must have at least. Pure: whatever depends on the
- * contents of a buffer is asked of a {@linkcode Probe}.
+ * Which buffers an array of a type has, and how many bytes each needs. Pure: a {@linkcode Probe} reads the contents of
+ * buffers that sizes depend on.
  *
  * @module
  */
 import { type ArrowType, storageOf } from "./type.ts";
 
-/** What must be read from an array's buffers to know how large the others are. */
+/** Reads from an array's buffers what the sizes of the others depend on. */
 export interface Probe {
   /** Entry `index` of the buffer of offsets, which are of so many bits. */
   offset(index: number, bits: 32 | 64): bigint;
@@ -31,7 +31,7 @@ export interface Needs {
 /** The buffer of offsets of text, binary and lists; the values of all others. */
 export const secondBuffer = 1;
 
-/** Bits of an element, for types whose elements all have the same. */
+/** Bits of an element; null for types whose elements differ in size. */
 export function bitsOf(type: ArrowType): number | null {
   switch (type.kind) {
     case "bool":
@@ -59,7 +59,7 @@ export function bitsOf(type: ArrowType): number | null {
   }
 }
 
-/** How many buffers an array has, or for views, which have one for each piece of data, at least has. */
+/** How many buffers an array has; of views, which have a buffer for each piece of data, the least. */
 export function bufferCount(type: ArrowType): number {
   const stored = storageOf(type);
   switch (stored.kind) {
@@ -88,14 +88,14 @@ export function hasOffsets(type: ArrowType): boolean {
     ((type.kind === "utf8" || type.kind === "binary") && type.offsets !== "view");
 }
 
-/** Whether an array has a bitmap that says which elements are null: all but arrays of nothing else. */
+/** Whether an array may have a validity bitmap: all but those of type null. */
 export function hasValidity(type: ArrowType): boolean {
   return type.kind !== "null";
 }
 
 /**
- * What an array of a type needs. An array without elements needs nothing, unless it is one of views: consumers read the
- * sizes of its data buffers whether or not there are elements.
+ * What an array of a type needs. An array without elements needs nothing, except that of views consumers read the sizes
+ * of the data buffers all the same.
  *
  * @param buffers how many buffers it has
  * @throws {RangeError} if it needs more bytes or elements than 2^53 - 1, or its offsets are negative or decrease
@@ -121,7 +121,7 @@ export function needsOf(type: ArrowType, extent: Extent, buffers: number, probe:
         childLength: lastOffset(extent, type.offsets, probe),
       };
     case "list_view": {
-      // Where each list lies is its own affair, in any order: checked when it is read.
+      // The lists may lie anywhere in the child, in any order: each is checked when it is read.
       const each = safe(end * (type.offsets / 8), "bytes of offsets");
       return { bytes: [validity, each, each], childLength: 0 };
     }

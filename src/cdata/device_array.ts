@@ -1,5 +1,5 @@
 /**
- * The Arrow C device interface: what an export is, and the protocol's vocabulary.
+ * The Arrow C device interface: the types of the protocol, and an exported array.
  *
  * @module
  */
@@ -27,8 +27,8 @@ import { ExchangeError, type LiveExport } from "../order/mod.ts";
 /** Options of `toArrowDevice`, `__arrow_c_device_array__` and `__arrow_c_array__`. */
 export interface ToArrowOptions {
   /**
-   * What the consumer would like to get. Nothing is converted: the array goes out as it is, under the names and metadata
-   * that are wanted if its type is, and an array that could not be converted to the wanted type is refused.
+   * The schema that the consumer would like. Nothing is converted: the array is exported as it is, with the requested
+   * names and metadata if the types agree; it is refused if it could not be converted to the requested type.
    */
   readonly requestedSchema?: ArrowField | null;
 }
@@ -39,15 +39,15 @@ export const toArrowOptionNames: OptionNames<ToArrowOptions> = { requestedSchema
 /** Options of `fromArrowDevice` and `ArrowArray.from`. */
 export interface FromArrowOptions {
   /**
-   * The stream on which the array will be used: it is made to wait for the producer's event. `null`: no order is wanted.
+   * The stream on which the array will be used, which waits for the producer's event. `null`: no order is needed.
    * Without a stream the host waits.
    */
   readonly stream?: CudaStream | null;
   /** The device of the array, where no stream says it. */
   readonly device?: CudaDevice;
   /**
-   * What is wanted of a producer that is still to make its structs. It gives that if it can, and what it has if it cannot:
-   * `field` says which.
+   * The schema to request of a producer that has not made its structs yet. It may export another one: `field` says
+   * which.
    */
   readonly requestedSchema?: ArrowField | null;
 }
@@ -59,7 +59,7 @@ export const fromArrowOptionNames: OptionNames<FromArrowOptions> = {
   requestedSchema: true,
 };
 
-/** Addresses of structs that are the caller's to give away: an array of the C data interface, or of the device interface. */
+/** Addresses of structs that the caller owns: an array of the C data interface, or of the device interface. */
 export interface ArrowPointers {
   /** `ArrowSchema *`. */
   readonly schema: bigint;
@@ -69,7 +69,7 @@ export interface ArrowPointers {
   readonly deviceArray?: bigint;
 }
 
-/** The address of a stream that is the caller's to give away. */
+/** The address of a stream that the caller owns. */
 export type ArrowStreamPointer =
   | {
     /** `ArrowArrayStream *`. */
@@ -80,15 +80,15 @@ export type ArrowStreamPointer =
     readonly deviceStream: bigint;
   };
 
-/** Any object that can hand itself over by the Arrow C device interface. */
+/** An object that exports itself by the Arrow C device interface. */
 export interface ArrowDeviceSource {
-  /** Hands the array over: the consumer releases it. Who makes structs of its own returns their addresses. */
+  /** Exports the array: the consumer releases it. A producer that makes structs of its own returns their addresses. */
   __arrow_c_device_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
-/** Any object that can hand itself over by the Arrow C data interface. */
+/** An object that exports itself by the Arrow C data interface. */
 export interface ArrowSource {
-  /** Hands the array over: the consumer releases it. Who makes structs of its own returns their addresses. */
+  /** Exports the array: the consumer releases it. A producer that makes structs of its own returns their addresses. */
   __arrow_c_array__(options?: ToArrowOptions): ArrowDeviceArray | ArrowPointers;
 }
 
@@ -104,9 +104,9 @@ export function isArrowSource(source: unknown): source is ArrowSource {
     typeof source.__arrow_c_array__ === "function";
 }
 
-/** A struct of an export. */
+/** One struct of an export. */
 export interface ExportState extends LiveExport {
-  /** Where it is. */
+  /** Its address. */
   readonly address: bigint;
   /** Releases it as a consumer would, unless it is released or moved. */
   release(): void;
@@ -114,7 +114,7 @@ export interface ExportState extends LiveExport {
 
 /** The two structs of an export. */
 export interface ExportStates {
-  /** What the array is. */
+  /** Name, type, nullability and metadata of the array. */
   readonly field: ArrowField;
   /** The ArrowDeviceArray, and all that is in it. */
   readonly array: ExportState;
@@ -123,65 +123,65 @@ export interface ExportStates {
 }
 
 /**
- * An exported array: an `ArrowDeviceArray *`, whose first member is the `ArrowArray`, and an `ArrowSchema *`, on their way
- * to a consumer. The counterpart of Python's pair of capsules: exactly one consumer may take them over, and must then
- * release each once, or move its content out of it.
+ * An exported array: an `ArrowDeviceArray *`, whose first member is the `ArrowArray`, and an `ArrowSchema *`. Like
+ * Python's pair of capsules it is taken over by exactly one consumer, which must then release each struct once, or move
+ * its content out.
  */
 export class ArrowDeviceArray {
-  readonly #holders: ExportStates;
-  readonly #held: Untaken;
+  readonly #structs: ExportStates;
+  readonly #state: ArrayState;
 
   /** Wraps structs that a producer has made. */
-  constructor(holders: ExportStates) {
-    this.#holders = holders;
-    this.#held = { holders, closed: false };
-    untaken.register(this, this.#held);
+  constructor(structs: ExportStates) {
+    this.#structs = structs;
+    this.#state = { structs, closed: false };
+    finalizer.register(this, this.#state);
   }
 
-  /** What the array is. */
+  /** Name, type, nullability and metadata of the array. */
   get field(): ArrowField {
-    return this.#holders.field;
+    return this.#structs.field;
   }
 
-  /** Address of the `ArrowDeviceArray`, to look at. To pass it on to a consumer use {@linkcode ArrowDeviceArray.take}. */
+  /** Address of the `ArrowDeviceArray`, for inspection. A consumer gets it by {@linkcode ArrowDeviceArray.take}. */
   get ptr(): bigint {
     this.#checkTaken();
-    return this.#holders.array.address;
+    return this.#structs.array.address;
   }
 
-  /** Address of the `ArrowSchema`, to look at. */
+  /** Address of the `ArrowSchema`, for inspection. */
   get schemaPtr(): bigint {
     this.#checkTaken();
-    return this.#holders.schema.address;
+    return this.#structs.schema.address;
   }
 
-  /** Whether the consumer has released the array, and every child that it has moved out; the memory is then the producer's again. */
+  /** Whether the consumer has released the array and every child that it has moved out, and so returned the memory. */
   get released(): boolean {
-    const { array, schema } = this.#holders;
+    const { array, schema } = this.#structs;
     schema.isReleased();
     return array.isReleased();
   }
 
   /**
-   * Gives both structs to a consumer, which must release each once.
+   * Takes both structs out, for a consumer, which must release each once.
    *
-   * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which begins with an ArrowArray: the same address twice,
-   *   for consumers of either
-   * @throws {ExchangeError} if they were given away before
+   * @returns addresses of the ArrowSchema and the ArrowDeviceArray, which begins with an ArrowArray: the same address
+   *   twice, for consumers of either
+   * @throws {ExchangeError} if they were taken before
    */
   take(): { readonly schema: bigint; readonly array: bigint; readonly deviceArray: bigint } {
     this.#checkTaken();
-    this.#held.closed = true;
-    this.#held.holders = null; // the collector may keep this for long
-    const { schema, array } = this.#holders;
+    this.#state.closed = true;
+    this.#state.structs = null; // the collector may keep this for long
+    const { schema, array } = this.#structs;
     return { schema: schema.address, array: array.address, deviceArray: array.address };
   }
 
   /**
    * Moves both structs to where a consumer wants them, as C producers fill structs that their consumers have allocated.
-   * The consumer must then release each once. Whether it takes an ArrowArray or an ArrowDeviceArray is told by the name.
+   * The consumer must then release each once. Pass `array` for an ArrowArray, `deviceArray` for an ArrowDeviceArray.
    *
-   * @throws {ExchangeError} if they were given away before, or an address is NULL
+   * @throws {ExchangeError} if they were taken before, or an address is NULL
    */
   moveTo({ schema, array, deviceArray }: ArrowPointers): void {
     const to = deviceArray ?? array ?? 0n;
@@ -195,9 +195,9 @@ export class ArrowDeviceArray {
 
   /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
   close(): void {
-    if (this.#held.closed) return;
+    if (this.#state.closed) return;
     this.take();
-    releaseBoth(this.#holders);
+    releaseStructs(this.#structs);
   }
 
   /** Releases both structs if no consumer has taken them over. */
@@ -206,7 +206,9 @@ export class ArrowDeviceArray {
   }
 
   #checkTaken(): void {
-    if (this.#held.closed) throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
+    if (this.#state.closed) {
+      throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");
+    }
   }
 }
 
@@ -214,18 +216,18 @@ function moveStruct(to: bigint, from: bigint, description: StructDescription): v
   libc().memory.memcpy(to, from, BigInt(struct(description).size));
 }
 
-/** An array on its way; it is closed when a consumer has taken it over. */
-interface Untaken extends FinalizerState {
-  holders: ExportStates | null;
+/** Both structs, until a consumer has taken them over. */
+interface ArrayState extends FinalizerState {
+  structs: ExportStates | null;
   closed: boolean;
 }
 
-/** Arrays that were dropped before anybody took them over are released all the same. */
-const untaken = new DeferredFinalizer<Untaken>(({ holders }) => {
-  if (holders !== null) releaseBoth(holders);
+/** Releases arrays that are collected before a consumer has taken them over. */
+const finalizer = new DeferredFinalizer<ArrayState>(({ structs }) => {
+  if (structs !== null) releaseStructs(structs);
 });
 
-function releaseBoth({ schema, array }: ExportStates): void {
+function releaseStructs({ schema, array }: ExportStates): void {
   schema.release();
   array.release();
 }

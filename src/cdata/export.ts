@@ -1,5 +1,5 @@
 /**
- * Exports by the C structs ArrowArray and ArrowDeviceArray: an array as structs that any library can take over.
+ * Exports by the C structs ArrowArray and ArrowDeviceArray: an array as structs for any library.
  *
  * @module
  */
@@ -25,9 +25,10 @@ import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } 
 /**
  * Exports an array.
  *
- * @param where `host`: the structs' pointers must be those of host memory, and the data be ready
- * @throws {ExchangeError} if the buffers are in the memory of several devices, or of one where the host's is wanted, or the
- *   requested schema is another kind of array
+ * @param where `host`: for a consumer on the host, which reads at once: the data must be in host memory, and is waited
+ *   for
+ * @throws {ExchangeError} if the buffers are on several devices, or on one where host memory is wanted, or the
+ *   requested schema is of another kind
  */
 export function exportArrow(
   array: ArrowNode,
@@ -39,7 +40,7 @@ export function exportArrow(
   const buffers = buffersOf(array);
   const ending = [...buffers.keys()].filter(({ buffer }) => buffer.endsWithWorker);
   if (ending.length > 0) {
-    return withLastingCopies(ending, (lasting) => exportArrow(over(array, lasting), options, where));
+    return withLastingCopies(ending, (lasting) => exportArrow(withBuffers(array, lasting), options, where));
   }
   const place = where === "host" ? onHost(buffers.keys()) : placeOf(buffers);
   const block = new StructBlock();
@@ -47,14 +48,14 @@ export function exportArrow(
   const eventSlot = block.reserve(8);
   const root = planRoot(array, block, head, where);
   const schema = exportSchema(field);
-  const held = new Set([...buffers.keys()].map(({ buffer }) => buffer));
+  const memory = new Set([...buffers.keys()].map(({ buffer }) => buffer));
   const undo: (() => void)[] = [() => releaseSchema(schema.address)];
   try {
-    const pins = [...held].map((buffer) => buffer.pinned());
+    const pins = [...memory].map((buffer) => buffer.pinned());
     undo.push(...pins.map((pin) => () => pin[Symbol.dispose]()));
-    const event = where === "host" ? null : recordReady(held);
+    const event = where === "host" ? null : recordReady(memory);
     if (event !== null) undo.push(() => event.close());
-    if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer decides when it goes
+    if (event !== null) observerOf(event.device.driver)?.closedByUser(event.handle); // its consumer destroys it
     const retained = event?.device.retained();
     if (retained !== undefined) undo.push(() => retained[Symbol.dispose]());
     block.allocate();
@@ -69,7 +70,7 @@ export function exportArrow(
       for (const pin of pins) pin[Symbol.dispose]();
       retained?.[Symbol.dispose]();
     };
-    const order = (order: ReleaseOrder) => [...held].every((buffer) => order.add(buffer));
+    const order = (order: ReleaseOrder) => [...memory].every((buffer) => order.add(buffer));
     const tree = new ExportedTree(block.address(head), block.tree, root.node, { finish, order });
     return new ArrowDeviceArray({ field, array: tree, schema });
   } catch (error) {
@@ -78,8 +79,8 @@ export function exportArrow(
   }
 }
 
-/** The same array over what stands for its buffers. */
-function over(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayParts): ArrowNode {
+/** The same array with other buffers. */
+function withBuffers(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayParts): ArrowNode {
   const { field, length, offset, knownNullCount: nullCount, dictionary } = array;
   return new ArrayNode({
     field,
@@ -87,12 +88,14 @@ function over(array: ArrowNode, lasting: (buffer: ArrayParts) => ArrayParts): Ar
     offset,
     nullCount,
     buffers: array.buffers.map((buffer) => buffer === null ? null : lasting(buffer)),
-    children: array.children.map((child) => over(child, lasting)),
-    dictionary: dictionary === null ? null : over(dictionary, lasting),
+    children: array.children.map((child) => withBuffers(child, lasting)),
+    dictionary: dictionary === null ? null : withBuffers(dictionary, lasting),
   });
 }
 
-/** Options that this producer does not know may be passed as null or undefined only: they would change nothing. */
+/**
+ * Unknown options may only be null or undefined, as the protocol allows to later versions: they would change nothing.
+ */
 export function checkOptions(options: ToArrowOptions): ToArrowOptions {
   for (const name of Object.keys(options)) {
     const value: unknown = Reflect.get(options, name);
@@ -108,7 +111,7 @@ interface Planned {
   readonly write: () => void;
 }
 
-/** Which of an array's elements go out. */
+/** Which of an array's elements are exported. */
 interface Part {
   readonly length: number;
   readonly offset: number;
@@ -119,7 +122,7 @@ function wholeOf({ length, offset, knownNullCount }: ArrowNode): Part {
   return { length, offset, nullCount: knownNullCount };
 }
 
-/** So many elements from one on. Where there are none, none come before them: buffers may be as short as that. */
+/** `length` elements from `start` on. An empty part has offset 0, because its buffers may be empty, too. */
 function partOf(array: ArrowNode, start: number, length: number): Part {
   const { type, offset, knownNullCount } = array;
   const known = knownNullCount === 0 || (start === 0 && length === array.length) ? knownNullCount : -1;
@@ -127,20 +130,21 @@ function partOf(array: ArrowNode, start: number, length: number): Part {
 }
 
 /**
- * Plans the outermost array. Who reads a struct as a batch (PyArrow) takes no offset, and takes children for columns as long
- * as they are. So the children of a struct go out as long as it is, and a part of one that is known to have no nulls has no
- * offset: its children have. Nothing of the elements is looked at for that, unless it is on the host and has been waited for.
+ * Plans the outermost array. Consumers that read a struct as a batch (PyArrow) accept no offset and take the whole
+ * children for columns. So the children of a struct are exported with its length, and a slice of a struct without nulls
+ * gets its offset moved into the children. Nulls are counted for that only on the host, where the elements have been
+ * waited for.
  */
 function planRoot(array: ArrowNode, block: StructBlock, head: number, where: "host" | "device"): Planned {
   const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
-  const isAtStart = offset === 0 || length === 0; // what has no elements may have no buffers, and skips none
+  const isAtStart = offset === 0 || length === 0; // an array without elements may have no buffers, and skips nothing
   const isCounted = where === "host" && !isAtStart && validity !== null;
   const nullCount = isCounted ? array.nullCount : array.knownNullCount;
   if (!isAtStart && validity !== null && nullCount !== 0) return plan(array, block, wholeOf(array), head);
   const root = { length, offset: 0, nullCount };
-  const hides = isAtStart ? 0 : 1; // the bitmap begins with elements that do not go out, and says nothing
-  return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hides);
+  const hidden = isAtStart ? 0 : 1; // the bitmap begins before the slice, and has no nulls
+  return plan(array, block, root, head, (child) => partOf(child, isAtStart ? 0 : offset, length), hidden);
 }
 
 /**
@@ -158,7 +162,8 @@ function plan(
 ): Planned {
   const at = reserved ?? block.struct(ArrowArrayStruct);
   const counter = block.reserve(8);
-  const addresses = array.buffers.map((buffer) => buffer === null ? 0n : firstAddress(buffer)); // before anything is allocated: a closed one has none
+  // Before anything is allocated: a closed buffer has no address.
+  const addresses = array.buffers.map((buffer) => buffer === null ? 0n : firstAddress(buffer));
   addresses.fill(0n, 0, hidden);
   const buffers = block.reserve(8 * addresses.length);
   // Even an array without elements has one offset, which is 0; the block is zeroed.
@@ -190,7 +195,10 @@ function plan(
   };
 }
 
-/** The buffers of an array and of all that is in it, and whether each must be where the array is: the sizes of data need not. */
+/**
+ * The buffers of an array and of its children, and whether each must be where the array is: sizes of data buffers need
+ * not.
+ */
 function buffersOf(array: ArrowNode): Map<ArrayParts, boolean> {
   const found = new Map<ArrayParts, boolean>();
   const visit = ({ type, buffers, children, dictionary }: ArrowNode): void => {
@@ -212,6 +220,8 @@ export interface Place {
 
 const cpu: Place = { type: ARROW_DEVICE.CPU, id: -1 };
 
+/** Where a buffer is. */
+/** Where a buffer is. */
 export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
   if (kind === "pinned" && stream !== null) return { type: ARROW_DEVICE.CUDA_HOST, id: stream.device.ordinal };
   if (device === null) return cpu;
@@ -234,11 +244,11 @@ function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
   return place ?? cpu;
 }
 
-/** Host memory, whose contents are waited for: the C data interface has no event to say when they are there. */
+/** Checks that buffers are host memory, and waits for their contents: the C data interface has no event for that. */
 export function onHost(buffers: Iterable<ArrayParts>): Place {
-  const held = new Map<CudaStream | null, MemoryBuffer>(); // one for each home
+  const byHome = new Map<CudaStream | null, MemoryBuffer>();
   for (const { buffer } of buffers) {
-    held.set(buffer.stream, buffer);
+    byHome.set(buffer.stream, buffer);
     if (!buffer.isHostAccessible) {
       throw new ExchangeError(
         "Cannot export device memory by the Arrow C data interface, which is for host memory. Use " +
@@ -246,6 +256,6 @@ export function onHost(buffers: Iterable<ArrayParts>): Place {
       );
     }
   }
-  for (const buffer of held.values()) hostWaits(buffer);
+  for (const buffer of byHome.values()) hostWaits(buffer);
   return cpu;
 }

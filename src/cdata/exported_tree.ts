@@ -1,10 +1,10 @@
 /**
- * A tree of exported structs in one block of C memory, and whether its consumers still need it.
+ * A tree of exported structs in one block of C memory, until its consumers have released it.
  *
  * The release callback of every struct is machine code that any thread may call: it sets the struct's `release` to NULL
- * and increments the struct's own counter. It does not walk the children, as a callback in C would: JavaScript does that
- * when it looks. A child whose own `release` is NULL while its counter is 0 was moved out by the consumer and lives on
- * after its parent; any other child ended with its parent.
+ * and increments the struct's own counter. It does not walk the children, as a callback in C would: JavaScript does
+ * that when it polls. A child whose own `release` is NULL while its counter is 0 was moved out by the consumer and
+ * lives on after its parent; any other child ended with its parent.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export class StructBlock {
     return this.reserve(struct(description).size);
   }
 
-  /** Reserves bytes and says what will be in them. */
+  /** Reserves bytes for these contents. */
   bytes(contents: Uint8Array): number {
     const at = this.reserve(contents.length);
     this.#contents.push([at, contents]);
@@ -45,25 +45,25 @@ export class StructBlock {
     return this.#size;
   }
 
-  /** Allocates all that was reserved, zeroed. */
+  /** Allocates what was reserved, zeroed. */
   allocate(): void {
     const address = allocate(this.#size);
     this.place(address, ffiPort().memory(address, this.#size));
   }
 
-  /** Writes to zeroed memory of the caller's what is to be at an address. */
+  /** Writes the block to zeroed memory of the caller's, as it is to be at an address. */
   place(address: bigint, memory: ArrayBuffer): void {
     this.#address = address;
     this.#memory = memory;
     for (const [at, bytes] of this.#contents) new Uint8Array(memory).set(bytes, at);
   }
 
-  /** Address of a place in the allocated block. */
+  /** The address of an offset in the block. */
   address(at: number): bigint {
     return this.#address + BigInt(at);
   }
 
-  /** A struct in the allocated block. */
+  /** The struct at an offset in the block. */
   at<const D extends StructDescription>(description: D, at: number): StructView<D> {
     return struct(description).over(this.memory, this.#address, at);
   }
@@ -74,13 +74,13 @@ export class StructBlock {
     values.forEach((value, i) => view.setBigUint64(at + i * 8, value, littleEndian));
   }
 
-  /** The allocated block. */
+  /** The block's bytes. */
   get memory(): ArrayBuffer {
     if (this.#memory === undefined) throw new TypeError("Cannot write to a block that is not allocated");
     return this.#memory;
   }
 
-  /** The allocated block as the memory of a tree. */
+  /** The block as the memory of a tree. */
   get tree(): TreeMemory {
     return { words: new Int32Array(this.memory), free: () => this.free() };
   }
@@ -92,7 +92,7 @@ export class StructBlock {
   }
 }
 
-/** A struct of a tree: where in the block it and its counter are, and the structs inside, the dictionary's too. */
+/** A struct of a tree: where it and its counter are in the block, its children, and its dictionary. */
 export interface TreeNode {
   readonly struct: number;
   readonly counter: number;
@@ -109,22 +109,22 @@ const releaseAt = {
 export interface TreeMemory {
   /** All of it. */
   readonly words: Int32Array<ArrayBuffer>;
-  /** Gives it back. */
+  /** Frees it. */
   free(): void;
 }
 
-/** Whom an exported tree is of. */
+/** The export that a tree belongs to. */
 export interface TreeOwner {
-  /** Orders what comes after the consumers, when they have let go, or says that it cannot be done now. */
+  /** Orders what comes after the consumers, once they have released the tree; false if it cannot be done now. */
   order(order: ReleaseOrder): boolean;
-  /** Called once, when no consumer has any part of the tree any more and its memory was given back. */
+  /** Called once, when no consumer has any part of the tree any more and its structs are freed. */
   finish(): void;
 }
 
-/** Whom a tree is of that nobody needs to be told about. */
+/** The owner of a tree that pins nothing. */
 export const noOwner: TreeOwner = { order: () => true, finish: () => {} };
 
-/** A tree that is out. */
+/** A tree that a consumer has, until it has released it. */
 export class ExportedTree implements ExportEntry {
   index = -1;
   /** Address of the base struct. */
@@ -133,7 +133,7 @@ export class ExportedTree implements ExportEntry {
   readonly #root: TreeNode;
   readonly #owner: TreeOwner;
 
-  /** Writes nothing: the tree lies in its memory already, with the base struct at this address. */
+  /** The tree is in its memory already, with the base struct at this address. */
   constructor(address: bigint, memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
     this.address = address;
     this.#memory = memory;
@@ -166,9 +166,9 @@ export class ExportedTree implements ExportEntry {
   }
 }
 
-function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, isHeld: boolean): boolean {
+function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, hasOwner: boolean): boolean {
   // Atomic: what the releasing thread has done to the tree before, `release` too, is seen once its count is.
-  if (Atomics.load(words, node.counter / 4) === 0 && (isHeld || !hasRelease(words, node))) return true;
+  if (Atomics.load(words, node.counter / 4) === 0 && (hasOwner || !hasRelease(words, node))) return true;
   for (const child of node.inner) if (isAlive(words, child, false)) return true;
   return false;
 }

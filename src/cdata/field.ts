@@ -1,5 +1,5 @@
 /**
- * Fields: one made in a line, two compared, with everything that is in their types.
+ * Fields: making them, comparing them, and saying how they differ.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { formatOf, parseArrowFormat } from "./format.ts";
 import { type ArrowField, type ArrowMetadata, type ArrowType, childrenOf } from "./type.ts";
 
-/** What {@linkcode arrowField} does not need to be told. */
+/** Options of {@linkcode arrowField}. */
 export interface ArrowFieldOptions {
   /** Default: empty. */
   readonly name?: string;
@@ -20,7 +20,7 @@ export interface ArrowFieldOptions {
 const arrowFieldOptionNames: OptionNames<ArrowFieldOptions> = { name: true, nullable: true, metadata: true };
 
 /**
- * A field of a type.
+ * Makes a field.
  *
  * @param type a type, or the format of one without children, as the C data interface writes it: `"i"`, `"tsu:UTC"`
  * @throws {ExchangeError} if it is no such format

@@ -1,38 +1,38 @@
 /**
- * Foreign objects that hand Arrow's structs over in a way of their own, as those of Python do by capsules. They say so by
- * methods under symbols.
+ * Foreign objects that export Arrow's structs by a protocol of their own, as Python's do by capsules. They have methods
+ * under symbols for that.
  *
  * @module
  */
 import type { ArrowPointers, ArrowStreamPointer } from "./device_array.ts";
 import type { ArrowField } from "./type.ts";
 
-/** Structs that a foreign object has handed over. */
+/** Structs that a foreign object has exported. */
 export interface OpenedArrow<Pointers> {
-  /** Where they are. */
+  /** Their addresses. */
   readonly pointers: Pointers;
-  /** Releases what held them. */
+  /** Releases the object that owned them: a capsule. */
   readonly close: () => void;
 }
 
-/** The method that hands over the structs of an array. Its argument is the field that is wanted; null: any. */
+/** The method that exports an array. Its argument is the requested schema; null: any. */
 export const arrowArraySource: unique symbol = Symbol("arrowArraySource");
 
-/** The method that hands over the struct of a stream. Its argument is the field that is wanted; null: any. */
+/** The method that exports a stream. Its argument is the requested schema; null: any. */
 export const arrowStreamSource: unique symbol = Symbol("arrowStreamSource");
 
-/** An object that hands over an array or a stream. */
+/** An object that exports an array or a stream. */
 export interface ForeignArrow {
   [arrowArraySource](requested: ArrowField | null): OpenedArrow<ArrowPointers>;
   [arrowStreamSource](requested: ArrowField | null): OpenedArrow<ArrowStreamPointer>;
 }
 
-/** The structs of an array, if an object is such a foreign one; else null. */
+/** The structs of an array that a foreign object exports; null if it does not. */
 export function openForeignArray(source: unknown, requested: ArrowField | null): OpenedArrow<ArrowPointers> | null {
   return isForeign(source) ? source[arrowArraySource]?.(requested) ?? null : null;
 }
 
-/** The struct of a stream, if an object is such a foreign one; else null. */
+/** The struct of a stream that a foreign object exports; null if it does not. */
 export function openForeignStream(
   source: unknown,
   requested: ArrowField | null,

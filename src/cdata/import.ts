@@ -32,17 +32,17 @@ import { Walk } from "./walk.ts";
 import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 
 /**
- * Makes what an import is seen as. It is called before anything is taken: what it throws leaves everything as it was.
+ * Makes the result of an import. It is called before anything is taken over: if it throws, everything stays as it was.
  *
- * @param node the array, of which nothing is checked but the sizes of its buffers: see `checkTree`
+ * @param node the array, of which only the sizes of the buffers are checked: see `checkTree`
  * @param close ends the import
  */
 export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
 
 /**
- * Takes an array over. See `ArrowArray.from`.
+ * Imports an array. See `ArrowArray.from`.
  *
- * @throws {ExchangeError} if it cannot be honoured; structs passed in are then still the caller's
+ * @throws {ExchangeError} if it cannot be imported; structs passed in then stay the caller's
  */
 export function importArrow<T>(source: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   checkPlace(options, "Cannot import an Arrow array", fromArrowOptionNames);
@@ -55,8 +55,10 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
       opened.close();
     }
   }
-  if (isArrowDeviceSource(source)) return takeOwn(source.__arrow_c_device_array__({ requestedSchema }), where, make);
-  if (isArrowSource(source)) return takeOwn(source.__arrow_c_array__({ requestedSchema }), where, make);
+  if (isArrowDeviceSource(source)) {
+    return takeFromProducer(source.__arrow_c_device_array__({ requestedSchema }), where, make);
+  }
+  if (isArrowSource(source)) return takeFromProducer(source.__arrow_c_array__({ requestedSchema }), where, make);
   if (requestedSchema !== null) throw tooLate("array");
   if (source instanceof ArrowDeviceArray) return takeExport(source, options, make);
   if (isPointers(source)) {
@@ -64,22 +66,22 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
     return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, make);
   }
   throw new ExchangeError(
-    "Cannot import an Arrow array: expected an object of Python, or one with __arrow_c_device_array__() or __arrow_c_array__(), or the " +
-      "addresses { schema, array } or { schema, deviceArray }" + wayOf(source),
+    "Cannot import an Arrow array: expected an object of Python, one with __arrow_c_device_array__() or __arrow_c_array__(), or " +
+      "the addresses { schema, array } or { schema, deviceArray }" + importerOf(source),
   );
 }
 
-/** What to do with what is no array, but gives some. */
-function wayOf(source: unknown): string {
+/** What imports a source that is no array but has arrays. */
+function importerOf(source: unknown): string {
   if (typeof source !== "object" || source === null) return "";
-  if ("stream" in source || "deviceStream" in source) return ". A stream is taken by ArrowStream.from()";
-  return "data" in source ? ". Vectors and tables of apache-arrow are taken by fromApacheArrow()" : "";
+  if ("stream" in source || "deviceStream" in source) return ". Import a stream with ArrowStream.from()";
+  return "data" in source ? ". Import vectors and tables of apache-arrow with fromApacheArrow()" : "";
 }
 
-/** The error of a schema that is requested of structs which are made already. */
+/** The error for requesting a schema of structs that exist already. */
 export function tooLate(what: "array" | "stream"): ExchangeError {
   return new ExchangeError(
-    `Cannot request a schema of an Arrow ${what} whose structs are made already: pass its producer, or no requestedSchema`,
+    `Cannot request a schema of an Arrow ${what} whose structs exist already: pass its producer, or no requestedSchema`,
   );
 }
 
@@ -89,9 +91,9 @@ function isPointers(source: unknown): source is ArrowPointers {
   return typeof source.schema === "bigint" && typeof address === "bigint";
 }
 
-/** Takes what a producer has made for this import alone. */
-function takeOwn<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
-  if (!(exported instanceof ArrowDeviceArray)) return takeMade(exported, options, make);
+/** Imports what a producer has exported for this import. */
+function takeFromProducer<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
+  if (!(exported instanceof ArrowDeviceArray)) return takeFreshStructs(exported, options, make);
   try {
     return takeExport(exported, options, make);
   } catch (error) {
@@ -100,8 +102,8 @@ function takeOwn<T>(exported: unknown, options: FromArrowOptions, make: MakeImpo
   }
 }
 
-/** Takes structs of a producer's own, which it has made for this import alone. */
-function takeMade<T>(made: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
+/** Imports structs that a producer has made for this import, and releases them if that fails. */
+function takeFreshStructs<T>(made: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   if (!isPointers(made)) {
     throw new ExchangeError(
       "Cannot import an Arrow array: its producer returned neither an ArrowDeviceArray nor the addresses " +
@@ -123,7 +125,7 @@ function takeMade<T>(made: unknown, options: FromArrowOptions, make: MakeImporte
 
 function takeExport<T>(exported: ArrowDeviceArray, options: FromArrowOptions, make: MakeImported<T>): T {
   const taken = takeStructs(exported.schemaPtr, exported.ptr, true, options, make);
-  exported.take(); // both are moved by now: nothing is left to be released
+  exported.take(); // both have been moved: nothing is left to release
   return taken;
 }
 
@@ -136,17 +138,16 @@ function takeStructs<T>(
 ): T {
   const field = readSchema(schema);
   const taken = takeArray(array, field, isDevice, options, make);
-  releaseSchema(schema); // all that it says is in `field`
+  releaseSchema(schema); // `field` has all that it says
   return taken;
 }
 
 /**
- * Takes an array of a known type over: its content is moved out of the struct, which is then released as far as its owner
- * can see.
+ * Imports an array of a known type: its content is moved out of the struct, which its owner then sees as released.
  *
  * @param isDevice whether the struct is an ArrowDeviceArray
- * @param ifRefused where the array is after an error, for messages. Default: still its producer's
- * @throws {ExchangeError} if it cannot be honoured; the struct is then as it was
+ * @param ifRefused where the array is after an error, for messages. Default: it stays its producer's
+ * @throws {ExchangeError} if it cannot be imported; the struct is then as it was
  */
 export function takeArray<T>(
   address: bigint,
@@ -161,13 +162,13 @@ export function takeArray<T>(
   const location = isDevice ? readLocation(struct(ArrowDeviceStruct).at(address), options, walk) : host;
   waitFor(location, options);
   const raw = readArray(address, field, integerReader(location), walk);
-  const held = new Import();
+  const imported = new Import();
   try {
-    const made = make(build(raw, location, held), () => held.close());
-    held.adopt(moveOut(address)); // the last step: whatever fails before it leaves the struct as it was
+    const made = make(nodeOf(raw, location, imported), () => imported.close());
+    imported.adopt(moveOut(address)); // last: whatever fails before leaves the struct as it was
     return made;
   } catch (error) {
-    held.close(); // releases nothing yet
+    imported.close(); // which releases nothing yet
     throw error;
   }
 }
@@ -183,29 +184,29 @@ function moveOut(address: bigint): bigint {
   return copy;
 }
 
-/** An array that was taken over: released when the last of its buffers is free. */
+/** An imported array, which is released when the last of its buffers is free. */
 class Import {
   readonly #buffers: MemoryBuffer[] = [];
-  readonly #shared: Shared = { moved: 0n, users: 0, streams: new Map() };
+  readonly #state: ImportState = { moved: 0n, users: 0, streams: new Map() };
 
   constructor() {
-    this.buffer({ ptr: 0n, size: 0, isHost: true }, host); // so that an array without buffers is held like the others
+    this.addBuffer({ ptr: 0n, size: 0, isHost: true }, host); // so that an array without buffers is released by one, too
   }
 
-  /** A buffer of the array. */
-  buffer({ ptr, size, isHost }: RawBuffer, location: Location): MemoryBuffer {
+  /** Adds a buffer of the array. */
+  addBuffer({ ptr, size, isHost }: RawBuffer, location: Location): MemoryBuffer {
     const { kind, device, stream } = isHost ? host : location;
-    const owner = this.#shared;
+    const owner = this.#state;
     const at = size === 0 ? 0n : ptr;
-    const buffer = MemoryBuffer.fromForeign(at, size, device, kind, stream, owner, owner, release);
-    this.#shared.users++;
+    const buffer = MemoryBuffer.fromForeign(at, size, device, kind, stream, owner, owner, returnToProducer);
+    this.#state.users++;
     this.#buffers.push(buffer);
     return buffer;
   }
 
-  /** Says what is to be released: the struct that the array was moved to. */
+  /** Takes ownership of the struct that the array was moved to. */
   adopt(moved: bigint): void {
-    this.#shared.moved = moved;
+    this.#state.moved = moved;
   }
 
   /** Closes all buffers. */
@@ -214,18 +215,18 @@ class Import {
   }
 }
 
-/** What the last buffer needs to release the array, and nothing that leads back to the buffers. */
-interface Shared {
+/** What the last buffer needs to release the array. It must not lead back to the buffers. */
+interface ImportState {
   moved: bigint;
   users: number;
-  /** Those that the buffers were used on, retained. */
+  /** The streams that the buffers were used on, retained. */
   readonly streams: Map<CudaStream, Disposable>;
 }
 
-/** What ends the use of a buffer of an import. */
-function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
+/** Called when a buffer of an import is free. */
+function returnToProducer(_: bigint, stream: CudaStream | null, shared: ImportState): void {
   const { streams, moved } = shared;
-  // Retained, because the next buffer may be closed long after the stream's last user has gone.
+  // Retained, because the next buffer may be closed long after the stream's last user is gone.
   if (stream !== null && !streams.has(stream)) streams.set(stream, stream.retained());
   if (--shared.users > 0) return;
   const orders = moved === 0n ? [] : [...streams.keys()].map((one) => () => hostWaitsBeforeReturn(one.orSuccessor));
@@ -239,14 +240,14 @@ function release(_: bigint, stream: CudaStream | null, shared: Shared): void {
   runAll([...orders, give]);
 }
 
-function build(raw: RawArray, location: Location, held: Import): ArrowNode {
+function nodeOf(raw: RawArray, location: Location, imported: Import): ArrowNode {
   const { field, length, offset, nullCount } = raw;
-  const children = raw.children.map((child) => build(child, location, held));
-  const dictionary = raw.dictionary === null ? null : build(raw.dictionary, location, held);
+  const children = raw.children.map((child) => nodeOf(child, location, imported));
+  const dictionary = raw.dictionary === null ? null : nodeOf(raw.dictionary, location, imported);
   const buffers = raw.buffers.map((buffer) => {
     if (buffer === null) return null;
     const layout = StridedLayout.dense([buffer.size], 1);
-    return { buffer: held.buffer(buffer, location), offset: 0, layout, dtype: bytes, readonly: true };
+    return { buffer: imported.addBuffer(buffer, location), offset: 0, layout, dtype: bytes, readonly: true };
   });
   return new ArrayNode({ field, length, offset, nullCount, buffers, children, dictionary });
 }

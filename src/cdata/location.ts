@@ -32,9 +32,9 @@ const kinds: ReadonlyMap<number, MemoryKind> = new Map([
 ]);
 
 /**
- * Reads where an array's buffers are.
+ * Reads where the buffers of an array are.
  *
- * @throws {ExchangeError} if nobody has said which device of ours that is, or the struct is not what it may be
+ * @throws {ExchangeError} if the options name no device for it, or the struct is not valid
  */
 export function readLocation(
   raw: StructView<typeof ArrowDeviceArray>,

@@ -1,6 +1,6 @@
 /**
- * Metadata of Arrow fields, from and to the bytes of the C data interface: a 32-bit count, then for each pair the length
- * of the key, the key, the length of the value, the value.
+ * Metadata of Arrow fields, from and to the bytes of the C data interface: a 32-bit count, then for each pair the
+ * length of the key, the key, the length of the value, the value.
  *
  * @module
  */

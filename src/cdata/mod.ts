@@ -1,10 +1,11 @@
 /**
- * Arrow's C structs: arrays and schemas for other libraries of the same process, and theirs for us, without copies.
+ * Arrow's C structs: arrays and schemas exchanged with other libraries of the same process, without copies.
  *
- * The room works on plain nodes (`ArrowNode`: field, length, buffers, children) and knows neither `ArrowArray` nor a view.
- * `exportArrow` writes a tree of structs into one block of C memory, whose release callbacks are machine code that counts;
- * `exportNumbers` does the same for arrays of numbers by a template. `importArrow` checks a foreign tree against its schema, is
- * told what to make of the node, and takes the structs over last. On devices an event says when the data is ready.
+ * The room works on plain nodes (`ArrowNode`: field, length, buffers, children) and knows neither `ArrowArray` nor a
+ * view. `exportArrow` writes a tree of structs into one block of C memory, whose release callbacks are machine code
+ * that counts; `exportNumbers` does the same for arrays of numbers by a template. `importArrow` checks a foreign tree
+ * against its schema, has its caller make the result of the node, and takes the structs over last. On devices an event
+ * says when the data is ready.
  *
  * @module
  */

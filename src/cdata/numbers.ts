@@ -1,5 +1,5 @@
 /**
- * Between Arrow arrays and arrays of numbers: the same memory, seen as the one or the other.
+ * Arrow arrays as arrays of numbers, and back, over the same memory.
  *
  * @module
  */
@@ -19,7 +19,7 @@ import { arrowField } from "./field.ts";
 import type { ArrowField, ArrowType } from "./type.ts";
 import { checkTree } from "./validate.ts";
 
-/** The element type that the slots of an Arrow type are stored as; null if they are no numbers. */
+/** The element type of the slots of an Arrow type; null if they are no numbers. */
 function storedDtype(type: ArrowType): DType | null {
   switch (type.kind) {
     case "bool":
@@ -56,7 +56,7 @@ export function valuesOf(array: ArrowNode): ArrayParts {
     inner = child;
     if (hasNulls(child) && hasNullsIn(child, first, length)) {
       throw new ExchangeError(
-        "Cannot view an Arrow array of lists with nulls inside: a view has no place for them. Read it with get(), or " +
+        "Cannot view an Arrow array of lists with nulls inside: a view cannot express them. Read it with get(), or " +
           "use the values and validity of its children.",
       );
     }
@@ -71,13 +71,13 @@ export function valuesOf(array: ArrowNode): ArrayParts {
   return slots(inner.buffers[1] ?? null, dtype, shape, offset);
 }
 
-/** Whether an array that is inside another has nulls that nothing but itself tells of. */
+/** Whether an array has, or may have, nulls of its own. */
 function hasNulls(array: ArrowNode): boolean {
   if ((array.buffers[0] ?? null) === null || array.knownNullCount === 0) return false;
   return deviceOf(array) !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
 }
 
-/** Whether there are nulls among some of its elements; in device memory, where they cannot be looked at, there may be. */
+/** Whether some of its elements are null; in device memory, which the host cannot read, they may be. */
 function hasNullsIn(array: ArrowNode, first: number, length: number): boolean {
   if (deviceOf(array) !== null) return length > 0;
   for (let i = first; i < first + length; i++) if (isNullAt(array, i)) return true;
@@ -112,7 +112,7 @@ function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[],
 /**
  * Numbers as an Arrow array, with a fixed-size list for every axis after the first.
  *
- * @throws {ExchangeError} if Arrow cannot say what they are; the message says what to do instead
+ * @throws {ExchangeError} if Arrow cannot express them; the message says what to do instead
  */
 export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   const { dtype, layout, buffer } = array;
@@ -125,7 +125,7 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
     return refuse(
       dtype.name === "bool"
         ? "its truth values are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or see the bytes as uint8."
-        : `it has no such type. Convert to another one, or see the bytes as uint8, through layout.repacked(1).`,
+        : `it has no such type. Convert to one that it has, or see the bytes as uint8, through layout.repacked(1).`,
     );
   }
   const [length] = shape;

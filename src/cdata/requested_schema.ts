@@ -1,6 +1,6 @@
 /**
- * What a producer makes of a requested schema. Nothing is converted: the request is honoured where it is a matter of
- * names, left aside where the consumer can convert by itself, and refused where nobody could.
+ * What a producer makes of a requested schema. Nothing is converted: requested names are used, other types are left for
+ * the consumer to convert, and a type without a conversion is refused.
  *
  * @module
  */
@@ -9,9 +9,9 @@ import { type ArrowField, type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /**
- * The field under which an array goes out.
+ * The field that an array is exported with.
  *
- * @param wanted what the consumer has asked for, or null
+ * @param wanted what the consumer has requested, or null
  * @throws {ExchangeError} if the array's type could not be converted to the wanted one
  */
 export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | null): ArrowField {
@@ -20,14 +20,14 @@ export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | nul
   const [ours, theirs] = clash(field.type, wanted.type) ?? [];
   if (ours === undefined || theirs === undefined) return field;
   throw new ExchangeError(
-    `Cannot export an Arrow ${ours.kind} as the requested ${theirs.kind}: values of the one are none of the other. ` +
-      "Ask for the schema that the array has, or for none.",
+    `Cannot export an Arrow ${ours.kind} as the requested ${theirs.kind}: there is no conversion. ` +
+      "Request the schema that the array has, or none.",
   );
 }
 
 /**
- * The wanted names and metadata; whether there are nulls is for us to say. The names of a struct's fields stay, because they
- * say which values are meant: what is wanted of a field is what is wanted of that name.
+ * The requested names and metadata; nullability stays ours. The names of a struct's fields stay too, because they
+ * identify the columns: a field is matched with the requested field of the same name.
  */
 function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
   const { name, metadata } = wanted;
@@ -46,7 +46,7 @@ function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
         name,
         metadata,
         nullable,
-        type: { ...type, children: type.children.map((one) => asNamed(one, theirs)) },
+        type: { ...type, children: type.children.map((one) => renamedLike(one, theirs)) },
       };
     case "dictionary": {
       const values = wanted.type.kind === "dictionary" ? renamed(type.values, wanted.type.values) : type.values;
@@ -57,8 +57,8 @@ function renamed(field: ArrowField, wanted: ArrowField): ArrowField {
   }
 }
 
-/** A field of a struct with what is wanted of its name, if anything is that it can be. */
-function asNamed(field: ArrowField, wanted: readonly ArrowField[]): ArrowField {
+/** A struct's field with the names and metadata requested for it, if there is one such request and the types agree. */
+function renamedLike(field: ArrowField, wanted: readonly ArrowField[]): ArrowField {
   const found = wanted.filter(({ name }) => name === field.name);
   const [only] = found;
   return found.length === 1 && only !== undefined && equalTypes(field.type, only.type, false)
@@ -66,7 +66,7 @@ function asNamed(field: ArrowField, wanted: readonly ArrowField[]): ArrowField {
     : field;
 }
 
-/** Types whose values can be said in each other's terms. */
+/** Types of one family can be converted to each other. */
 const families: Readonly<Record<ArrowType["kind"], string>> = {
   null: "null",
   bool: "number",

@@ -1,5 +1,5 @@
 /**
- * ArrowSchema, outwards: a field as a struct that any library can take over.
+ * Exports of ArrowSchema: a field as a struct for any library.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { encodeMetadata } from "./metadata.ts";
 import { ExportedTree, noOwner, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { type ArrowField, childrenOf } from "./type.ts";
 
-/** Exports a field. @returns the struct's address, and who knows whether it is released */
+/** Exports a field. */
 export function exportSchema(field: ArrowField): ExportedTree {
   const block = new StructBlock();
   const root = plan(field, block);
@@ -25,7 +25,9 @@ interface Planned {
   readonly write: () => void;
 }
 
-/** Reserves the memory of a field's struct, its texts and its children's; what to write there once there is a block. */
+/**
+ * Reserves the memory of a field's struct, its strings and its children; `write` fills it once the block is allocated.
+ */
 function plan(field: ArrowField, block: StructBlock): Planned {
   const { type } = field;
   const children = childrenOf(type).map((child) => plan(child, block));

@@ -1,5 +1,5 @@
 /**
- * ArrowSchema, inwards: a foreign struct as a field.
+ * Imports of ArrowSchema: a foreign struct as a field.
  *
  * @module
  */

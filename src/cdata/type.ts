@@ -38,9 +38,9 @@ export type ArrowMetadata = ReadonlyMap<string, string | Uint8Array>;
 
 /** A field: a type with a name. The schema of a table is a field of a struct. */
 export interface ArrowField {
-  /** Empty where nobody needs one. */
+  /** May be empty. */
   readonly name: string;
-  /** What the elements are. */
+  /** The type of the elements. */
   readonly type: ArrowType;
   /** Whether elements may be null. */
   readonly nullable: boolean;

@@ -1,5 +1,5 @@
 /**
- * Whether the parts of an array are those of its type.
+ * Checks of an array: whether its parts are those of its type.
  *
  * @module
  */
@@ -11,7 +11,8 @@ import { type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 /**
- * Checks an array's parts, and not those of its children. Offsets in device memory, which the host cannot read, are not looked at.
+ * Checks an array's parts, but not those of its children. Offsets in device memory, which the host cannot read, are
+ * skipped.
  *
  * @throws {ExchangeError} if they are not those of its type
  */
@@ -44,7 +45,7 @@ export function checkNode(array: ArrowNode): void {
   checkSizes(array, refuse);
 }
 
-/** Checks an array, and all that is in it. See {@linkcode checkNode}. */
+/** Checks an array, its children and its dictionary. See {@linkcode checkNode}. */
 export function checkTree(array: ArrowNode): void {
   for (const child of array.children) checkTree(child);
   if (array.dictionary !== null) checkTree(array.dictionary);
@@ -86,7 +87,7 @@ function probeOf({ buffers }: ArrowNode): Probe {
     offset(index, bits) {
       const buffer = buffers[secondBuffer] ?? null;
       if (buffer === null) throw new RangeError("it has no offsets");
-      if (buffer.buffer.device !== null) return 0n; // checked where it was imported, or nobody's to check
+      if (buffer.buffer.device !== null) return 0n; // checked when it was imported, or not at all
       const bytes = hostBytes(buffer);
       const at = index * (bits / 8);
       if (at + bits / 8 > bytes.byteLength) {

@@ -15,7 +15,7 @@ const maxStructs = 2 ** 20;
 
 /** One walk: what has been visited so far. */
 export class Walk {
-  /** What is walked over, for messages: `ArrowSchema`. */
+  /** The name of the structs, for messages: `ArrowSchema`. */
   readonly what: string;
   readonly #ifRefused: string;
   readonly #seen = new Set<bigint>();
@@ -24,7 +24,7 @@ export class Walk {
    * @param what the name of the structs, for messages
    * @param ifRefused where they are after an error, for messages
    */
-  constructor(what: string, ifRefused = "Nothing was taken: its producer has it still") {
+  constructor(what: string, ifRefused = "It was not taken and is still its producer's") {
     this.what = what;
     this.#ifRefused = ifRefused;
   }
@@ -42,7 +42,7 @@ export class Walk {
     if (this.#seen.size > maxStructs) throw this.refusal(`consists of more than ${maxStructs} structs`);
   }
 
-  /** Fails unless an address can be that of a struct or an array of pointers. */
+  /** Throws unless there can be a struct or an array of pointers at this address. */
   pointer(address: bigint, name: string): void {
     if (address === 0n) throw this.refusal(`has NULL as its ${name}`);
     if (!isAddress(address)) {
@@ -57,7 +57,7 @@ export class Walk {
     throw this.refusal(`has ${value} as its ${name}: expected 0 or more`);
   }
 
-  /** The pointers of an array of pointers; none of them is looked at. */
+  /** Reads an array of pointers, which are not checked. */
   pointers(address: bigint, count: number, name: string): bigint[] {
     if (count === 0) return [];
     if (count > maxStructs) throw this.refusal(`has ${count} ${name}: expected at most ${maxStructs}`);

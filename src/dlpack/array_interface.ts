@@ -1,6 +1,6 @@
 /**
- * Arrays described by a plain object: NumPy's `__array_interface__`, and the CUDA Array Interface (version 3), which says
- * in addition on which stream the memory is ordered.
+ * Arrays described by a plain object: NumPy's `__array_interface__`, and the CUDA Array Interface (version 3), which
+ * says in addition on which stream the memory is ordered.
  *
  * @module
  */
@@ -35,15 +35,18 @@ export interface CudaArrayInterface extends ArrayInterface {
   readonly stream: bigint | null;
 }
 
-/** Names of the two protocols. */
+/** The names of the two protocols. */
 type InterfaceName = "__array_interface__" | "__cuda_array_interface__";
 
-/** Whether an object describes itself by this interface. */
+/** Whether an object has this interface. */
 export function hasInterface(source: object, name: InterfaceName): boolean {
   return Reflect.get(source, name) !== undefined;
 }
 
-/** Describes an array in host memory, when what its home stream holds is done: the description has no stream to wait for. */
+/**
+ * Describes an array in host memory, when what its home stream holds is done: the description has no stream to wait
+ * for.
+ */
 export function toArrayInterface(array: ArrayParts): ArrayInterface {
   const described = describe(array);
   hostWaitsToRead(array, "__array_interface__");
@@ -70,12 +73,12 @@ export function toCudaArrayInterface(array: ArrayParts): CudaArrayInterface {
       "Cannot describe host memory by the CUDA Array Interface. Use DLPack, or copy it to a device.",
     );
   }
-  const stream = home === null ? null : nameOf(home, device);
+  const stream = home === null ? null : handleFor(home, device);
   return { ...describe(array), stream };
 }
 
-/** The handle by which a consumer on a device finds a stream. */
-function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
+/** The handle of a stream for a consumer on a device. */
+function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
   if (device !== consumer) {
     throw new ExchangeError(
       `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: a ` +
@@ -87,10 +90,10 @@ function nameOf({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
 }
 
 /**
- * Sees host memory that an object describes.
+ * Imports host memory that an object describes.
  *
  * @param make makes the array of what was found
- * @param release releases the object, where more is to be done than to forget it
+ * @param release releases the object, if dropping the last reference is not enough
  */
 export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, release?: () => void): T {
   const { layout, dtype, data, readonly } = readInterface(source, "__array_interface__");
@@ -103,7 +106,7 @@ export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, relea
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
-/** Sees device memory that an object describes, in order. See {@linkcode fromArrayInterface}. */
+/** Imports device memory that an object describes, in order. See {@linkcode fromArrayInterface}. */
 export function fromCudaArrayInterface<T>(
   source: unknown,
   options: ImportOptions,
@@ -115,24 +118,24 @@ export function fromCudaArrayInterface<T>(
   const device = options.stream?.device ?? options.device;
   if (device === undefined) {
     throw new ExchangeError(
-      "Cannot import by the CUDA Array Interface, which does not say which device it is about: pass { stream } to say " +
+      "Cannot import by the CUDA Array Interface, which does not say which device the memory is on: pass { stream } to say " +
         "where the memory will be used, or { device }.",
     );
   }
   const producer = producerStream(stream, device, options);
   const { ptr, size, offset } = foreignRange(layout, data, "a CUDA array");
-  // Without a stream of the consumer's own, it works where the producer does, and nobody need wait.
+  // A consumer that names no stream works on the producer's, and nothing has to wait.
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   if (home !== null && producer !== null) home.wait(producer);
   const buffer = home === null && release === undefined
-    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing is to be done at its end
+    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing has to be done when it ends
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
     : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
-/** What ends an import: the producer's next work comes after what was enqueued here. */
+/** Called at the end of an import: the producer's next work comes after what was enqueued here. */
 function returnToProducer(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
   if (producer !== null && stream !== null) producerWaits(stream, producer);
 }
@@ -150,7 +153,7 @@ function returnAndRelease(
   release();
 }
 
-/** The producer's stream; null if it asks for no order, or the consumer wants none. */
+/** The producer's stream; null if the producer or the consumer wants no order. */
 function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
   if (stream === undefined || stream === null) return null;
   const known = typeof stream === "bigint" && options.stream !== null ? device.knownStream(stream) : null;
@@ -174,12 +177,12 @@ interface Described {
   readonly stream: unknown;
 }
 
-/** What a description may have, of any type. */
+/** The fields of a description, of any type. */
 type Description = Readonly<
   Partial<Record<"shape" | "typestr" | "descr" | "data" | "strides" | "version" | "mask" | "stream", unknown>>
 >;
 
-/** Reads a description, believing nothing that it says. */
+/** Reads a description and checks all of it. */
 function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null
     ? Reflect.get(source, name)
@@ -197,7 +200,7 @@ function readInterface(source: unknown, name: InterfaceName): Described {
   if (!Array.isArray(data) || data.length !== 2) {
     throw unusable(`data is ${show(data)}, expected an address and whether it is read-only`);
   }
-  const address: unknown = data[0]; // taking an array apart at once goes through an iterator
+  const address: unknown = data[0]; // destructuring an array would go through an iterator
   return { layout, dtype, data: readAddress(address), readonly: Boolean(data[1]), stream };
 }
 

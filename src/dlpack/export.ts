@@ -1,5 +1,6 @@
 /**
- * Exports by DLPack: an array as a tensor that any library can take over. Planned, then copied, ordered and written once.
+ * Exports by DLPack: an array as a tensor for any library. An export is planned, then copied if need be, ordered and
+ * written.
  *
  * @module
  */
@@ -57,7 +58,7 @@ class Export implements ReleaseState, ExportEntry {
   }
 }
 
-/** Exports an array. See `StridedMemoryView.toDlpack` and {@linkcode planExport}, which throws what this does. */
+/** Exports an array. See `StridedMemoryView.toDlpack`; {@linkcode planExport} says what it throws. */
 export function toDlpack(array: ArrayParts, options: ToDlpackOptions = none): DlpackTensor {
   const plan = planExport(array, options);
   pollIfMany();
@@ -72,7 +73,7 @@ export function toDlpack(array: ArrayParts, options: ToDlpackOptions = none): Dl
   }
 }
 
-/** The flags as numbers: calculating with bigints takes time. */
+/** The flags as numbers, because bigints are slow. */
 const flag = {
   readOnly: Number(DLPACK_FLAG_BITMASK.READ_ONLY),
   isCopied: Number(DLPACK_FLAG_BITMASK.IS_COPIED),

@@ -1,5 +1,5 @@
 /**
- * The memory that a foreign array vouches for.
+ * The memory range of a foreign array.
  *
  * @module
  */
@@ -19,11 +19,11 @@ export interface ForeignRange {
 
 const nothing: ForeignRange = { ptr: 0n, size: 0, offset: 0 };
 
-/** From here down no layout reaches the end of memory: it spans at most 2^52 bytes. Adding bigints takes time. */
+/** Below this no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow. */
 const farEnough = addressEnd - (1n << 53n);
 
 /**
- * The memory from the lowest element of a layout to its highest, and not a byte more.
+ * The memory from the lowest element of a layout to its highest.
  *
  * @param data address of offset 0 of the layout
  * @param what the array, for messages: `a DLPack tensor`
@@ -47,8 +47,8 @@ export function foreignRange(layout: StridedLayout, data: bigint, what: string):
 }
 
 /**
- * Bytes of so many elements, rounded down. For packed elements in eights, which take whole bytes: a fraction of 2^52 elements
- * has more bits than a number holds.
+ * Bytes of so many elements, rounded down. For packed elements in eights, which take whole bytes: a fraction of 2^52
+ * elements has more bits than a number holds.
  */
 function wholeBytes(elements: number, itemsize: number): number {
   if (itemsize >= 1) return elements * itemsize;

@@ -29,11 +29,11 @@ import { foreignRange } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
 /**
- * Takes a tensor over.
+ * Imports a tensor.
  *
  * @param source a tensor, an object with `__dlpack__()`, or the address of a struct
  * @param make makes the array of what was found
- * @throws {ExchangeError} if it cannot be honoured; a tensor or struct passed in is then still the caller's
+ * @throws {ExchangeError} if it cannot be imported; a tensor or struct passed in then stays the caller's
  */
 export function fromDlpack<T>(source: unknown, options: ImportOptions, make: MakeArray<T>): T {
   checkPlace(options, "Cannot import by DLPack");
@@ -69,12 +69,12 @@ function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>
   try {
     return takeTensor(tensor, options.stream, options.device, make);
   } catch (error) {
-    tensor.close(); // made for this import alone
+    tensor.close(); // it was made for this import
     throw error;
   }
 }
 
-/** A struct of the producer's own as a tensor, which is released if nobody takes it. */
+/** A producer's own struct as a tensor, so that it is released if the import fails. */
 function wrap(made: unknown): DlpackTensor {
   const { managedTensorVersioned, managedTensor }: Readonly<Partial<Record<keyof DlpackPointer, unknown>>> = Object(
     made,
@@ -88,12 +88,12 @@ function wrap(made: unknown): DlpackTensor {
   }
   checkAddress(address);
   const version: DlpackTensor["version"] = address === managedTensorVersioned ? [DLPACK_MAJOR_VERSION, 0] : null;
-  return new DlpackTensor(address, version, { isReleased: () => false }); // who made it knows
+  return new DlpackTensor(address, version, { isReleased: () => false }); // its producer knows
 }
 
 /**
- * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean elsewhere,
- * on ROCm above all, is another thing: such a producer is not asked.
+ * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean
+ * elsewhere, on ROCm above all, is another thing: such a producer is not asked.
  */
 function streamFor(source: DlpackSource, { stream }: ImportOptions): ToDlpackOptions {
   const [type] = source.__dlpack_device__?.() ?? [];
@@ -114,7 +114,7 @@ function wrongType(type: number): ExchangeError {
 }
 
 /**
- * @param tensor what the struct came in, which is taken if the struct is
+ * @param tensor the owner of the struct, which gives it up
  * @param used where the memory will be used, if no stream says so
  */
 function take<T>(
@@ -133,7 +133,7 @@ function take<T>(
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = foreignRange(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
-  const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // which producers take it for, too
+  const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // as producers assume, too
   const imported: ImportedTensor = { tensor: address, deleter: fields.deleter };
   const buffer = MemoryBuffer.fromForeign(
     ptr,
@@ -145,7 +145,7 @@ function take<T>(
     imported,
     returnToProducer,
   );
-  tensor?.take(); // not before: of a device that is closed there is no buffer
+  tensor?.take(); // only now: making the buffer of a closed device throws
   return make(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
 
@@ -157,13 +157,13 @@ function checkAddress(address: bigint): void {
   if ((address & 7n) !== 0n) throw misaligned("address", address);
 }
 
-/** A struct that was taken over, and how it is returned. */
+/** A struct that was taken over, and its deleter. */
 interface ImportedTensor {
   readonly tensor: bigint;
   readonly deleter: bigint;
 }
 
-/** What ends an import. */
+/** Called at the end of an import. */
 function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: ImportedTensor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
   if (deleter !== 0n) callRelease(deleter, tensor);
@@ -182,7 +182,7 @@ function readDtype({ code, bits, lanes, flags }: TensorFields): DType {
   }
 }
 
-/** Extents and strides of a tensor, until they are looked up: in arrays of their own, which are made once. */
+/** Extents and strides of the tensor that is being read. The arrays are made once. */
 const extents: number[] = Array.from({ length: MAX_NDIM }, () => 0);
 const steps: number[] = Array.from({ length: MAX_NDIM }, () => 0);
 
@@ -193,7 +193,7 @@ function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
   const known = cachedLayout(extents, strides, ndim, itemsize, 1);
   if (known !== null) return known;
   try {
-    // Which takes no number that was rounded.
+    // Which refuses numbers that were rounded.
     const layout = new StridedLayout(
       extents.slice(0, ndim),
       strides === null ? null : strides.slice(0, ndim),

@@ -1,26 +1,26 @@
 /**
- * The layouts of arrays that came before. Libraries hand over arrays of the same few shapes again and again, and to compare a
- * layout takes a tenth of the time that it takes to make one and to find out about it. Layouts never change: two arrays may
- * share one.
+ * The layouts of arrays that came before. Libraries hand over arrays of the same few shapes again and again, and to
+ * compare a layout takes a tenth of the time that it takes to make one and to find out about it. Layouts never change:
+ * two arrays may share one.
  *
  * @module
  */
 import type { StridedLayout } from "../layout/mod.ts";
 
-/** A layout, and how it was described. */
-interface Known {
+/** A cached layout. */
+interface CachedLayout {
   readonly layout: StridedLayout;
   /** Whether strides were given. */
   readonly hasStrides: boolean;
 }
 
-/** How many are remembered. */
+/** How many layouts are cached. */
 const places = 64;
 
-const known: (Known | undefined)[] = Array.from({ length: places });
+const known: (CachedLayout | undefined)[] = Array.from({ length: places });
 
 /**
- * Finds a layout by its description. What is found was checked when it was made: nothing here need be.
+ * Finds a layout by its description. It was checked when it was made.
  *
  * @param shape extents, of which the first `ndim` count
  * @param strides steps along each axis, in elements times `unit`; null for C order without gaps
@@ -43,12 +43,12 @@ export function cachedLayout(
   return layout;
 }
 
-/** Remembers a layout by its description: whether it had strides of its own. */
+/** Caches a layout. @param hasStrides whether its description had strides */
 export function cacheLayout(layout: StridedLayout, hasStrides: boolean): void {
   known[placeOf(layout.shape, layout.shape.length)] = { layout, hasStrides };
 }
 
-/** The place of a shape, whatever the values are. */
+/** The place of a shape in the cache. */
 function placeOf(shape: readonly unknown[], ndim: number): number {
   let place = ndim;
   for (let axis = 0; axis < ndim; axis++) {

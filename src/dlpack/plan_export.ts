@@ -1,5 +1,5 @@
 /**
- * What an export by DLPack comes to: a pure function of the array and of what the consumer wants.
+ * Plans of exports by DLPack: a pure function of the array and of the consumer's request.
  *
  * @module
  */
@@ -17,27 +17,30 @@ export interface PlannedArray {
   readonly readonly: boolean;
 }
 
-/** What is to be done. */
+/** How an array is exported. */
 export interface ExportPlan {
   /** Which struct the consumer gets: with flags, or that of DLPack 0.x. */
   readonly isVersioned: boolean;
-  /** Where the array is copied to; null: it is exported as it is. */
+  /** Where the array is copied to; null: it is exported in place. */
   readonly copy: { readonly to: "host" } | { readonly to: CudaDevice; readonly home: CudaStream } | null;
-  /** The host waits for the home stream of page-locked memory, because nobody else does. */
+  /** Whether the host waits for the home stream of page-locked memory. */
   readonly hostWaits: boolean;
-  /** The stream that waits for what the producer has enqueued; null: none is to wait, or what is exported is on the host. */
+  /**
+   * The stream that waits for what the producer has enqueued; null: none is to wait, or what is exported is on the
+   * host.
+   */
   readonly consumer: CudaStream | bigint | null;
 }
 
 /**
  * Plans the export of an array.
  *
- * @throws {ExchangeError} if the old struct is wanted, which cannot say that an array is read-only or its elements padded, if
- *   host memory is to be ordered on a stream, or a copy is needed that is not allowed
- * @throws {TypeError} for options that are none
+ * @throws {ExchangeError} if the old struct is wanted, which cannot say that an array is read-only or its elements
+ *   padded, if host memory is to be ordered on a stream, or a copy is needed that is not allowed
+ * @throws {TypeError} for options that are unknown or of a wrong type
  */
 export function planExport(array: PlannedArray, options: ToDlpackOptions): ExportPlan {
-  checkWishes(options);
+  checkRequest(options);
   const { dtype, buffer } = array;
   const copy = options.copy ?? null;
   const isVersioned = (options.maxVersion ?? newest)[0] >= 1;
@@ -79,7 +82,7 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
   };
 }
 
-/** DLPack's name for the legacy default stream, on which a consumer is that names none. */
+/** DLPack's number of the legacy default stream, which a consumer uses that names no stream. */
 const DEFAULT_STREAM = 1n;
 
 const newest: readonly [major: number, minor: number] = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION];
@@ -88,8 +91,8 @@ function isPair(value: readonly number[]): boolean {
   return Array.isArray(value) && value.length === 2 && Number.isInteger(value[0]) && Number.isInteger(value[1]);
 }
 
-/** What consumers of other languages, and programs without types, pass by mistake. */
-function checkWishes(options: ToDlpackOptions): void {
+/** Checks options: consumers without types pass others by mistake. */
+function checkRequest(options: ToDlpackOptions): void {
   checkOptions(options, toDlpackOptionNames);
   const { maxVersion, copy, dlDevice } = options;
   if (maxVersion !== undefined && maxVersion !== null && !isPair(maxVersion)) {
@@ -103,14 +106,14 @@ function checkWishes(options: ToDlpackOptions): void {
   }
 }
 
-/** Whether a consumer wants an array elsewhere than it is. */
+/** Whether a consumer wants an array on another device. */
 function isWantedElsewhere(array: PlannedArray, wanted: ToDlpackOptions["dlDevice"]): boolean {
   if (wanted === undefined || wanted === null) return false;
   const [type, id] = dlpackDevice(array);
   return wanted[0] !== type || wanted[1] !== id;
 }
 
-/** Host memory that stays on the host has no stream; with a device any stream but 0 will do. */
+/** Host memory that stays on the host has no stream; otherwise any stream but 0 is allowed. */
 function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"], isElsewhere: boolean): void {
   if (stream === undefined || stream === null || stream === -1n) return;
   if (typeof stream !== "bigint" && !(stream instanceof CudaStream)) {
@@ -149,7 +152,7 @@ function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: To
   throw new ExchangeError(`Cannot export to CUDA device ${id}: expected 0 to ${known.siblings.length - 1}`);
 }
 
-/** A stream of ours, which lives as long as the copy: a consumer may destroy its own at any time. */
+/** The home stream of a copy: one of ours, because a consumer may destroy its own at any time. */
 function homeOn(device: CudaDevice, { buffer }: PlannedArray, stream: ToDlpackOptions["stream"]): CudaStream {
   if (buffer.stream?.device === device) return buffer.stream;
   return stream instanceof CudaStream && stream.device === device ? stream : device.defaultStream;

@@ -1,5 +1,5 @@
 /**
- * DLPack's structs in memory: reading one that lies anywhere, and writing one that is handed out.
+ * DLPack's structs in memory: reading foreign ones, and writing our own.
  *
  * @module
  */
@@ -33,7 +33,7 @@ const at = layoutOf(DLTensor).offsets;
 const deviceAt = layoutOf(DLDevice).offsets;
 const dtypeAt = layoutOf(DLDataType).offsets;
 
-/** What a struct says, each field as it is there. */
+/** The fields of a struct, as they are. */
 export interface TensorFields {
   readonly flags: number;
   readonly deleter: bigint;
@@ -58,8 +58,8 @@ export interface TensorFields {
 /**
  * Reads a struct.
  *
- * @throws {ExchangeError} for one of another major version, of which nothing else is read; for a number of dimensions and
- *   for pointers to them that cannot be
+ * @throws {ExchangeError} for one of another major version, of which nothing else is read; for a number of dimensions
+ *   and for pointers to them that cannot be
  */
 export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
   if (!isVersioned) {
@@ -73,7 +73,10 @@ export function readTensor(ptr: bigint, isVersioned: boolean): TensorFields {
   return readFields(bytes, versioned.offsets.dl_tensor, versioned.offsets.deleter, flags);
 }
 
-/** Where in a page an address is. Pages are at least so large: if an address can be read, so can all that is in its page. */
+/**
+ * Where in a page an address is. Pages are at least so large: if an address can be read, so can all that is in its
+ * page.
+ */
 const offsetInPage = 4095n;
 /** The last place in a page at which a struct is in it as a whole. */
 const lastWhole = 4096n - BigInt(versioned.size);
@@ -111,8 +114,8 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
 }
 
 /**
- * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two places
- * less than a page apart is in the page of one of them.
+ * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two
+ * places less than a page apart is in the page of one of them.
  */
 function stridesBehind(bytes: DataView, from: number, ndim: number): number {
   const shapeAt = from + at.shape;
@@ -122,7 +125,7 @@ function stridesBehind(bytes: DataView, from: number, ndim: number): number {
   return behind > 0 && behind + 8 * ndim <= mostForeignBytes ? behind : 0;
 }
 
-/** Whether eight bytes are 0. Making a bigint to see that takes longer. */
+/** Whether eight bytes are 0. Making a bigint for that would be slower. */
 function isNull(bytes: DataView, at: number): boolean {
   return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
 }
@@ -158,7 +161,9 @@ export function readNumbers(fields: TensorFields, extents: number[], steps: numb
   else if (strides !== 0n) readInt64s(readForeign(strides, 8 * ndim), 0, ndim, steps);
 }
 
-/** Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array. */
+/**
+ * Small ones are taken as they are: what was computed may be kept as a floating-point number, in another kind of array.
+ */
 function readInt64s(bytes: DataView, from: number, count: number, values: number[]): void {
   for (let i = 0; i < count; i++) {
     const low = bytes.getInt32(from + i * 8, littleEndian);
@@ -179,11 +184,11 @@ export interface TensorContent {
   readonly strides: readonly number[];
 }
 
-/** A struct of ours, which lies in one piece of memory with a counter of releases, the shape and the strides. */
-class TensorPiece {
+/** A struct of ours, in one block of memory with a counter of releases, the shape and the strides. */
+class TensorBlock {
   readonly #bytes: DataView<ArrayBuffer>;
   readonly #isVersioned: boolean;
-  /** Where in the piece the counter is; it is followed by the extents, and these by as many strides as there may be. */
+  /** Where in the block the counter is; it is followed by the extents, and these by as many strides as there may be. */
   readonly #counter: number;
   readonly #most: number;
   readonly #counterAddress: bigint;
@@ -205,7 +210,7 @@ class TensorPiece {
     return this.#bytes.getInt32(this.#counter, littleEndian) > 0;
   }
 
-  /** Says so, once, if the deleter has been called more than once: that did no harm, and the next time it may. */
+  /** Reports, once, that the deleter was called more than once: it did no harm this time, but the next time it may. */
   checkReleases(): void {
     if (this.#bytes.getInt32(this.#counter, littleEndian) <= 1) return;
     this.#bytes.setInt32(this.#counter, 1, littleEndian);
@@ -214,9 +219,9 @@ class TensorPiece {
     }
   }
 
-  /** Writes all of it: whoever had the struct before may have written into it. */
+  /** Writes all fields: the consumer before may have written to them. */
   write({ flags, data, device, dtype, shape, strides }: TensorContent): void {
-    this.checkReleases(); // of the consumer before
+    this.checkReleases(); // by the consumer before
     const bytes = this.#bytes;
     const { offsets } = headOf(this.#isVersioned);
     const { address } = releaseThunks();
@@ -261,12 +266,12 @@ function setInt64(bytes: DataView, byteOffset: number, value: number): void {
   bytes.setInt32(byteOffset + 4, Math.floor(value / 2 ** 32), littleEndian);
 }
 
-/** Most tensors have few axes: their structs need little memory. */
+/** Most tensors have few axes, and their structs are small. */
 const fewAxes = 6;
 
-function poolOf(isVersioned: boolean, most: number): SlabPool<TensorPiece> {
+function poolOf(isVersioned: boolean, most: number): SlabPool<TensorBlock> {
   const bytes = headOf(isVersioned).size + counterBytes + 2 * 8 * most;
-  return new SlabPool(bytes, (address, view) => new TensorPiece(isVersioned, most, address, view));
+  return new SlabPool(bytes, (address, view) => new TensorBlock(isVersioned, most, address, view));
 }
 
 const pools = {
@@ -274,10 +279,10 @@ const pools = {
   legacy: { small: poolOf(false, fewAxes), large: poolOf(false, MAX_NDIM) },
 };
 
-/** A struct that is out, from the time that it is written until it is given back. */
+/** A struct that a consumer has, from when it is written until it is freed. */
 export class ExportedStruct {
-  readonly #pool: SlabPool<TensorPiece>;
-  readonly #slot: Slot<TensorPiece>;
+  readonly #pool: SlabPool<TensorBlock>;
+  readonly #slot: Slot<TensorBlock>;
 
   /** Writes the struct. Its deleter counts the release, on whatever thread. */
   constructor(content: TensorContent) {
@@ -297,7 +302,7 @@ export class ExportedStruct {
     return this.#slot.content.isReleased;
   }
 
-  /** Gives the struct's memory back, once, when it is released. */
+  /** Frees the struct's memory, once, after its release. */
   free(): void {
     this.#slot.content.checkReleases();
     this.#pool.free(this.#slot);

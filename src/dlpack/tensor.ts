@@ -1,6 +1,5 @@
 /**
- * DLPack: what an export is, and the protocol's vocabulary. The two directions are in `dlpack_export.ts` and
- * `dlpack_import.ts`.
+ * DLPack: the types of the protocol, and an exported tensor. The two directions are in `export.ts` and `import.ts`.
  *
  * @module
  */
@@ -16,18 +15,22 @@ import { ExchangeError } from "../order/mod.ts";
 export interface ToDlpackOptions {
   /**
    * The stream on which the consumer will use the memory: it is made to wait for what the producer has enqueued. A
-   * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted. Default:
-   * the legacy default stream, as DLPack says. Host memory takes none: by default page-locked memory is waited for, until
-   * its home stream has passed what it holds.
+   * handle as bigint: 1n is the legacy default stream, 2n the per-thread one. `null` or -1n: no order is wanted.
+   * Default: the legacy default stream, as DLPack says. Host memory takes none: by default page-locked memory is waited
+   * for, until its home stream has passed what it holds.
    */
   readonly stream?: CudaStream | bigint | null;
-  /** The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. `null` (the default): 1.3. */
+  /**
+   * The newest version that the consumer understands. Below 1.0 it gets the old struct, without flags. `null` (the
+   * default): 1.3.
+   */
   readonly maxVersion?: readonly [major: number, minor: number] | null;
   /** `true`: always copy; `false`: never; `null` (the default): only to get to another device. */
   readonly copy?: boolean | null;
   /**
-   * Where the consumer wants the array, as `__dlpack_device__()` says it: `[1, 0]` is the host, `[2, n]` CUDA device n. `null`
-   * (the default): where it is. A copy on the host is there on return; the consumer's stream waits for one on a device.
+   * Where the consumer wants the array, as `__dlpack_device__()` says it: `[1, 0]` is the host, `[2, n]` CUDA device n.
+   * `null` (the default): where it is. A copy on the host is there on return; the consumer's stream waits for one on a
+   * device.
    */
   readonly dlDevice?: readonly [type: number, id: number] | null;
 }
@@ -43,23 +46,27 @@ export const toDlpackOptionNames: OptionNames<ToDlpackOptions> = {
 /** Options of {@linkcode StridedMemoryView.fromDlpack}. */
 export interface ImportOptions {
   /**
-   * The stream on which the array will be used; the producer's work comes before it. Default: the default stream of `device`,
-   * or the one that the producer names. `null`: no order is wanted, neither now nor when the array is handed on or given back.
+   * The stream on which the array will be used; the producer's work comes before it. Default: the default stream of
+   * `device`, or the one that the producer names. `null`: no order is wanted, neither now nor when the array is handed
+   * on or given back.
    */
   readonly stream?: CudaStream | null;
   /** The device of the array, where no stream says it. */
   readonly device?: CudaDevice;
 }
 
-/** Any object that can hand itself over by DLPack. */
+/** An object that exports itself by DLPack. */
 export interface DlpackSource {
-  /** Hands the array over: the consumer releases the tensor. Who makes structs of its own returns the address of one. */
+  /**
+   * Exports the array: the consumer releases the tensor. A producer that makes structs of its own returns the address
+   * of one.
+   */
   __dlpack__(options?: ToDlpackOptions): DlpackTensor | DlpackPointer;
-  /** DLPack's device type and number. Without it the memory may be anywhere. */
+  /** DLPack's device type and number. Without this method the memory may be anywhere. */
   __dlpack_device__?(): readonly [type: number, id: number];
 }
 
-/** Address of a struct that is the caller's to give away: one of the two. */
+/** Address of a struct that the caller owns: one of the two. */
 export interface DlpackPointer {
   /** `DLManagedTensorVersioned *`. */
   readonly managedTensorVersioned?: bigint;
@@ -73,57 +80,57 @@ export function isDlpackSource(source: unknown): source is DlpackSource {
     typeof source.__dlpack__ === "function";
 }
 
-/** Who is responsible for a tensor, and what its producer wants to know. */
+/** What an export knows about its consumer. */
 export interface ReleaseState {
   /** Whether the consumer has called the deleter. */
   isReleased(): boolean;
 }
 
 /**
- * An exported tensor: a `DLManagedTensorVersioned *`, or the older `DLManagedTensor *`, on its way to a consumer. The
- * counterpart of Python's capsule: exactly one consumer may take it over, and must then call its deleter once.
+ * An exported tensor: a `DLManagedTensorVersioned *`, or the older `DLManagedTensor *`, for a consumer. Like Python's
+ * capsule it is taken over by exactly one consumer, which must then call the deleter once.
  */
 export class DlpackTensor {
   /** Version of the struct, `null` for the old struct that has none. */
   readonly version: [major: number, minor: number] | null;
-  readonly #holder: ReleaseState;
-  readonly #held: Untaken;
+  readonly #releaseState: ReleaseState;
+  readonly #state: TensorState;
 
-  /** Wraps a tensor that a producer has made. `holder` knows when it has been released. */
-  constructor(ptr: bigint, version: [major: number, minor: number] | null, holder: ReleaseState) {
+  /** Wraps a tensor that a producer has made. `releaseState` knows when it has been released. */
+  constructor(ptr: bigint, version: [major: number, minor: number] | null, releaseState: ReleaseState) {
     this.version = version;
-    this.#holder = holder;
-    this.#held = { ptr, versioned: version !== null, closed: false };
-    untaken.register(this, this.#held);
+    this.#releaseState = releaseState;
+    this.#state = { ptr, versioned: version !== null, closed: false };
+    finalizer.register(this, this.#state);
   }
 
-  /** Address of the struct, to look at. To pass it on to a consumer use {@linkcode DlpackTensor.take}. */
+  /** Address of the struct, for inspection. A consumer gets it by {@linkcode DlpackTensor.take}. */
   get ptr(): bigint {
-    const { ptr, closed } = this.#held;
+    const { ptr, closed } = this.#state;
     if (closed) throw new ExchangeError("Cannot use this DLPack tensor: a consumer has already taken it over");
     return ptr;
   }
 
-  /** Whether the consumer has called the deleter; the memory is then the producer's again. */
+  /** Whether the consumer has called the deleter, and so returned the memory. */
   get released(): boolean {
-    return this.#holder.isReleased();
+    return this.#releaseState.isReleased();
   }
 
   /**
-   * Gives the tensor to a consumer, which must call its deleter once.
+   * Takes the struct out, for a consumer, which must call its deleter once.
    *
    * @returns address of the struct
-   * @throws {ExchangeError} if it was given away before
+   * @throws {ExchangeError} if it was taken before
    */
   take(): bigint {
     const { ptr } = this;
-    this.#held.closed = true;
+    this.#state.closed = true;
     return ptr;
   }
 
   /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
   close(): void {
-    if (!this.#held.closed) callDeleter(this.take(), this.version !== null);
+    if (!this.#state.closed) callDeleter(this.take(), this.version !== null);
   }
 
   /** Releases the tensor if no consumer has taken it over. */
@@ -132,15 +139,15 @@ export class DlpackTensor {
   }
 }
 
-/** A tensor on its way; it is closed when a consumer has taken it over. */
-interface Untaken extends FinalizerState {
+/** A tensor, until a consumer has taken it over. */
+interface TensorState extends FinalizerState {
   readonly ptr: bigint;
   readonly versioned: boolean;
   closed: boolean;
 }
 
-/** Tensors that were dropped before anybody took them over are released all the same. */
-const untaken = new DeferredFinalizer<Untaken>(({ ptr, versioned }) => callDeleter(ptr, versioned));
+/** Releases tensors that are collected before a consumer has taken them over. */
+const finalizer = new DeferredFinalizer<TensorState>(({ ptr, versioned }) => callDeleter(ptr, versioned));
 
 const deleterAt = {
   versioned: layoutOf(DLManagedTensorVersioned).offsets.deleter,

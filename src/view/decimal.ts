@@ -13,7 +13,7 @@ export interface Decimal {
   readonly exponent: number;
 }
 
-/** A number in decimal. Exact: 101 digits are far more than any rounding here has to look at. */
+/** A number in decimal. Exact: 101 digits are far more than any rounding here needs. */
 export function decimalOf(value: number): Decimal {
   return parse(value, Math.abs(value).toExponential(100));
 }

@@ -1,5 +1,5 @@
 /**
- * Seeing an array of whatever kind: which protocols there are, in which order an object is asked for them.
+ * Views of arrays of any kind: which protocols there are, and which is tried first.
  *
  * @module
  */
@@ -18,24 +18,24 @@ import { none, type TypedArray } from "../layout/mod.ts";
 import type { StridedMemoryView } from "./strided_memory_view.ts";
 import { fromTypedArray } from "./typed_array.ts";
 
-/** The method by which a foreign object, as one of Python, is seen in a way of its own. */
+/** The method by which a foreign object, such as one of Python, makes a view of itself. */
 export const arraySource: unique symbol = Symbol("arraySource");
 
-/** An object that is seen in a way of its own. */
+/** An object that makes a view of itself. */
 export interface ArraySource {
-  /** Sees the object without copying it. */
+  /** Views the object without copying it. */
   [arraySource](options: ImportOptions): StridedMemoryView;
 }
 
-/** A protocol by which arrays are taken. */
+/** A protocol by which arrays are imported. */
 interface Protocol {
-  /** What an object has that speaks it. */
+  /** The member that an object has that speaks it. */
   readonly name: string;
   speaks(source: object): boolean;
   take(source: object, options: ImportOptions, make: MakeArray<StridedMemoryView>): StridedMemoryView;
 }
 
-/** What an object is asked for, one after the other. */
+/** The protocols, in the order in which they are tried. */
 const protocols: readonly Protocol[] = [
   { name: "__dlpack__", speaks: isDlpackSource, take: fromDlpack },
   {
@@ -52,7 +52,7 @@ const protocols: readonly Protocol[] = [
   { name: "__arrow_c_array__", speaks: isArrowSource, take: importNumbers },
 ];
 
-function hasOwnWay(source: object): source is ArraySource {
+function isOwnSource(source: object): source is ArraySource {
   return arraySource in source;
 }
 
@@ -60,15 +60,15 @@ function isObject(source: unknown): source is object {
   return (typeof source === "object" || typeof source === "function") && source !== null;
 }
 
-/** Whether an array can be seen in something that is no typed array, or says that it can. */
+/** Whether an object speaks a protocol, by what it has. */
 export function isArraySource(source: unknown): boolean {
-  return isObject(source) && (hasOwnWay(source) || protocols.some(({ speaks }) => speaks(source)));
+  return isObject(source) && (isOwnSource(source) || protocols.some(({ speaks }) => speaks(source)));
 }
 
 /**
  * Views an array that is no view. See `StridedMemoryView.from`.
  *
- * @throws {TypeError} if it is no array of any kind
+ * @throws {TypeError} if it is no array
  */
 export function fromArray(
   source: unknown,
@@ -79,7 +79,7 @@ export function fromArray(
     return fromTypedArray(source as TypedArray, none, make); // a view that is no DataView is a typed array
   }
   if (isObject(source)) {
-    if (hasOwnWay(source)) return source[arraySource](options);
+    if (isOwnSource(source)) return source[arraySource](options);
     const protocol = protocols.find(({ speaks }) => speaks(source));
     if (protocol !== undefined) return protocol.take(source, options, make);
   }
@@ -90,7 +90,7 @@ export function fromArray(
 }
 
 /**
- * Whether an array can be used by who asks as it is: host memory anywhere, device memory on its own stream.
+ * Whether a consumer can use an array as it is: host memory anywhere, device memory on its own stream.
  *
  * @throws {TypeError} if it is the memory of another device
  */

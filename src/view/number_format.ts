@@ -1,5 +1,5 @@
 /**
- * How numbers are printed: as NumPy 2.3 and newer prints them by default, alone and in company.
+ * How numbers are printed: as NumPy 2.3 and newer prints them by default, alone and in arrays.
  *
  * @module
  */
@@ -27,7 +27,7 @@ const FLOAT_TYPES: ReadonlyMap<number, FloatType> = new Map([
 /** Type codes of DLPack. */
 const [INT, UINT, FLOAT, HANDLE, COMPLEX, BOOL] = [0, 1, 2, 3, 5, 6];
 
-/** What a type's numbers are printed like. */
+/** How a type's numbers are printed. */
 export interface NumberFormat {
   /** One number without others. */
   alone(value: Scalar): string;
@@ -176,7 +176,9 @@ function longest(words: readonly string[]): number {
   return Math.max(0, ...words.map((word) => word.length));
 }
 
-/** Whether numbers are too large, too small or too far apart to be aligned at their points. Judged in their own type. */
+/**
+ * Whether numbers are too large, too small or too far apart to be aligned at their points. Judged in their own type.
+ */
 function needsExponent(sizes: readonly number[], { round, large }: FloatType): boolean {
   const nonzero = sizes.filter((size) => size > 0);
   if (nonzero.length === 0) return false;

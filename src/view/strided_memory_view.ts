@@ -64,7 +64,7 @@ export class StridedMemoryView {
   /** What `close` closes. */
   readonly #imported: Closeable | null;
 
-  /** The parts one by one, as for {@linkcode MemoryBuffer.fromForeign}. The caller has checked the layout against the buffer. */
+  /** Takes parts that fit each other, one by one as {@linkcode MemoryBuffer.fromForeign} does. */
   private constructor(
     buffer: MemoryBuffer,
     offset: number,
@@ -87,10 +87,10 @@ export class StridedMemoryView {
   }
 
   /**
-   * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. The first that it has
-   * is used of `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and
-   * `__arrow_c_array__`. A view is returned as it is, except one of device memory that is to be used on another stream than
-   * its own: that is imported like another library's array, in order, until it is closed.
+   * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. The first that it
+   * has is used of `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and
+   * `__arrow_c_array__`. A view is returned as it is, except one of device memory that is to be used on another stream
+   * than its own: that is imported like another library's array, in order, until it is closed.
    *
    * @throws {TypeError} for anything else
    * @throws {ExchangeError} if the array cannot be imported as it is
@@ -102,10 +102,10 @@ export class StridedMemoryView {
   }
 
   /**
-   * Views a typed array without copying it; the view's buffer keeps the array's memory alive. Transferring its ArrayBuffer
-   * (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: what it has exported must be
-   * released before. In a Worker exports are copies, because the memory ends with the Worker: use `HostMemoryResource` for
-   * memory that is exported in place.
+   * Views a typed array without copying it; the view's buffer keeps the array's memory alive. Transferring its
+   * ArrayBuffer (`postMessage`, `structuredClone`, a WebAssembly memory that grows) makes the view unusable: what it
+   * has exported must be released before. In a Worker exports are copies, because the memory ends with the Worker: use
+   * `HostMemoryResource` for memory that is exported in place.
    *
    * @param array any typed array, BigInt64Array and Float16Array included
    * @param options `shape`: extents whose product is the array's length. Default: one axis
@@ -126,8 +126,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * Imports an array by DLPack: from an object with `__dlpack__()`, an exported tensor, or the address of a struct that is
-   * the caller's: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
+   * Imports an array by DLPack: from an object with `__dlpack__()`, an exported tensor, or the address of a struct that
+   * is the caller's: `{ managedTensorVersioned: address }`. Closing the view releases the tensor.
    *
    * @throws {ExchangeError} if it cannot be imported; it then stays its producer's
    */
@@ -136,9 +136,9 @@ export class StridedMemoryView {
   }
 
   /**
-   * Views device memory that an object describes by its `__cuda_array_interface__` (version 3 and older). The view's buffer
-   * keeps the object alive. The producer's work on its stream comes before what the given stream does next; what that stream holds when the view is
-   * closed comes before the producer's next work. With a device alone, the view is ordered on the producer's stream.
+   * Views device memory that `__cuda_array_interface__` describes (version 3 and older). The buffer keeps the object
+   * alive. The producer's work on its stream comes before what the given stream does next, and what that stream holds
+   * at the view's end before the producer's next work. With a device alone, the producer's stream is the view's, too.
    *
    * @param options `stream`: where the memory will be used, or null for no order; `device`: needed without a stream
    * @throws {ExchangeError} for what the protocol forbids, masked and structured arrays
@@ -160,7 +160,7 @@ export class StridedMemoryView {
   }
 
   /**
-   * Views host memory that `__array_interface__` describes, as of NumPy's arrays. The view's buffer keeps the object alive.
+   * Views host memory that `__array_interface__` describes, as of NumPy's arrays. The buffer keeps the object alive.
    *
    * @throws {ExchangeError} for masked and structured arrays, and where no address says where the memory is
    */
@@ -170,8 +170,8 @@ export class StridedMemoryView {
 
   /**
    * Imports an array of numbers by the Arrow C device or C data interface: from an object with
-   * `__arrow_c_device_array__()` or `__arrow_c_array__()`, an export of ours, or the addresses of the structs. Fixed-size
-   * lists become axes. The view is read-only, as Arrow's data is; closing it releases the array.
+   * `__arrow_c_device_array__()` or `__arrow_c_array__()`, an export of ours, or the addresses of the structs.
+   * Fixed-size lists become axes. The view is read-only, as Arrow's data is; closing it releases the array.
    *
    * @throws {ExchangeError} if it has nulls or is not of numbers (see `ArrowArray.from`); it then stays its producer's
    */
@@ -250,20 +250,20 @@ export class StridedMemoryView {
   }
 
   /**
-   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their layouts
-   * and wherever they are; if the two overlap, as they were before the copy. With `convert`, elements of another type are
-   * converted: on the device, if the copy involves one. Packed elements that share a byte with others leave the others' bits
-   * as they are.
+   * Copies the elements of another view or a typed array of the same shape and type into this one, whatever their
+   * layouts and wherever they are; if the two overlap, as they were before the copy. With `convert`, elements of
+   * another type are converted: on the device, if the copy involves one. Packed elements that share a byte with others
+   * leave the others' bits as they are.
    *
-   * Between host arrays the copy is done on return; for page-locked memory the call waits for the stream and for both home
-   * streams. Otherwise the copy is enqueued on the stream (default: a home stream of the two), after what both home streams
-   * hold and before what they get next. Until the stream has passed it, host memory must not change or be read, and stays
-   * allocated; the call waits only where the host itself has to rearrange elements for the destination, or native threads
-   * move ordinary memory through pinned memory. {@linkcode StridedMemoryView.explainCopyFrom} tells which. On a stream that
-   * is captured the copy becomes part of the graph, which retains the memory of both sides.
+   * Between host arrays the copy is done on return; for page-locked memory the call waits for the stream and for both
+   * home streams. Otherwise the copy is enqueued on the stream (default: a home stream of the two), after what both
+   * home streams hold and before what they get next. Until the stream has passed it, host memory must not change or be
+   * read, and stays allocated; the call waits only where the host itself has to rearrange elements for the destination,
+   * or native threads move ordinary memory through pinned memory. {@linkcode StridedMemoryView.explainCopyFrom} tells
+   * which. On a stream that is captured the copy becomes part of the graph, which retains the memory of both sides.
    *
-   * @throws {TypeError} if this view is read-only, the types differ and are not or cannot be converted, or the stream is
-   *   captured and the copy needs temporary memory or the host
+   * @throws {TypeError} if this view is read-only, the types differ and are not or cannot be converted, or the stream
+   *   is captured and the copy needs temporary memory or the host
    * @throws {RangeError} if the shapes differ, or elements of this view share memory with each other on the device
    *
    * @example
@@ -294,8 +294,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked memory
-   * are read on their home stream, without blocking.
+   * Copies the elements, in C order, to a typed array of the class `dtype.typedArray`. Device memory and page-locked
+   * memory are read on their home stream, without blocking.
    *
    * @throws {TypeError} if no typed array has elements of this type
    */
@@ -332,8 +332,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps the
-   * view's buffer open, and orders its work on the `stream` that the description names.
+   * Describes device memory by the CUDA Array Interface, version 3. The memory stays the view's: whoever uses it keeps
+   * the view's buffer open, and orders its work on the `stream` that the description names.
    *
    * @throws {ExchangeError} for host memory, and for an element type without a type string
    */
@@ -372,8 +372,8 @@ export class StridedMemoryView {
   }
 
   /**
-   * The elements as NumPy prints an array: of more than 1000 only the corners. The call waits for the home stream of device
-   * memory, of which only what is printed is copied, and of page-locked memory.
+   * The elements as NumPy prints an array: of more than 1000 only the corners. The call waits for the home stream of
+   * device memory, of which only what is printed is copied, and of page-locked memory.
    *
    * @throws {TypeError} if the view's buffer is closed
    */

@@ -224,7 +224,7 @@ test("an array of a stream that cannot be taken is released, and the next one co
   using stream = ArrowStream.from({ stream: address });
   const before = liveExports();
   const { message } = assertThrows(() => stream.next(), ExchangeError, "length");
-  assertEquals(message.split(". ")[1], "It was released, and next() goes on with the one after it");
+  assertEquals(message.split(". ")[1], "It was released, and next() continues with the one after it");
   assertEquals(liveExports(), before - 2); // the array, and the one whose memory it was
   const second = stream.next();
   assertEquals([second?.toArray(), stream.next()], [[2], null]);

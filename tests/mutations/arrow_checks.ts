@@ -113,7 +113,7 @@ export const arrowCheckMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/cdata/requested_schema.ts", [releases], [
     [
-      "type.children.map((one) => asNamed(one, theirs))",
+      "type.children.map((one) => renamedLike(one, theirs))",
       "type.children.map(child)",
       "Columns are given each other's names.",
     ],

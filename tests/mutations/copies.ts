@@ -187,7 +187,7 @@ export const copyMutations: readonly Mutation[] = [
   ]),
   ...inFile("src/arrow/array.ts", ["tests/arrow/host_order_test.ts"], [
     ["    else this.#prepare();\n", "", "Elements are read before they are written."],
-    ["      void view.buffer.ptr; // says so if it is closed\n", "", "A closed array gives the engine's words."],
+    ["      void view.buffer.ptr; // throws if it is closed\n", "", "A closed array gives the engine's words."],
   ]),
   ...inFile("src/cdata/bits.ts", ["tests/arrow/host_order_test.ts"], [[
     '  hostWaitsToRead(array, "array.get()");\n',

@@ -215,7 +215,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/dlpack/fuzz_test.ts",
     collection,
   ], [
-    ["    this.checkReleases(); // of the consumer before\n", "", "Nobody is told of a late second release."],
+    ["    this.checkReleases(); // by the consumer before\n", "", "Nobody is told of a late second release."],
     ["    this.#slot.content.checkReleases();\n", "", "Nobody is told of a second release."],
     [
       "at.shape, shape.length === 0 ? 0n : this.#shapeAddress",
@@ -259,7 +259,7 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/dlpack/import_test.ts",
     "tests/dlpack/fuzz_test.ts",
   ], [
-    ["    tensor.close(); // made for this import alone\n", "", "What a refused source has made leaks."],
+    ["    tensor.close(); // it was made for this import\n", "", "What a refused source has made leaks."],
     [
       "  if (type !== undefined && !usable.has(type)) throw wrongType(type);\n",
       "",
@@ -278,7 +278,7 @@ export const exchangeMutations: readonly Mutation[] = [
       "  callRelease(deleter, tensor);\n",
       "A tensor without a deleter crashes.",
     ],
-    ["  tensor?.take(); // not before", "  // not before", "Two consumers take one tensor."],
+    ["  tensor?.take(); // only now", "  // only now", "Two consumers take one tensor."],
     [
       "= { tensor: address, deleter: fields.deleter };\n",
       "= { tensor: tensor?.take() ?? address, deleter: fields.deleter };\n",
@@ -316,10 +316,10 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/dlpack/programs_test.ts",
     collection,
   ], [
-    ["    untaken.register(this, this.#held);\n", "", "A tensor that nobody takes is never released."],
+    ["    finalizer.register(this, this.#state);\n", "", "A tensor that nobody takes is never released."],
     ["    if (closed) throw", "    if (false) throw", "Two consumers take one tensor, and release it twice."],
-    ["    this.#held.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
-    ["    if (!this.#held.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
+    ["    this.#state.closed = true;\n", "", "Two consumers take one tensor, and release it twice."],
+    ["    if (!this.#state.closed) callDeleter", "    callDeleter", "Closing releases what a consumer has."],
     [
       "  if (deleter !== 0n) callRelease(deleter, ptr);",
       "  callRelease(deleter, ptr);",
@@ -345,7 +345,6 @@ export const exchangeMutations: readonly Mutation[] = [
     "tests/order/reclaim_test.ts",
     "tests/sim/behaviours_test.ts",
   ], [
-    ["    piece.restore();\n", "", "A consumer gets what the one before has written into its structs."],
     ["    if (--this.#trees === 0) this.#pool.free(this.#slot);\n", "", "Each export leaks its structs."],
     ["--this.#trees === 0", "true", "Structs that a consumer has are another's."],
     ["    buffer.pin();\n", "", "Memory is freed under a consumer."],
@@ -363,8 +362,21 @@ export const exchangeMutations: readonly Mutation[] = [
       "An export that the driver refuses leaks its structs.",
     ],
     ["    stream.record(event);\n", "", "A consumer reads before the producer has written."],
-    ["  bytes.setBigUint64(deviceAt.sync_event, eventAddress, littleEndian);\n", "", "A consumer is not told to wait."],
     ["  if (!layout.isContiguousC || ", "  if (", "Elements out of order go out as if they were in it."],
+  ]),
+  ...inFile("src/cdata/struct_template.ts", [
+    refusals,
+    "tests/cdata/export_numbers_test.ts",
+    "tests/view/arrow_test.ts",
+    "tests/order/reclaim_test.ts",
+    "tests/sim/behaviours_test.ts",
+  ], [
+    ["    this.#live.set(this.#fresh);\n", "", "A consumer gets what the one before has written into its structs."],
+    [
+      "    bytes.setBigUint64(deviceAt.sync_event, this.#eventAddress, littleEndian);\n",
+      "",
+      "A consumer is not told to wait.",
+    ],
   ]),
   ...inFile("src/dlpack/foreign_range.ts", [
     "tests/dlpack/import_test.ts",
@@ -641,10 +653,14 @@ export const exchangeMutations: readonly Mutation[] = [
     ["out.value || 1n", "out.value || 2n", "Work on the default stream is not waited for."],
   ]),
   ...inFile("src/cdata/export.ts", ["tests/arrow/several_homes_test.ts"], [
-    ["    held.set(buffer.stream, buffer);\n", "    held.set(null, buffer);\n", "One home is waited for of several."],
     [
-      'event = where === "host" ? null : recordReady(held)',
-      'event = where === "host" ? null : recordReady([...held].slice(-1))',
+      "    byHome.set(buffer.stream, buffer);\n",
+      "    byHome.set(null, buffer);\n",
+      "One home is waited for of several.",
+    ],
+    [
+      'event = where === "host" ? null : recordReady(memory)',
+      'event = where === "host" ? null : recordReady([...memory].slice(-1))',
       "Only one home's work is marked.",
     ],
   ]),

@@ -533,10 +533,10 @@ class Deaf:
   assertThrows(() => ArrowArray.from(ours, { requestedSchema: arrowField("i") }), ExchangeError, "requested int");
   const requestedSchema = arrowField("u");
   using exported = ours.toArrowDevice();
-  assertThrows(() => ArrowArray.from(exported, { requestedSchema }), ExchangeError, "made already");
+  assertThrows(() => ArrowArray.from(exported, { requestedSchema }), ExchangeError, "exist already");
   using streamed = exportArrowStream([ours]);
   const taken = { stream: streamed.take() };
-  assertThrows(() => ArrowStream.from(taken, { requestedSchema }), ExchangeError, "made already");
+  assertThrows(() => ArrowStream.from(taken, { requestedSchema }), ExchangeError, "exist already");
   ArrowStream.from(taken).close();
   renamed.close();
   exported.close();
@@ -584,8 +584,8 @@ test(...withPython("who takes an array for a stream, or a stream for an array, i
   const array = python.evaluate("na.c_array([1], na.int64())");
   assertThrows(() => ArrowStream.from(array), ExchangeError, "import it with ArrowArray.from()");
   using taken = ArrowArray.from(array);
-  assertThrows(() => ArrowStream.from(taken), ExchangeError, "taken by ArrowArray.from()");
-  assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "taken by ArrowStream.from()");
+  assertThrows(() => ArrowStream.from(taken), ExchangeError, "Import one array with ArrowArray.from()");
+  assertThrows(() => ArrowArray.from({ stream: 64n }), ExchangeError, "Import a stream with ArrowStream.from()");
   assertThrows(() => ArrowArray.from(python.evaluate("object()")), ExchangeError, "it has no __arrow_c_device_array__");
 });
 
