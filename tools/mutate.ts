@@ -2,7 +2,7 @@
  * Breaks one protective line at a time, as tests/mutations.ts lists them, and runs the tests that must notice, on three
  * times as many generated cases as otherwise. The working tree is not touched: each worker has a copy.
  *
- * Usage: mutate.ts [--jobs n] [pattern ...]      pattern: only mutations whose file or reason contains it
+ * Usage: mutate.ts [--jobs n] [pattern ...]      pattern: only mutations whose label, file, text or reason contains it
  *
  * @module
  */
@@ -90,8 +90,8 @@ const args = process.argv.slice(2);
 const jobsAt = args.indexOf("--jobs");
 const jobs = jobsAt < 0 ? Math.min(2, availableParallelism()) : Number(args.splice(jobsAt, 2)[1]);
 if (!Number.isInteger(jobs) || jobs < 1) throw new RangeError("--jobs expects a number of at least 1");
-const chosen = mutations.filter(({ file, text, why }) =>
-  args.length === 0 || args.some((pattern) => `${file} ${text} ${why}`.includes(pattern))
+const chosen = mutations.filter(({ label, file, text, why }) =>
+  args.length === 0 || args.some((pattern) => `${label} ${file} ${text} ${why}`.includes(pattern))
 );
 if (chosen.length === 0) throw new RangeError(`No mutation matches ${args.join(" ")}`);
 

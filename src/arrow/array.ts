@@ -89,6 +89,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
   #nullCount: number;
   #reader: Reader | undefined;
 
+  // law arrow/ArrowArray.constructor: view/arrow, arrow/release, arrow/array
   /**
    * An array over buffers.
    *
@@ -185,12 +186,14 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return viewOf(validityOf(this));
   }
 
+  // law arrow/ArrowArray.isNull: view/arrow, arrow/release, arrow/array
   /** Whether an element is null. */
   isNull(index: number): boolean {
     this.#check(index);
     return isNullAt(this, index);
   }
 
+  // law arrow/ArrowArray.get: arrow/host_order
   /**
    * The value of an element; `null` if it is null.
    *
@@ -228,6 +231,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     for (let index = 0; index < this.length; index++) yield this.get(index);
   }
 
+  // law arrow/ArrowArray.sliced: view/arrow, arrow/release, arrow/array
   /**
    * The elements from `start` to before `end`, without a copy. Closing this array ends the slice too.
    *
@@ -289,6 +293,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     return `[${texts.join(", ")}]`;
   }
 
+  // law arrow/ArrowArray.close: view/arrow, arrow/release, arrow/array
   /** Returns an import to its producer. For any other array it does nothing. Closing twice is harmless. */
   close(): void {
     this.#onClose?.();
@@ -304,6 +309,7 @@ export class ArrowArray implements Iterable<ArrowValue> {
     throw new RangeError(`Cannot read element ${index} of ${this.length}`);
   }
 
+  // law arrow/ArrowArray.prepare: arrow/host_order
   /** Checks what a reader checks only when it is made: that the buffers are open, and written. */
   #prepare(): void {
     for (const view of this.buffers) {

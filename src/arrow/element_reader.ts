@@ -23,8 +23,10 @@ export type ArrowValue =
 /** Reads the element at a position of the buffers: the array's offset is part of it. The element is not null. */
 export type Reader = (at: number) => ArrowValue;
 
+// law arrow/decoder: arrow/array, view/arrow
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
+// law arrow/makeReader: arrow/array, view/arrow
 /** The reader of an array's elements. */
 export function makeReader(array: ArrowArray): Reader {
   const { type } = array;
@@ -108,6 +110,7 @@ function decimalReader(bytes: DataView, width: number, scale: number): Reader {
   };
 }
 
+// law arrow/decimalText: arrow/array, view/arrow
 /** An integer times ten to the power of minus `scale`, written out: exact, with all of its decimal places. */
 export function decimalText(value: bigint, scale: number): string {
   if (scale <= 0) return `${value}${value === 0n ? "" : "0".repeat(-scale)}`;
@@ -141,6 +144,7 @@ function integers(array: ArrowArray, index: number, bits: 32 | 64): (at: number)
     : (at) => Number(bytes.getBigInt64(at * 8, littleEndian));
 }
 
+// law arrow/viewedRanges: view/arrow
 /** Where an element's parts begin and end in the child, by its offset and its size. */
 function viewedRanges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
   const [offset, size] = [integers(array, 1, bits), integers(array, 2, bits)];
@@ -151,6 +155,7 @@ function viewedRanges(array: ArrowArray, bits: 32 | 64): (at: number) => [start:
   };
 }
 
+// law arrow/ranges: arrow/array, view/arrow
 /** Where an element's parts begin and end in the buffer or child, by the offsets. */
 function ranges(array: ArrowArray, bits: 32 | 64): (at: number) => [start: number, end: number] {
   const offset = integers(array, 1, bits);
@@ -200,6 +205,7 @@ function childOf({ children: [child], type }: ArrowArray): ArrowArray {
   return child;
 }
 
+// law arrow/elements: arrow/array, view/arrow
 function elements(child: ArrowArray, start: number, end: number): ArrowValue[] {
   if (end > child.length) {
     throw new ExchangeError(`Cannot read elements ${start} to ${end} of an Arrow list's child of ${child.length}`);
@@ -207,6 +213,7 @@ function elements(child: ArrowArray, start: number, end: number): ArrowValue[] {
   return Array.from({ length: end - start }, (_, i) => child.get(start + i));
 }
 
+// law arrow/mapReader: arrow/array, view/arrow
 function mapReader(array: ArrowArray): Reader {
   const slots = ranges(array, 32);
   const entries = childOf(array);

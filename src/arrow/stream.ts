@@ -55,6 +55,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
   readonly #options: FromArrowOptions;
   #closed = false;
 
+  // law arrow/ArrowStream.constructor: arrow/stream, order/reclaim, order/programs
   private constructor(source: ForeignStream, field: ArrowField, options: FromArrowOptions) {
     this.#stream = source;
     this.field = field;
@@ -62,6 +63,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     finalizer.register(this, source, this);
   }
 
+  // law arrow/ArrowStream.from: order/refusals, python/arrow_capsules
   /**
    * Imports a stream: its struct is moved.
    *
@@ -82,6 +84,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     }
   }
 
+  // law arrow/ArrowStream.take: arrow/stream, order/reclaim, order/programs
   static #take(source: ArrowStreamPointer, options: FromArrowOptions): ArrowStream {
     const foreign: ForeignStream = "stream" in source
       ? { address: source.stream, description: ArrowArrayStream }
@@ -95,6 +98,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     return new ArrowStream(moved, field, options);
   }
 
+  // law arrow/ArrowStream.next: arrow/stream, order/reclaim, order/programs
   /**
    * The next array, which the caller closes; null at the end.
    *
@@ -127,6 +131,7 @@ export class ArrowStream implements Iterable<ArrowArray> {
     for (let array = this.next(); array !== null; array = this.next()) yield array;
   }
 
+  // law arrow/ArrowStream.close: arrow/stream, order/reclaim, order/programs
   /** Releases the stream. Arrays that came from it stay. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;
@@ -159,6 +164,7 @@ function pointerOf(source: unknown): ArrowStreamPointer {
 /** Releases streams that are collected without having been closed. */
 const finalizer = new FinalizationRegistry<ForeignStream>(release);
 
+// law arrow/release: arrow/stream, order/reclaim, order/programs
 function release(source: ForeignStream): void {
   callRelease(structOf(source).release, source.address);
   libc().loading.free(source.address);
@@ -184,6 +190,7 @@ function check(source: ForeignStream): void {
   }
 }
 
+// law arrow/schemaOf: arrow/stream, order/reclaim, order/programs
 function schemaOf(source: ForeignStream): ArrowField {
   using arena = new NativeArena();
   const schema = arena.struct(ArrowSchema);

@@ -51,6 +51,7 @@ export class ArrowStreamExport {
   readonly #stream: ExportedStream;
   #taken = false;
 
+  // law arrow/ArrowStreamExport.constructor: arrow/stream, order/reclaim, order/programs
   /** Use {@linkcode exportArrowStream}. */
   constructor(stream: ExportedStream) {
     this.#stream = stream;
@@ -72,6 +73,7 @@ export class ArrowStreamExport {
     return this.#stream.isReleased();
   }
 
+  // law arrow/ArrowStreamExport.take: arrow/stream, order/reclaim, order/programs
   /**
    * Takes the struct out, for a consumer, which must release it once.
    *
@@ -85,6 +87,7 @@ export class ArrowStreamExport {
     return this.#stream.address;
   }
 
+  // law arrow/ArrowStreamExport.close: arrow/stream, order/reclaim, order/programs
   /** Releases the stream if no consumer has taken it over. Closing twice is harmless. */
   close(): void {
     if (this.#taken) return;
@@ -111,6 +114,7 @@ class ExportedStream implements ExportEntry {
   readonly #callback: bigint;
   readonly #itemBytes: number;
 
+  // law arrow/ExportedStream.constructor: arrow/stream, order/reclaim, order/programs
   constructor(block: StructBlock, stream: number, state: number, isDevice: boolean) {
     this.address = block.address(stream);
     this.isDevice = isDevice;
@@ -139,6 +143,7 @@ class ExportedStream implements ExportEntry {
     return true;
   }
 
+  // law arrow/ExportedStream.finish: arrow/stream, order/reclaim, order/programs
   /** Releases what the consumer has not taken from the stream. */
   finish(): void {
     const { next_array, end_of_arrays, next_schema, end_of_schemas } = this.#block.at(StreamState, this.#state);
@@ -150,6 +155,7 @@ class ExportedStream implements ExportEntry {
 
 const schemaBytes = layoutOf(ArrowSchema).size;
 
+// law arrow/exportArrowStream: arrow/stream, order/reclaim, order/programs
 /**
  * Exports arrays as a stream.
  *
@@ -202,6 +208,7 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
 
 const cpu = 1; // ARROW_DEVICE.CPU, and what a stream without arrays says
 
+// law arrow/writeStream: arrow/stream, order/reclaim, order/programs
 function writeStream(
   chunks: readonly ArrowDeviceArray[],
   field: ArrowField,

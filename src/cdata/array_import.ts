@@ -31,6 +31,7 @@ export interface RawArray {
 /** Reads an integer of so many bits in the memory of an array's buffers. */
 export type ReadInteger = (address: bigint, bits: 32 | 64, where: "array" | "host") => bigint;
 
+// law cdata/readArray: cdata/fuzz, view/arrow
 /**
  * Reads an array, which stays its producer's.
  *
@@ -66,11 +67,13 @@ export function readArray(address: bigint, field: ArrowField, read: ReadInteger,
   return { field, length, offset, nullCount: isValid ? 0 : nullCount, buffers, children, dictionary };
 }
 
+// law cdata/readNullCount: cdata/fuzz, view/arrow
 function readNullCount(value: bigint, length: number, walk: Walk): number {
   if (value >= -1n && value <= length) return Number(value);
   throw walk.refusal(`has ${value} as its null count: expected -1 to its length ${length}`);
 }
 
+// law cdata/readBuffers: cdata/fuzz, view/arrow
 function readBuffers(count: bigint, address: bigint, { type }: ArrowField, walk: Walk): bigint[] {
   const expected = bufferCount(type);
   const n = walk.count(count, "number of buffers");
@@ -82,6 +85,7 @@ function readBuffers(count: bigint, address: bigint, { type }: ArrowField, walk:
   return walk.pointers(address, n, "buffers");
 }
 
+// law cdata/readChildren: cdata/fuzz, view/arrow
 function readChildren(
   count: bigint,
   address: bigint,
@@ -110,6 +114,7 @@ function sizesOf(
   }
 }
 
+// law cdata/probe: cdata/fuzz, view/arrow
 function probe(pointers: readonly bigint[], read: ReadInteger, walk: Walk): Probe {
   const at = (pointer: bigint, name: string, index: number, bits: 32 | 64, where: "array" | "host"): bigint => {
     if (pointer === 0n) throw walk.refusal(`has no ${name}: the pointer is NULL`);
@@ -127,6 +132,7 @@ function probe(pointers: readonly bigint[], read: ReadInteger, walk: Walk): Prob
   };
 }
 
+// law cdata/makeBuffer: cdata/fuzz, view/arrow
 function makeBuffer(
   ptr: bigint,
   size: number,

@@ -11,6 +11,7 @@ import { hasValidity } from "./buffers.ts";
 /** No bytes. */
 export const empty: DataView<ArrayBuffer> = new DataView(new ArrayBuffer(0));
 
+// law cdata/hostBytes: arrow/host_order
 /**
  * The bytes of a buffer, once its home stream has passed what it holds: page-locked and managed memory has one.
  *

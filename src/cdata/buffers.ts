@@ -139,10 +139,12 @@ function textNeeds(type: ArrowType, extent: Extent, end: number, probe: Probe): 
   return [safe(end * 16, "bytes"), ...sizes, sizes.length * 8];
 }
 
+// law cdata/offsetBytes: view/arrow, arrow/array, cdata/fuzz
 function offsetBytes(end: number, bits: 32 | 64): number {
   return safe((end + 1) * (bits / 8), "bytes of offsets");
 }
 
+// law cdata/lastOffset: view/arrow, arrow/array, cdata/fuzz
 function lastOffset({ length, offset }: Extent, bits: 32 | 64, probe: Probe): number {
   const [first, last] = [probe.offset(offset, bits), probe.offset(offset + length, bits)];
   if (first < 0n || last < first) {
@@ -151,6 +153,7 @@ function lastOffset({ length, offset }: Extent, bits: 32 | 64, probe: Probe): nu
   return safe(Number(last), "elements");
 }
 
+// law cdata/safe: view/arrow, arrow/array, cdata/fuzz
 function safe(value: number, what: string): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;
   throw new RangeError(`it has ${value} ${what}: expected 0 to 2^53 - 1`);

@@ -131,6 +131,7 @@ export class ArrowDeviceArray {
   readonly #structs: ExportStates;
   readonly #state: ArrayState;
 
+  // law cdata/ArrowDeviceArray.constructor: arrow/release, order/reclaim, arrow/array, order/programs
   /** Wraps structs that a producer has made. */
   constructor(structs: ExportStates) {
     this.#structs = structs;
@@ -162,6 +163,7 @@ export class ArrowDeviceArray {
     return array.isReleased();
   }
 
+  // law cdata/ArrowDeviceArray.take: arrow/release, order/reclaim, arrow/array, order/programs, arrow/host_order
   /**
    * Takes both structs out, for a consumer, which must release each once.
    *
@@ -177,6 +179,7 @@ export class ArrowDeviceArray {
     return { schema: schema.address, array: array.address, deviceArray: array.address };
   }
 
+  // law cdata/ArrowDeviceArray.moveTo: arrow/release, order/reclaim, arrow/array, order/programs
   /**
    * Moves both structs to where a consumer wants them, as C producers fill structs that their consumers have allocated.
    * The consumer must then release each once. Pass `array` for an ArrowArray, `deviceArray` for an ArrowDeviceArray.
@@ -193,6 +196,7 @@ export class ArrowDeviceArray {
     struct(ArrowSchema).at(taken.schema).release = 0n;
   }
 
+  // law cdata/ArrowDeviceArray.close: arrow/release, order/reclaim, arrow/array, order/programs
   /** Releases both structs if no consumer has taken them over. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;
@@ -205,6 +209,7 @@ export class ArrowDeviceArray {
     this.close();
   }
 
+  // law cdata/ArrowDeviceArray.checkTaken: arrow/release, order/reclaim, arrow/array, order/programs
   #checkTaken(): void {
     if (this.#state.closed) {
       throw new ExchangeError("Cannot use this Arrow array: a consumer has already taken it over");

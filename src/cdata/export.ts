@@ -22,6 +22,8 @@ import { exportSchema } from "./schema_export.ts";
 import { ExportedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } from "../order/mod.ts";
 
+// law cdata/exportArrow: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release,
+//   arrow/array, order/programs, arrow/several_homes, order/worker_end
 /**
  * Exports an array.
  *
@@ -122,6 +124,7 @@ function wholeOf({ length, offset, knownNullCount }: ArrowNode): Part {
   return { length, offset, nullCount: knownNullCount };
 }
 
+// law cdata/partOf: arrow/array
 /** `length` elements from `start` on. An empty part has offset 0, because its buffers may be empty, too. */
 function partOf(array: ArrowNode, start: number, length: number): Part {
   const { type, offset, knownNullCount } = array;
@@ -129,6 +132,7 @@ function partOf(array: ArrowNode, start: number, length: number): Part {
   return { length, offset: length === 0 ? 0 : offset + start, nullCount: type.kind === "null" ? length : known };
 }
 
+// law cdata/planRoot: arrow/array, python/arrow_capsules
 /**
  * Plans the outermost array. Consumers that read a struct as a batch (PyArrow) accept no offset and take the whole
  * children for columns. So the children of a struct are exported with its length, and a slice of a struct without nulls
@@ -228,6 +232,8 @@ export function placeOfBuffer({ kind, device, stream }: MemoryBuffer): Place {
   return { type: kind === "managed" ? ARROW_DEVICE.CUDA_MANAGED : ARROW_DEVICE.CUDA, id: device.ordinal };
 }
 
+// law cdata/placeOf: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release,
+//   arrow/array, order/programs
 /** The one place where all of an array's elements are. */
 function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
   let place: Place | null = null;
@@ -244,6 +250,8 @@ function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
   return place ?? cpu;
 }
 
+// law cdata/onHost: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release, arrow/array,
+//   order/programs, arrow/several_homes
 /** Checks that buffers are host memory, and waits for their contents: the C data interface has no event for that. */
 export function onHost(buffers: Iterable<ArrayParts>): Place {
   const byHome = new Map<CudaStream | null, MemoryBuffer>();

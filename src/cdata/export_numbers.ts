@@ -18,6 +18,8 @@ import { pollIfMany, type ReleaseOrder } from "../order/mod.ts";
 /** Arrays of more axes are exported as any other array is, so that there are few templates. */
 const mostAxes = 4;
 
+// law cdata/exportNumbers: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours,
+//   order/worker_end
 /**
  * Exports an array of numbers in C order.
  *
@@ -54,6 +56,8 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
   readonly #ready: CudaEvent | null;
   #trees = 2;
 
+  // law cdata/NumbersExport.constructor: order/refusals, cdata/export_numbers, view/arrow, order/reclaim,
+  //   sim/behaviours
   constructor(
     pool: SlabPool<StructCopy>,
     format: string,
@@ -90,14 +94,17 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
     return this.#slot.content.words;
   }
 
+  // law cdata/NumbersExport.free: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   free(): void {
     if (--this.#trees === 0) this.#pool.free(this.#slot);
   }
 
+  // law cdata/NumbersExport.order: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   order(order: ReleaseOrder): boolean {
     return order.add(this.#buffer);
   }
 
+  // law cdata/NumbersExport.finish: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   finish(): void {
     const ready = this.#ready;
     if (ready !== null) {
@@ -108,6 +115,7 @@ class NumbersExport implements ExportStates, TreeMemory, TreeOwner {
   }
 }
 
+// law cdata/recordReady: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
 /** An event after what the home stream holds. Its device is retained, and gets it back. */
 function recordReady({ stream }: MemoryBuffer): CudaEvent | null {
   if (stream === null) return null;

@@ -133,6 +133,7 @@ export class ExportedTree implements ExportEntry {
   readonly #root: TreeNode;
   readonly #owner: TreeOwner;
 
+  // law cdata/ExportedTree.constructor: arrow/release, order/reclaim, order/programs
   /** The tree is in its memory already, with the base struct at this address. */
   constructor(address: bigint, memory: TreeMemory, root: TreeNode, owner: TreeOwner) {
     this.address = address;
@@ -142,6 +143,7 @@ export class ExportedTree implements ExportEntry {
     addExport(this);
   }
 
+  // law cdata/ExportedTree.release: arrow/release, order/reclaim, order/programs
   /** Calls the base struct's release callback, unless the struct is released or moved. */
   release(): void {
     if (this.index < 0 || !hasRelease(this.#memory.words, this.#root)) return;
@@ -156,16 +158,19 @@ export class ExportedTree implements ExportEntry {
     return !isAlive(this.#memory.words, this.#root, true);
   }
 
+  // law cdata/ExportedTree.order: arrow/release, order/reclaim, order/programs
   order(order: ReleaseOrder): boolean {
     return this.#owner.order(order);
   }
 
+  // law cdata/ExportedTree.finish: arrow/release, order/reclaim, order/programs
   finish(): void {
     this.#memory.free();
     this.#owner.finish();
   }
 }
 
+// law cdata/isAlive: arrow/release, order/reclaim, order/programs
 function isAlive(words: Int32Array<ArrayBuffer>, node: TreeNode, hasOwner: boolean): boolean {
   // Atomic: what the releasing thread has done to the tree before, `release` too, is seen once its count is.
   if (Atomics.load(words, node.counter / 4) === 0 && (hasOwner || !hasRelease(words, node))) return true;

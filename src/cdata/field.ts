@@ -47,6 +47,7 @@ export function arrowField(type: ArrowType | string, options: ArrowFieldOptions 
   };
 }
 
+// law cdata/equalTypes: arrow/stream, python/arrow_capsules
 /** Whether two types are the same, with the names, nullability and metadata of their fields if `exactly`. */
 export function equalTypes(one: ArrowType, other: ArrowType, exactly = true): boolean {
   if (formatOf(one) !== formatOf(other)) return false;
@@ -90,6 +91,7 @@ export function differenceOf(one: ArrowType, other: ArrowType, path: readonly st
   return `ordered and unordered${at}`;
 }
 
+// law cdata/equalMetadata: arrow/stream, python/arrow_capsules
 function equalMetadata(one: ArrowMetadata, other: ArrowMetadata): boolean {
   if (one.size !== other.size) return false;
   for (const [key, value] of one) {

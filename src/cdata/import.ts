@@ -39,6 +39,7 @@ import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
  */
 export type MakeImported<T> = (node: ArrowNode, close: () => void) => T;
 
+// law cdata/importArrow: order/refusals, python/arrow_capsules
 /**
  * Imports an array. See `ArrowArray.from`.
  *
@@ -91,6 +92,8 @@ function isPointers(source: unknown): source is ArrowPointers {
   return typeof source.schema === "bigint" && typeof address === "bigint";
 }
 
+// law cdata/takeFromProducer: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
+//   device/late_streams, order/programs
 /** Imports what a producer has exported for this import. */
 function takeFromProducer<T>(exported: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   if (!(exported instanceof ArrowDeviceArray)) return takeFreshStructs(exported, options, make);
@@ -102,6 +105,8 @@ function takeFromProducer<T>(exported: unknown, options: FromArrowOptions, make:
   }
 }
 
+// law cdata/takeFreshStructs: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
+//   device/late_streams, order/programs
 /** Imports structs that a producer has made for this import, and releases them if that fails. */
 function takeFreshStructs<T>(made: unknown, options: FromArrowOptions, make: MakeImported<T>): T {
   if (!isPointers(made)) {
@@ -123,12 +128,16 @@ function takeFreshStructs<T>(made: unknown, options: FromArrowOptions, make: Mak
   }
 }
 
+// law cdata/takeExport: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
+//   order/programs
 function takeExport<T>(exported: ArrowDeviceArray, options: FromArrowOptions, make: MakeImported<T>): T {
   const taken = takeStructs(exported.schemaPtr, exported.ptr, true, options, make);
   exported.take(); // both have been moved: nothing is left to release
   return taken;
 }
 
+// law cdata/takeStructs: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
+//   order/programs
 function takeStructs<T>(
   schema: bigint,
   array: bigint,
@@ -142,6 +151,8 @@ function takeStructs<T>(
   return taken;
 }
 
+// law cdata/takeArray: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
+//   order/programs
 /**
  * Imports an array of a known type: its content is moved out of the struct, which its owner then sees as released.
  *
@@ -175,6 +186,8 @@ export function takeArray<T>(
 
 const host: Location = { type: ARROW_DEVICE.CPU, kind: "host", device: null, stream: null, event: 0n };
 
+// law cdata/moveOut: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array, device/late_streams,
+//   order/programs
 /** Moves a struct's content into memory of ours, as the specification says. */
 function moveOut(address: bigint): bigint {
   const { size } = struct(ArrowArrayStruct);
@@ -223,6 +236,8 @@ interface ImportState {
   readonly streams: Map<CudaStream, Disposable>;
 }
 
+// law cdata/returnToProducer: order/refusals, order/reclaim, arrow/release, view/arrow, arrow/array,
+//   device/late_streams, order/programs
 /** Called when a buffer of an import is free. */
 function returnToProducer(_: bigint, stream: CudaStream | null, shared: ImportState): void {
   const { streams, moved } = shared;

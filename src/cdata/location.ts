@@ -31,6 +31,7 @@ const kinds: ReadonlyMap<number, MemoryKind> = new Map([
   [ARROW_DEVICE.CUDA_MANAGED, "managed"],
 ]);
 
+// law cdata/readLocation: order/default_home
 /**
  * Reads where the buffers of an array are.
  *
@@ -64,6 +65,7 @@ export function readLocation(
   return { type, kind, device, stream, event: readEvent(raw.sync_event, walk) };
 }
 
+// law cdata/readEvent: cdata/fuzz
 function readEvent(address: bigint, walk: Walk): bigint {
   if (address === 0n) return 0n;
   walk.pointer(address, "event");
@@ -72,6 +74,7 @@ function readEvent(address: bigint, walk: Walk): bigint {
   return event;
 }
 
+// law cdata/waitFor: arrow/array, order/programs, arrow/several_homes
 /** Orders what comes after the producer's event: on the consumer's stream, or on the host where there is none. */
 export function waitFor({ device, event }: Location, { stream }: FromArrowOptions): void {
   if (device === null || event === 0n || stream === null) return;
@@ -80,6 +83,7 @@ export function waitFor({ device, event }: Location, { stream }: FromArrowOption
   else stream.wait(ready);
 }
 
+// law cdata/integerReader: arrow/several_homes
 /** Reads single integers of an array, wherever it is. The stream is waited for where it must be. */
 export function integerReader({ kind, device, stream }: Location): ReadInteger {
   return (address, bits, where) => {

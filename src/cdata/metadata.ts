@@ -9,12 +9,15 @@ import type { ArrowMetadata } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
 const encoder = new TextEncoder();
+// law cdata/lenient: arrow/array
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
+// law cdata/strict: arrow/array
 const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 
 /** Pairs that one field may have. */
 const maxPairs = 2 ** 16;
 
+// law cdata/readMetadata: cdata/fuzz, arrow/array
 /**
  * Reads metadata at an address.
  *

@@ -40,6 +40,7 @@ function storedDtype(type: ArrowType): DType | null {
   }
 }
 
+// law cdata/valuesOf: view/arrow
 /** The slots of an array. See `ArrowArray.values`. */
 export function valuesOf(array: ArrowNode): ArrayParts {
   const shape = [array.length];
@@ -77,6 +78,7 @@ function hasNulls(array: ArrowNode): boolean {
   return deviceOf(array) !== null ? array.knownNullCount !== 0 : array.nullCount > 0;
 }
 
+// law cdata/hasNullsIn: view/arrow
 /** Whether some of its elements are null; in device memory, which the host cannot read, they may be. */
 function hasNullsIn(array: ArrowNode, first: number, length: number): boolean {
   if (deviceOf(array) !== null) return length > 0;
@@ -109,6 +111,7 @@ function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[],
   return { buffer: bytes.buffer, offset: from, layout, dtype, readonly: true };
 }
 
+// law cdata/nodeOfNumbers: view/arrow
 /**
  * Numbers as an Arrow array, with a fixed-size list for every axis after the first.
  *
@@ -161,6 +164,7 @@ export function numbersToArrow(array: ArrayParts, options: ToArrowOptions, where
   return exported ?? exportArrow(nodeOfNumbers(array), options, where);
 }
 
+// law cdata/importNumbers: view/arrow
 /** Imports an array of numbers. See `StridedMemoryView.fromArrowDevice`. */
 export function importNumbers<T>(source: unknown, options: FromArrowOptions, make: MakeArray<T>): T {
   return importArrow(source, options, (node, close) => {
@@ -170,6 +174,7 @@ export function importNumbers<T>(source: unknown, options: FromArrowOptions, mak
   });
 }
 
+// law cdata/numbersOf: view/arrow
 /**
  * The elements of an array, in the same memory.
  *

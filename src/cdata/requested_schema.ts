@@ -8,6 +8,7 @@ import { equalTypes } from "./field.ts";
 import { type ArrowField, type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
+// law cdata/applyRequestedSchema: arrow/release
 /**
  * The field that an array is exported with.
  *
@@ -25,6 +26,7 @@ export function applyRequestedSchema(field: ArrowField, wanted: ArrowField | nul
   );
 }
 
+// law cdata/renamed: arrow/release
 /**
  * The requested names and metadata; nullability stays ours. The names of a struct's fields stay too, because they
  * identify the columns: a field is matched with the requested field of the same name.
@@ -90,6 +92,7 @@ const families: Readonly<Record<ArrowType["kind"], string>> = {
   dictionary: "dictionary",
 };
 
+// law cdata/clash: arrow/release
 /** The first pair of types that could not be converted; undefined if there is none. */
 function clash(ours: ArrowType, theirs: ArrowType): readonly [ArrowType, ArrowType] | undefined {
   if (ours.kind === "dictionary") return clash(ours.values.type, theirs);

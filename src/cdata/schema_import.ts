@@ -19,6 +19,7 @@ export function readSchema(address: bigint): ArrowField {
   return readField(address, 0, new Walk("ArrowSchema"));
 }
 
+// law cdata/readField: arrow/array, cdata/fuzz
 function readField(address: bigint, depth: number, walk: Walk): ArrowField {
   walk.enter(address, depth);
   const schema = struct(ArrowSchema).at(address);
@@ -33,6 +34,7 @@ function readField(address: bigint, depth: number, walk: Walk): ArrowField {
   };
 }
 
+// law cdata/readType: arrow/array, cdata/fuzz
 function readType(schema: StructView<typeof ArrowSchema>, flags: bigint, depth: number, walk: Walk): ArrowType {
   const count = walk.count(schema.n_children, "number of children");
   const children = walk.pointers(schema.children, count, "children").map((child) => readField(child, depth + 1, walk));

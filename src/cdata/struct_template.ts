@@ -61,6 +61,7 @@ export class StructCopy {
     this.#fresh = new Uint8Array(fresh);
   }
 
+  // law cdata/StructCopy.write: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   /** Writes the array of one export, over whatever the consumers of the last one have done to the structs. */
   write(shape: readonly number[], data: bigint, place: Place, event: CudaEvent | null): void {
     this.#live.set(this.#fresh);
@@ -68,6 +69,7 @@ export class StructCopy {
     this.#writeSizes(shape);
   }
 
+  // law cdata/StructCopy.writeArray: order/refusals, cdata/export_numbers, view/arrow, order/reclaim, sim/behaviours
   #writeArray(shape: readonly number[], data: bigint, place: Place, event: CudaEvent | null): void {
     const bytes = this.#bytes;
     const { array, data: dataAt, event: eventAt } = this.template;

@@ -10,6 +10,7 @@ import { equalTypes } from "./field.ts";
 import { type ArrowType, childrenOf } from "./type.ts";
 import { ExchangeError } from "../order/mod.ts";
 
+// law cdata/checkNode: view/arrow
 /**
  * Checks an array's parts, but not those of its children. Offsets in device memory, which the host cannot read, are
  * skipped.
@@ -56,6 +57,7 @@ function sameType(type: ArrowType, array: ArrowNode | null | undefined): boolean
   return array !== null && array !== undefined && equalTypes(type, array.type);
 }
 
+// law cdata/checkSizes: view/arrow
 function checkSizes(array: ArrowNode, refuse: (why: string) => never): void {
   const { type, buffers, children } = array;
   let needs: ReturnType<typeof needsOf>;

@@ -29,6 +29,7 @@ export class Walk {
     this.#ifRefused = ifRefused;
   }
 
+  // law cdata/Walk.enter: cdata/fuzz, view/arrow
   /**
    * Enters a struct.
    *
@@ -42,6 +43,7 @@ export class Walk {
     if (this.#seen.size > maxStructs) throw this.refusal(`consists of more than ${maxStructs} structs`);
   }
 
+  // law cdata/Walk.pointer: cdata/fuzz, view/arrow, arrow/host_order
   /** Throws unless there can be a struct or an array of pointers at this address. */
   pointer(address: bigint, name: string): void {
     if (address === 0n) throw this.refusal(`has NULL as its ${name}`);
@@ -51,12 +53,14 @@ export class Walk {
     if (address % 8n !== 0n) throw this.refusal(`has ${address} as its ${name}: expected a multiple of 8`);
   }
 
+  // law cdata/Walk.count: cdata/fuzz, view/arrow
   /** A count in a struct, checked not to be negative. Beyond 2^53 it is not exact. */
   count(value: bigint, name: string): number {
     if (value >= 0n) return Number(value);
     throw this.refusal(`has ${value} as its ${name}: expected 0 or more`);
   }
 
+  // law cdata/Walk.pointers: cdata/fuzz, view/arrow
   /** Reads an array of pointers, which are not checked. */
   pointers(address: bigint, count: number, name: string): bigint[] {
     if (count === 0) return [];

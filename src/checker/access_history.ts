@@ -44,6 +44,7 @@ export class History {
   /** Reads since. */
   reads: readonly Access[] = noReads;
 
+  // law checker/History.conflict: checker/checker
   /** The earlier access that an access is unordered with, or null. */
   conflict(writes: boolean, clock: Clock): Access | null {
     if (this.write !== null && !isBefore(this.write, clock)) return this.write;
@@ -76,6 +77,7 @@ export class History {
     return this.write !== null || this.reads.length > 0;
   }
 
+  // law checker/History.forgetWrite: checker/checker
   #forgetWrite(order: VectorClocks): void {
     if (this.write !== null && order.isOver(this.write.stream.index, this.write.tick)) this.write = null;
   }
@@ -136,6 +138,7 @@ export class RangeHistory {
     this.#spans.removeOverlapping(start, end);
   }
 
+  // law checker/RangeHistory.write: checker/checker
   /** One span for all bytes, in place of whatever was there. */
   #write(access: Access, start: number, end: number, at: number, clock: Clock): Access | null {
     const spans = this.#spans;
@@ -157,6 +160,7 @@ export class RangeHistory {
     return conflict;
   }
 
+  // law checker/RangeHistory.read: checker/checker
   /** Every piece gets the read, and the gaps between them become pieces. */
   #read(access: Access, start: number, end: number, at: number, clock: Clock, order: VectorClocks): Access | null {
     const spans = this.#spans;

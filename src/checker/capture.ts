@@ -57,6 +57,7 @@ export interface CheckedGraph {
 /** The most nodes that are compared with each other. */
 const mostNodes = 2048;
 
+// law checker/unorderedNodes: checker/pending_call
 /**
  * Two nodes of a graph that touch the same bytes, one of them changing them, with no path between them.
  *
@@ -87,6 +88,7 @@ export function unorderedNodes(
   return null;
 }
 
+// law checker/overlap: checker/copies
 /** What a copy reads and writes in common, unless each row is copied to where it is. */
 export function overlap(touches: readonly Touch[]): { readonly read: Touch; readonly write: Touch } | null {
   const side = (writes: boolean) => touches.filter((one) => one.writes === writes);

@@ -61,6 +61,7 @@ export class CausalityChecker {
     return this.#state.reporter.reports;
   }
 
+  // law checker/CausalityChecker.mark: checker/lifetime
   /**
    * Notes where a stream is now, for a wait that the driver does not see: it ends when a host function is called.
    *
@@ -79,6 +80,7 @@ export class CausalityChecker {
     this.#state.foreignStream(handle);
   }
 
+  // law checker/CausalityChecker.orderedElsewhere: checker/checker
   /**
    * Notes that a stream was made to wait for another one through another driver, as Python does when a consumer asks
    * for a capsule. It counts as if it had happened now.
@@ -100,6 +102,7 @@ export class CausalityChecker {
     }
   }
 
+  // law checker/CausalityChecker.hostAccess: checker/copies
   /** Notes that the host reads or writes memory by itself. */
   hostAccess(address: bigint, bytes: number, writes: boolean, call: string): void {
     const state = this.#state;
@@ -113,6 +116,7 @@ export class CausalityChecker {
     this.#state.lifetimes.closedByUser(handle);
   }
 
+  // law checker/CausalityChecker.close: checker/thrown
   /**
    * Reports what was made and is still there: memory, streams, events, pools and graphs. Closing twice is harmless.
    *

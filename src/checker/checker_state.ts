@@ -135,6 +135,7 @@ export class CheckerState extends StreamState {
     stream.capture = { of: capture.of, after: [node] };
   }
 
+  // law checker/CheckerState.launchGraph: checker/checker, checker/pending_call, checker/schedule
   /** Enqueues all work of a graph, which counts as one piece of work. */
   launchGraph(stream: StreamClock, call: string, graph: CheckedGraph, recording: KernelRecording | null): void {
     if (graph.isEmpty) return;
@@ -204,6 +205,7 @@ export class CheckerState extends StreamState {
 
   // -- Memory --
 
+  // law checker/CheckerState.allocated: checker/checker
   /** Memory is allocated: at once, or, on a stream, in its order. */
   allocated(address: bigint, bytes: number, kind: MemoryKind, call: string, stream: StreamClock | null): void {
     const start = Number(address);
@@ -233,6 +235,7 @@ export class CheckerState extends StreamState {
     if (allocation !== undefined) exports.set(name, new WeakRef(allocation));
   }
 
+  // law checker/CheckerState.imported: checker/copies
   /** Memory of another process is mapped, once more perhaps. @param name what the driver calls it */
   imported(address: bigint, call: string, name: string): void {
     const before = this.memory.find(Number(address));
@@ -259,6 +262,7 @@ export class CheckerState extends StreamState {
     }
   }
 
+  // law checker/CheckerState.freeByHost: checker/checker, checker/pending_call
   /** Memory is freed at once: the host must have waited for all uses of it. */
   freeByHost(call: string, allocation: Allocation): void {
     const { start, end } = allocation;
@@ -316,6 +320,7 @@ export class CheckerState extends StreamState {
     this.reporter.overlap(reads, writes, start, count, nameOf(this.memory.find(start)));
   }
 
+  // law checker/CheckerState.checkNotFreed: checker/copies
   /** Reports bytes that a call is about to use although they are freed. */
   checkNotFreed(
     stream: StreamClock | null,

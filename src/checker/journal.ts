@@ -45,6 +45,7 @@ export class KernelRecording implements KernelObserver {
     return this.#left <= 0;
   }
 
+  // law checker/KernelRecording.accessed: checker/kernels
   /** Bytes have been accessed. */
   accessed(address: bigint, bytes: number, access: KernelAccess): void {
     const start = Number(address);
@@ -65,6 +66,7 @@ export class KernelRecording implements KernelObserver {
     return [true, false].flatMap((writes) => [true, false].flatMap((isStrong) => this.#joined(writes, isStrong)));
   }
 
+  // law checker/KernelRecording.joined: checker/kernels
   #joined(writes: boolean, isStrong: boolean): Touched[] {
     const joined: { start: number; end: number; readonly writes: boolean; readonly isStrong: boolean }[] = [];
     const alike = this.#pieces.filter((one) => one.writes === writes && one.isStrong === isStrong);
@@ -175,6 +177,7 @@ export class Journal {
     this.#add({ at, allocation, start, end, writes, access: null, host, clock, run: null, isStrong: false });
   }
 
+  // law checker/Journal.add: checker/kernels
   #add(entry: Entry): void {
     for (const kernel of this.#ofKernels) {
       const { run } = kernel;
@@ -221,6 +224,7 @@ export class Journal {
     return clashes;
   }
 
+  // law checker/Journal.entriesOf: checker/kernels
   /** What a run has touched, by the allocations that were there when it was launched. */
   #entriesOf(run: KernelLaunch, find: (address: number) => Allocation | undefined): Entry[] {
     const { at, access, clock, recording } = run;
@@ -239,11 +243,13 @@ export class Journal {
     });
   }
 
+  // law checker/Journal.allocationAt: checker/kernels
   #allocationAt(address: number, at: number, now: Allocation | undefined): Allocation | undefined {
     if (now !== undefined && now.allocatedAt < at) return now;
     return this.#freed.findLast(({ allocatedAt, start, end }) => allocatedAt < at && start <= address && address < end);
   }
 
+  // law checker/Journal.compare: checker/kernels
   #compare(run: KernelLaunch, touched: readonly Entry[]): void {
     const byAllocation = Map.groupBy(touched, ({ allocation }) => allocation);
     const meeting = (other: Entry): Entry[] =>
@@ -268,6 +274,7 @@ export class Journal {
     this.#ofKernels.push(...touched);
   }
 
+  // law checker/Journal.sweep: checker/kernels
   /** Forgets what the host has waited for, unless kernels are in flight that may come before it. */
   #sweep(): void {
     const isOver = ({ access }: Entry) => access === null || this.#order.isOver(access.stream.index, access.tick);

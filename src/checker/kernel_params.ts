@@ -45,6 +45,7 @@ function instructions(body: readonly Statement[]): Instruction[] {
 }
 
 const changing: ReadonlySet<string> = new Set(["st", "atom", "red"]);
+// law checker/opaque: checker/pending_call
 /** Instructions that could pass an address on where it is not followed. */
 const opaque: ReadonlySet<string> = new Set([
   "call",
@@ -57,6 +58,7 @@ const opaque: ReadonlySet<string> = new Set([
   "prefetchu",
 ]);
 
+// law checker/writtenParams: checker/pending_call
 /**
  * The parameters whose value may be part of an address that is written to, or null if that is not known. Values are
  * followed from register to register, whatever the instructions do with them and whatever order they come in.

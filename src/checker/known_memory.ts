@@ -70,6 +70,7 @@ export class Allocation implements Interval {
     return this.isPinned || this.kind === "managed";
   }
 
+  // law checker/Allocation.touch: checker/pending_call
   /** Adds an access to bytes of it. @returns the access that it is unordered with, or null */
   touch(access: Access, start: number, end: number, clock: Clock, order: VectorClocks): Access | null {
     const conflict = this.#spans.touch(access, start, end, clock, order);
@@ -92,6 +93,7 @@ export class Allocation implements Interval {
     return this.#kernels.find((one) => (writes || one.writes === true) && !isBefore(one, clock)) ?? null;
   }
 
+  // law checker/Allocation.touchByKernel: checker/pending_call
   /**
    * Adds a kernel that this memory was passed to. It uses some of the bytes, and which is not known: so it certainly
    * conflicts with what touches all of them, and only perhaps with what touches some.

@@ -52,6 +52,7 @@ export class ObjectLifetimes {
     this.#closed.add(handle);
   }
 
+  // law checker/ObjectLifetimes.forgetMemory: checker/lifetime
   /** Memory is allocated or freed. */
   forgetMemory(address: number): void {
     if (this.#closed.size > 0) this.#closed.delete(BigInt(address));
@@ -89,6 +90,7 @@ export class ObjectLifetimes {
     this.#abandoned.push(allocation);
   }
 
+  // law checker/ObjectLifetimes.leaks: checker/lifetime
   /** What is left, memory included. */
   leaks(memory: readonly Allocation[]): LeakedObject[] {
     const isLeft = (handle: bigint) => !this.#closed.has(handle);

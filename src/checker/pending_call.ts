@@ -57,6 +57,7 @@ export class PendingCall {
     return this.#touch(address, Number(bytes), true);
   }
 
+  // law checker/PendingCall.rows: checker/checker
   /** The work reads or writes rows; those without gaps between them count as one. */
   rows({ address, width, pitch, height, slicePitch, depth }: Rows, writes: boolean): this {
     if (width === 0 || height === 0 || depth === 0) {
@@ -89,6 +90,7 @@ export class PendingCall {
     return this.#touchesNone && this.touches.length === 0;
   }
 
+  // law checker/PendingCall.accepted: checker/schedule
   /**
    * The driver has accepted the call: the work is enqueued, or captured.
    *

@@ -82,6 +82,7 @@ export class Reporter {
     this.#report({ kind: "race", message, first, second, address: BigInt(start), bytes: count });
   }
 
+  // law checker/Reporter.report: checker/thrown
   #report(parts: Omit<ReportParts, "timeline" | "leaks"> & { readonly leaks?: readonly LeakedObject[] }): void {
     const { kind, first, second } = parts;
     const key = [
@@ -99,6 +100,7 @@ export class Reporter {
     if (this.#thrown === null) throw this.#thrown = new CausalityError(report);
   }
 
+  // law checker/Reporter.printUninspected: checker/thrown
   /** Prints the report that was thrown, unless its parts were read: an error of a disposal may have hidden it. */
   printUninspected(): void {
     if (this.#thrown?.isInspected !== false) return;

@@ -133,6 +133,7 @@ export class StreamState {
     this.#sharedEvents.delete(handle);
   }
 
+  // law checker/StreamState.event: checker/lifetime
   /** An event that was recorded through this driver, or null for another library's. Reports a destroyed one. */
   event(handle: bigint, call: string): EventState | null {
     const state = this.events.get(handle);

@@ -142,6 +142,7 @@ export class VectorClocks {
     this.#closed.push(stream);
   }
 
+  // law checker/VectorClocks.reusable: checker/checker
   /** An index that can be reused: everything its stream did comes before everything that will be enqueued. */
   #reusable(): StreamClock | null {
     // Not only its own work: the legacy default stream may not yet have merged what a stream has only waited for.
@@ -151,6 +152,7 @@ export class VectorClocks {
     return stream ?? null;
   }
 
+  // law checker/VectorClocks.advance: checker/checker
   /**
    * Merges what a stream's next work waits for by the rules: what the host has waited for, what its context waits for,
    * and the legacy default stream.
@@ -184,6 +186,7 @@ export class VectorClocks {
     stream.version++;
   }
 
+  // law checker/VectorClocks.step: checker/checker
   /** Numbers work, after `advance`. */
   step(stream: StreamClock): number {
     const tick = stream.tick + 1;
@@ -191,6 +194,7 @@ export class VectorClocks {
     return tick;
   }
 
+  // law checker/VectorClocks.implicitClockOf: checker/schedule
   /** The implicit clock of the legacy default stream, for an allocation to add itself to; null for other streams. */
   implicitClockOf(stream: StreamClock): Clock | null {
     return stream === stream.context.legacy ? [...stream.implicitClock ?? stream.clock] : null;
@@ -202,18 +206,21 @@ export class VectorClocks {
     stream.version++;
   }
 
+  // law checker/VectorClocks.waitInContext: checker/checker
   /** Makes all later work of a context wait for something. */
   waitInContext(context: ContextClock, clock: readonly number[]): void {
     join(context.barrier, clock);
     context.barrierVersion++;
   }
 
+  // law checker/VectorClocks.hostWaits: checker/checker
   /** The host has waited for something. */
   hostWaits(clock: readonly number[]): void {
     join(this.host, clock);
     this.#hostVersion++;
   }
 
+  // law checker/VectorClocks.awaited: checker/checker
   /** What waiting for a stream means: for the legacy default stream also the streams that it waits for. */
   awaited(stream: StreamClock): readonly StreamClock[] {
     const { context } = stream;

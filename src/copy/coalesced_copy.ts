@@ -186,6 +186,7 @@ function join(draft: Draft): void {
   draft.axes = joined;
 }
 
+// law copy/joinToBytes: copy/packed_copy
 /** Joins packed elements to bytes, if each run of neighbours fills whole ones; otherwise leaves them as they are. */
 function joinToBytes(draft: Draft): boolean {
   const inner = draft.axes.at(-1);

@@ -58,6 +58,7 @@ function explain(from: ArrayParts, to: ArrayParts, conversion: Conversion | null
   return `element by element by the host, ${conversion.from.name} to ${conversion.to.name}`;
 }
 
+// law copy/readElements: dlpack/host_consumers, dlpack/array_interface, order/programs, copy/page_locked
 /**
  * Copies all elements to memory of JavaScript's own, in C order; settles when they are there.
  *
@@ -75,6 +76,8 @@ export async function readElements(array: ArrayParts, bytes: Uint8Array<ArrayBuf
   } else copyHost(onHost(array, "read", false), { bytes, offset: 0, layout });
 }
 
+// law copy/copyOnHost: copy/device_copy, view/strided_memory_view, copy/home_order, dlpack/host_consumers,
+//   dlpack/array_interface, order/programs, copy/page_locked
 /** The host copies at once: page-locked memory is waited for as a copy on the stream would wait for it. */
 function copyOnHost(
   from: ArrayParts,

@@ -10,6 +10,7 @@ import { canReach } from "../order/mod.ts";
 import { type ArrayParts, byteCount } from "./array_parts.ts";
 import { copyElements } from "./copy.ts";
 
+// law copy/withLastingCopies: order/worker_end
 /**
  * Does something with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as long as
  * consumers want them, wherever the Worker is then.
@@ -29,6 +30,7 @@ export function withLastingCopies<T>(
   }
 }
 
+// law copy/copyToHost: dlpack/copy_for_consumer
 /**
  * A copy in memory of the host, which is there on return.
  *
@@ -42,6 +44,7 @@ export function copyToHost(array: ArrayParts): ArrayParts {
   return copied;
 }
 
+// law copy/copyToDevice: dlpack/copy_for_consumer
 /**
  * A copy in memory of a stream's device, ready for what the stream does next.
  *

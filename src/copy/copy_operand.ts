@@ -51,6 +51,7 @@ export function devicesBetween(
   return from === null || to === null || isSameDevice(from, to) ? null : { from, to };
 }
 
+// law copy/accessOptions: copy/peer_copy
 /** What access a copy between two devices can do with, what is best first; none for any other. */
 export function accessOptions(source: CopyOperand, destination: CopyOperand): Access[] {
   const between = devicesBetween(source, destination);
@@ -66,6 +67,7 @@ function hasGapsAtEnd(source: CopyOperand, destination: CopyOperand): boolean {
 /** Whether a device can use a side. */
 export type Reach = (device: CudaDevice, side: CopyOperand) => boolean;
 
+// law copy/canReach: copy/peer_copy
 /** Whether kernels of a device can use the memory of a side. Of another device's pool the driver knows. */
 export function canReach(device: CudaDevice, side: CopyOperand): boolean {
   const { buffer } = side;
@@ -74,6 +76,7 @@ export function canReach(device: CudaDevice, side: CopyOperand): boolean {
   return isSameDevice(home, device) || (buffer.pool?.isReachedBy(device) ?? false); // also if the pool is closed
 }
 
+// law copy/outOfReach: copy/far_stream
 /**
  * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory of a
  * device that it is about; or null. Between two devices the driver finds the way by itself.
@@ -119,6 +122,7 @@ const helpers = new PerDevice<CudaStream>(
   (helper) => helper.close(),
 );
 
+// law copy/enqueueOn: copy/peer_copy
 /** Enqueues work on a device: on the stream if it is of that device, otherwise beside it, in its order. */
 export function enqueueOn(device: CudaDevice, stream: CudaStream, work: (stream: CudaStream) => void): void {
   if (isSameDevice(stream.device, device)) return work(stream);

@@ -92,6 +92,7 @@ function pitched({ axes, word }: CoalescedCopy): Pitched | null {
   return fits ? { ...flat, depth: slice.extent, fromHeight, toHeight } : null;
 }
 
+// law copy/tiled: copy/device_copy
 /**
  * Tiles, if the axis along which neighbours lie in the destination is not the one along which they lie in the source:
  * threads side by side then read or write far apart whichever they follow, but not through a tile.
@@ -119,6 +120,7 @@ function perThread(word: number): number {
   return word === 16 ? 64 : 32;
 }
 
+// law copy/lanesOf: copy/device_copy
 /** How many narrow elements fit the four bytes that a thread moves, if rows of both sides divide by them. */
 function lanesOf(axes: readonly CopyAxis[], word: number, along: number): 1 | 2 | 4 {
   const lanes = word === 1 ? 4 : word === 2 ? 2 : 1;

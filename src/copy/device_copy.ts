@@ -58,6 +58,8 @@ function explainPlanned(planned: Planned, source: CopyOperand, destination: Copy
   return `${plan.bytes} bytes by ${staging.threads} threads through pinned memory, in chunks of ${staging.chunk} bytes`;
 }
 
+// law copy/copyOnDevice: copy/device_copy, view/strided_memory_view, copy/home_order, order/pageable_in_use,
+//   sim/behaviours
 /**
  * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to be
  * arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for the
@@ -95,6 +97,7 @@ export function copyThroughDense(
   copyOnDevice(dense, destination, stream, conversion);
 }
 
+// law copy/copy: copy/peer_copy
 function copy(
   source: CopyOperand,
   destination: CopyOperand,
@@ -113,6 +116,7 @@ function copy(
   else arranged(source, destination, stream);
 }
 
+// law copy/arranged: order/pageable_in_use, sim/behaviours
 /** Where the host has to arrange its elements, one by one: now, so that no graph can do it at each of its launches. */
 function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   if (captureOf(stream) !== null) {
@@ -152,6 +156,7 @@ function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint):
   kernel.launch(stream, grid, block, [to, from]);
 }
 
+// law copy/copyBetween: copy/peer_copy, copy/packed_copy
 /**
  * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on the
  * one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that makes
@@ -241,6 +246,7 @@ function explainParts(source: CopyOperand, destination: CopyOperand, { from, to 
   return `${before}converted from ${from.name} to ${to.name} on the device${after}`;
 }
 
+// law copy/toDevice: checker/copies
 /**
  * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel could
  * reach over to the host's memory, but one copy in one piece is faster.
@@ -257,6 +263,7 @@ function toDevice(source: CopyOperand, destination: CopyOperand, stream: CudaStr
   copy(dense, destination, stream);
 }
 
+// law copy/toHost: checker/copies, copy/device_copy, view/strided_memory_view, copy/home_order
 /** To a host array that the driver cannot fill as it lies. */
 function toHost(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = source.layout.toDense("K");

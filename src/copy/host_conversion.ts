@@ -32,6 +32,7 @@ const longRun = 32;
 /** Moves elements side by side, unless they are not aligned as typed arrays must be. */
 type RunMover = (fromAt: number, toAt: number, count: number) => boolean;
 
+// law copy/runMover: copy/conversion
 /** Between the types of which assigning one typed array to another keeps to the rules, and is several times faster. */
 function runMover(source: HostArray, destination: HostArray, { from, to }: Conversion): RunMover | null {
   const isAssignment = from.isComplex === to.isComplex && (to.kind === "float" || (isInteger(to) && isInteger(from)));
@@ -136,6 +137,7 @@ function readerOf(from: NumberType, to: NumberType): Reader {
   }
 }
 
+// law copy/longReader: copy/conversion
 /** Reads an integer of 64 bits. */
 function longReader(from: NumberType, to: NumberType): Reader {
   if (isInteger(to)) return (view, at) => view.getInt32(at, littleEndian); // the other integers have no more bits
@@ -220,6 +222,7 @@ function writeBfloat16(view: DataView, at: number, value: number): void {
   view.setUint16(at, Number.isNaN(value) ? 0x7fc0 : nearestBfloat16(value), littleEndian);
 }
 
+// law copy/nearestBfloat16: copy/conversion
 function nearestBfloat16(value: number): number {
   scratch.setFloat32(0, value);
   const rounded = scratch.getFloat32(0);

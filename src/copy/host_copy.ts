@@ -95,6 +95,7 @@ function copyRun(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, len
   else for (let i = 0; i < length; i++) to[dAt + i] = from[sAt + i] ?? 0;
 }
 
+// law copy/copyBits: copy/packed_copy
 /** The same for bits that may begin and end inside a byte; the length too is in bytes. */
 function copyBits(from: Uint8Array, sAt: number, to: Uint8Array, dAt: number, length: number): void {
   let [source, target, left] = [sAt * 8, dAt * 8, length * 8];

@@ -21,6 +21,7 @@ import { PtxWriter, type Register } from "./ptx_writer.ts";
 
 const threads = 256;
 
+// law copy/packedKernel: copy/packed_copy
 /** One byte at a time: of a byte in which there are other bits too, these stay what they are. */
 export function packedKernel({ bits, rows, width, axes, toBit, fromBit }: PackedRows): CopyKernel {
   const ptx = new PtxWriter();
@@ -92,6 +93,7 @@ function inByte(ptx: PtxWriter, bits: Register, by: Register): Register {
   return ptx.make("r", `and.b32 $, ${moved}, 255`);
 }
 
+// law copy/readBits: copy/packed_copy
 /** So many bits of the source as the lowest ones of a register, in which there may be more. */
 function readBits(ptx: PtxWriter, from: Register, bit: Register, bits: number, guard: Register): Register {
   const at = (offset: Register) => ptx.make("d", `add.s64 $, ${from}, ${ptx.make("d", `shr.s64 $, ${offset}, 3`)}`);

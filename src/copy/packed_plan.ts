@@ -32,6 +32,7 @@ export interface PackedPart {
   readonly toOffset: number;
 }
 
+// law copy/planPacked: copy/packed_copy
 /** The kernels of a copy: one, unless axes of the destination are interleaved. */
 export function planPacked({ bits, axes, from, to }: PackedProblem): PackedPart[] {
   const nested: CopyAxis[] = [];
@@ -54,6 +55,7 @@ export function planPacked({ bits, axes, from, to }: PackedProblem): PackedPart[
   return starts.map((start) => partOf(bits, nested, start.from, start.to));
 }
 
+// law copy/partOf: copy/packed_copy
 function partOf(bits: number, nested: readonly CopyAxis[], from: number, to: number): PackedPart {
   const [fromOffset, toOffset] = [Math.floor(from / 8), Math.floor(to / 8)];
   const [fromBit, toBit] = [from - fromOffset * 8, to - toOffset * 8];

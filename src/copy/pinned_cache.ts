@@ -24,6 +24,7 @@ class Spares {
     this.#pinned = new PinnedMemoryResource(device);
   }
 
+  // law copy/Spares.take: copy/pinned_cache
   take(bytes: number): MemoryBuffer {
     const size = bytes > mostKept ? bytes : Math.max(smallest, 2 ** Math.ceil(Math.log2(bytes)));
     const kept = this.#kept.get(size)?.pop();
@@ -32,6 +33,7 @@ class Spares {
     return kept;
   }
 
+  // law copy/Spares.give: copy/pinned_cache
   give(buffer: MemoryBuffer): void {
     const { size } = buffer;
     if (this.#isClosed || this.#bytes + size > mostKept) return buffer.close();
@@ -42,6 +44,7 @@ class Spares {
     observerOf(this.#pinned.device.driver)?.closedByUser(buffer.ptr); // it goes with the device
   }
 
+  // law copy/Spares.close: copy/pinned_cache
   close(): void {
     this.#isClosed = true;
     for (const kept of this.#kept.values()) for (const buffer of kept) buffer.close();
@@ -49,8 +52,10 @@ class Spares {
   }
 }
 
+// law copy/spares: copy/pinned_cache
 const spares = new PerDevice<Spares>((device) => new Spares(device), (own) => own.close());
 
+// law copy/withPinned: copy/pinned_cache
 /**
  * Does something with pinned memory of at least so many bytes. When the promise is fulfilled nothing may use the memory any
  * more. If it is rejected, something may: then the memory is freed once the stream has passed it.
@@ -73,6 +78,7 @@ export async function withPinned(
   own.give(buffer);
 }
 
+// law copy/closeAfter: copy/pinned_cache
 /** Frees memory after a stream; if that is closed, at once, which waits for the device. */
 function closeAfter(buffer: MemoryBuffer, stream: CudaStream): void {
   try {

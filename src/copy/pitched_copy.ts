@@ -15,6 +15,7 @@ export interface Corner {
   readonly at: bigint;
 }
 
+// law copy/copyPitched: gpu/implied_order
 /**
  * Enqueues the copy of a box. Boxes of one slice are rectangles: the driver's three-dimensional copy does both.
  *

@@ -45,6 +45,7 @@ interface Decided {
 /** The last plan for each destination: copies are often repeated, and deciding costs as much as a small one. */
 const decided = new WeakMap<StridedLayout, Decided>();
 
+// law copy/planFor: copy/conversion, copy/peer_copy, copy/home_order
 /**
  * The plan, or null if it takes more than one step: neither the driver nor a kernel can do it alone.
  *
@@ -108,6 +109,7 @@ export function peersOf(source: CopyOperand, destination: CopyOperand, stream: C
   return peers === null || canReachBoth(stream.device, source, destination) ? null : peers;
 }
 
+// law copy/asRun: copy/conversion, copy/peer_copy
 /** The one run of bytes that a contiguous copy is. */
 export function asRun(
   { from, to }: Planned,

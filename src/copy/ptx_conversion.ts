@@ -78,6 +78,7 @@ function isFloat({ type }: Wide): boolean {
   return type === "f32" || type === "f64";
 }
 
+// law copy/truth: copy/conversion
 /** One or none in the register that a boolean is stored from. NaN, which equals nothing, is not zero. */
 function truth(ptx: PtxWriter, numbers: readonly Wide[]): Register {
   const parts = numbers.map((number) => {
@@ -107,6 +108,7 @@ function wrapped(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Regi
   return to.bits === 32 ? low : ptx.make("h", `cvt.u16.u32 $, ${low}`);
 }
 
+// law copy/saturated: copy/conversion
 /** A float without its fraction, or the nearest integer that there is; of NaN PTX makes several things. */
 function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Register {
   const sign = to.kind === "int" ? "s" : "u";
@@ -124,6 +126,7 @@ function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Re
   return ptx.make("h", `cvt.u16.u32 $, ${fit}`);
 }
 
+// law copy/oddFloat: copy/conversion
 /**
  * A number as float32: towards zero, and with the last bit set if anything was lost. Rounded once more, to less than half
  * as many bits, it gives what the number itself would.

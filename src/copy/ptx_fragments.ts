@@ -27,6 +27,7 @@ export const moves: { readonly [word in WordSize]: Access } = {
   16: { type: "v2.u64", kind: "d", count: 2 },
 };
 
+// law copy/load: copy/kernel_registers
 /**
  * Reads a word into registers, which hold zeros if the guard says no. They must hold something: the driver's assembler takes
  * a register that might never be written for whatever suits it. With nothing there it made one read, under the first guard, of
@@ -92,6 +93,7 @@ export function threadIndex(ptx: PtxWriter, kind: "r" | "d", perBlock: number): 
   return ptx.make(kind, `mad.lo.${kind === "r" ? "u32" : "u64"} $, ${own("%ctaid.x")}, ${perBlock}, ${own("%tid.x")}`);
 }
 
+// law copy/indexKind: copy/large_copy
 /** The kind of the registers for numbers below `end`. */
 export function indexKind(end: number): "r" | "d" {
   return end <= 2 ** 32 ? "r" : "d";
@@ -117,6 +119,7 @@ export function unravelIndex(ptx: PtxWriter, index: Register, extents: readonly 
   return extents.length === 0 ? [] : [rest, ...parts];
 }
 
+// law copy/quotient: copy/device_copy
 /** `number / divisor`, rounded down, of a number below `end`. */
 export function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divisor: number, end: number): Register {
   const [type, log] = [kind === "r" ? "u32" : "u64", Math.round(Math.log2(divisor))];
@@ -127,6 +130,7 @@ export function quotient(ptx: PtxWriter, kind: "r" | "d", number: Register, divi
   return by.shift === 0 ? high : ptx.make("r", `shr.u32 $, ${high}, ${by.shift}`);
 }
 
+// law copy/reciprocal: copy/ptx_fragments
 /**
  * What dividing 32-bit numbers by a constant comes down to.
  *

@@ -13,6 +13,7 @@ import { copyStaged, type Run, type StagingPlan } from "../memory/mod.ts";
 import { type CopyOperand, helperStream, temporary, type TemporaryOperand } from "./copy_operand.ts";
 import { copyOnDevice } from "./device_copy.ts";
 
+// law copy/readBack: copy/read_back, view/strided_memory_view
 /**
  * Copies the elements, as they are in the order of the stream now, to host memory; settles when they are there.
  *
@@ -43,6 +44,7 @@ export function runTo({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer
   return { to, from, bytes: byteLength, direction: "DtoH", isPageable: true, peers: null };
 }
 
+// law copy/snapshotOf: copy/read_back, view/strided_memory_view
 function snapshotOf(source: CopyOperand, layout: StridedLayout, stream: CudaStream): TemporaryOperand | null {
   let copy: TemporaryOperand | undefined;
   try {
@@ -56,6 +58,7 @@ function snapshotOf(source: CopyOperand, layout: StridedLayout, stream: CudaStre
   }
 }
 
+// law copy/readPinned: copy/read_back, view/strided_memory_view
 async function readPinned(
   source: CopyOperand,
   bytes: Uint8Array<ArrayBuffer>,

@@ -44,6 +44,7 @@ interface Cell {
   readonly places: readonly string[];
 }
 
+// law copy/tiledKernel: copy/device_copy
 /**
  * Threads side by side read words that lie side by side in the source, and write words that lie side by side in the
  * destination; between the two the tile is turned over.
@@ -145,6 +146,7 @@ function multiples(of: number, below: number): number[] {
   return Array.from({ length: below / of }, (_, i) => i * of);
 }
 
+// law copy/turned: copy/device_copy
 /** Words of as many elements each, turned over: word i of the result has element i of every word. */
 function turned(ptx: PtxWriter, words: readonly Register[][]): Register[][] {
   if (words.length === 1) return [...words];

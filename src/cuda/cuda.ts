@@ -51,6 +51,7 @@ export class Cuda {
   #pointers: PointerQuery | undefined;
   #closed = false;
 
+  // law cuda/Cuda.constructor: device/device
   private constructor(driver: CudaDriver, path: string) {
     using arena = new NativeArena();
     const out = arena.out("i32");
@@ -144,6 +145,7 @@ export class Cuda {
     }
   }
 
+  // law cuda/Cuda.device: device/device
   /**
    * The device with this ordinal.
    *
@@ -157,6 +159,7 @@ export class Cuda {
     return device;
   }
 
+  // law cuda/Cuda.pointerAttributes: device/device
   /**
    * What the driver knows about an address, which may come from any library in the process: one call.
    *
@@ -184,6 +187,7 @@ export class Cuda {
     return CausalityChecker.of(this.driver)?.reports ?? [];
   }
 
+  // law cuda/Cuda.close: device/device
   /**
    * Gives the devices' primary contexts back. Closing twice is harmless.
    *

@@ -22,6 +22,7 @@ export function checkOpenStream(stream: CudaStream, doing: string): void {
   if (stream.isClosed) throw new TypeError(`${doing}: expected an open one, got a closed CudaStream`);
 }
 
+// law device/checkDevice: order/refusals
 /** Throws if a device is none, above all a number: every Cuda has a device 0. */
 function checkDevice(device: CudaDevice, doing: string): void {
   if (device instanceof CudaDevice) return;

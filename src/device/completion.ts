@@ -15,6 +15,7 @@ import { internals } from "./stream_internals.ts";
 /** How often to ask whether a stream that is waited for has failed, in milliseconds. */
 const failureCheck = 100;
 
+// law device/completion: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
 /**
  * Settles when everything enqueued on a stream so far is done.
  *
@@ -51,6 +52,7 @@ export async function completion(stream: CudaStream, handle: bigint): Promise<vo
   else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);
 }
 
+// law device/query: memory/beside_captures
 /** Asks the driver whether a stream, which is open or retained, is done. @returns `CUresult` */
 export function query(stream: CudaStream, handle: bigint): number {
   const { driver } = stream.device;

@@ -117,6 +117,7 @@ export class CudaDevice {
     return readField(bytes);
   }
 
+  // law device/CudaDevice.uuid: device/device
   /** The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, or `MIG-...` for a slice of a GPU. */
   get uuid(): string {
     using arena = new NativeArena();
@@ -170,6 +171,7 @@ export class CudaDevice {
     return this.#int.value !== 0;
   }
 
+  // law device/CudaDevice.isActive: device/device, memory/memory_programs
   /**
    * Whether anybody in this process uses the primary context: we, or another library. Does not retain it. False once the
    * `Cuda` is closed and nothing of it is left on the device.
@@ -184,6 +186,7 @@ export class CudaDevice {
     return this.#int.value !== 0;
   }
 
+  // law device/CudaDevice.context: device/device, memory/memory_programs
   /** Handle of the primary context, which is retained at the first use. */
   get context(): bigint {
     this.#checkThere();
@@ -195,6 +198,7 @@ export class CudaDevice {
     return this.#context;
   }
 
+  // law device/CudaDevice.withContext: device/device, memory/memory_programs
   /** Calls a function while the primary context is current, and then restores the context that was. */
   withContext<T>(work: () => T): T {
     const { cuCtxPushCurrent_v2, cuCtxPopCurrent_v2 } = this.driver.context;
@@ -226,6 +230,7 @@ export class CudaDevice {
     return this.knownStream(handle) ?? (this.#foreignStream = CudaStream.fromHandle(this, handle));
   }
 
+  // law device/CudaDevice.knownStream: device/stream
   /** The last of {@linkcode CudaDevice.foreignStream}, if this is its handle: who exchanges arrays names one stream again and again. */
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
@@ -254,6 +259,7 @@ export class CudaDevice {
     return [first.value, last.value];
   }
 
+  // law device/CudaDevice.createStream: device/device, memory/memory_programs, gpu/implied_order
   /**
    * Creates a stream.
    *
@@ -276,6 +282,7 @@ export class CudaDevice {
     return this.retainFor((retained) => this.withContext(() => make(retained)));
   }
 
+  // law device/CudaDevice.createEvent: device/dropped
   /**
    * Creates an event.
    *
@@ -287,6 +294,7 @@ export class CudaDevice {
     return event;
   }
 
+  // law device/CudaDevice.makeEvent: device/device, memory/memory_programs
   /** As {@linkcode CudaDevice.createEvent}, for who closes it for certain. */
   makeEvent(options: EventOptions = none): CudaEvent {
     checkOptions(options, eventOptionNames);
@@ -349,6 +357,7 @@ export class CudaDevice {
     return true;
   }
 
+  // law device/CudaDevice.synchronize: device/device, memory/memory_programs
   /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
   synchronize(): void {
     if (!this.#references.isDestroyed && !this.isActive) return;
@@ -393,6 +402,7 @@ export class CudaDevice {
     return decodeVersion(this.#int.value);
   }
 
+  // law device/CudaDevice.copy: gpu/implied_order
   /**
    * Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0.
    *
@@ -443,6 +453,7 @@ export class CudaDevice {
     return { free: free.value, total: total.value };
   }
 
+  // law device/CudaDevice.retained: device/device, memory/memory_programs
   /**
    * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer does,
    * and a stream: the memory may be in use by a consumer that knows nothing of either.
@@ -456,6 +467,7 @@ export class CudaDevice {
     return this.#references.retained();
   }
 
+  // law device/CudaDevice.retainFor: device/dropped
   /**
    * Retains the primary context for an object that is to be made: a closed Cuda is an error before anything is made.
    *
@@ -471,6 +483,7 @@ export class CudaDevice {
     }
   }
 
+  // law device/CudaDevice.retain: device/device, memory/memory_programs
   /**
    * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, which must be once. For
    * frequent calls: it allocates nothing.
@@ -480,6 +493,7 @@ export class CudaDevice {
     this.#references.retain();
   }
 
+  // law device/device/CudaDevice.release: device/device, memory/memory_programs
   /** Ends one {@linkcode CudaDevice.retain}. */
   release(): void {
     this.#references.release();
@@ -500,6 +514,7 @@ export class CudaDevice {
     if (this.#references.isClosed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
   }
 
+  // law device/CudaDevice.checkThere: device/check_device
   /** The memory that calls of the driver write their results to is freed with the device. */
   #checkThere(): void {
     if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);
@@ -516,6 +531,7 @@ export class CudaDevice {
     this.#beforeClose.push(work);
   }
 
+  // law device/CudaDevice.close: device/device, memory/memory_programs
   /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
     for (const work of this.#beforeClose.splice(0)) work();
@@ -538,6 +554,7 @@ export class CudaDevice {
     if (other !== this) this.#freedOn.add(other);
   }
 
+  // law device/CudaDevice.release: device/device, memory/memory_programs, device/context
   #release(): void {
     for (const other of this.#freedOn) other.#finish();
     try {

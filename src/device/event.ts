@@ -28,11 +28,13 @@ class EventState implements DroppedState {
     return this.#device.driver;
   }
 
+  // law device/EventState.close: device/dropped
   close(): void {
     destroy(this.#device, this.#handle);
   }
 }
 
+// law device/destroy: device/check_device
 function destroy(device: CudaDevice, handle: bigint): void {
   if (device.isGone) return; // the event went with its context
   const { driver } = device;
@@ -93,6 +95,7 @@ export class CudaEvent {
     return this.#handle;
   }
 
+  // law device/CudaEvent.there: device/check_device
   /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
   #there(doing: string): bigint {
     const handle = this.#open(doing);
@@ -103,6 +106,7 @@ export class CudaEvent {
     return handle;
   }
 
+  // law device/CudaEvent.synchronize: memory/beside_captures, device/stream
   /** Blocks until the work before the event is done. */
   synchronize(): void {
     const { driver } = this.device;
@@ -110,6 +114,7 @@ export class CudaEvent {
     checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));
   }
 
+  // law device/CudaEvent.completed: device/stream
   /**
    * Settles when the work before the event is done. Costs a stream: to wait for all of a stream's work, its own
    * `completed` is cheaper.
@@ -122,6 +127,7 @@ export class CudaEvent {
     await stream.completed();
   }
 
+  // law device/CudaEvent.isDone: device/stream, memory/beside_captures
   /** Whether the work before the event is done. */
   get isDone(): boolean {
     const { driver } = this.device;
@@ -163,6 +169,7 @@ export class CudaEvent {
     return writeHandle("event", this.device, bytes);
   }
 
+  // law device/CudaEvent.close: device/stream, device/dropped
   /** Destroys the event; waits for it that are enqueued already are kept. Closing twice is harmless. */
   close(): void {
     if (this.#closed) return;

@@ -8,6 +8,7 @@ import { checkCuda, CudaError, cudaError } from "../driver/mod.ts";
 import { PointerQuery } from "./pointer_attributes.ts";
 import type { CudaStream } from "./stream.ts";
 
+// law device/checkReached: memory/cuda_core_peer_access, copy/far_stream
 /**
  * Throws unless a call on a stream has succeeded. If one of the addresses that it named is memory of another device, that
  * is what an invalid argument means, and the error says so.

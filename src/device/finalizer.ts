@@ -21,6 +21,7 @@ export interface DroppedState extends FinalizerState {
 /** The method by which an object has itself closed if it is dropped, where not every object of its class needs that. */
 export const registerFinalizer: unique symbol = Symbol("registerFinalizer");
 
+// law device/finalizer: device/dropped
 const finalizer = new DeferredFinalizer<DroppedState>((state) => {
   const { kind, driver } = state;
   if (wantsLeakReports()) {
@@ -35,6 +36,7 @@ const finalizer = new DeferredFinalizer<DroppedState>((state) => {
   });
 });
 
+// law device/closeIfDropped: device/dropped
 /** Closes an object if it is dropped before it is closed. */
 export function closeIfDropped(object: WeakKey, state: DroppedState): void {
   finalizer.register(object, state);

@@ -26,29 +26,34 @@ export class ReferenceCount {
     return this.#destroyed;
   }
 
+  // law device/ReferenceCount.retained: device/reference_count
   /** Retains the object until the result is disposed of; disposing of it again does nothing. */
   retained(): Disposable {
     this.retain();
     return new Retained(this);
   }
 
+  // law device/ReferenceCount.retain: device/reference_count
   /** Retains the object until `release` is called, which must be once. For frequent calls: it allocates nothing. */
   retain(): void {
     this.#count++;
   }
 
+  // law device/ReferenceCount.release: device/reference_count
   /** Ends one `retain`. */
   release(): void {
     this.#count--;
     this.#destroyIfUnused();
   }
 
+  // law device/ReferenceCount.close: device/reference_count
   /** Destroys the object as soon as nobody retains it. Closing twice is harmless. */
   close(): void {
     this.#closed = true;
     this.#destroyIfUnused();
   }
 
+  // law device/ReferenceCount.destroyIfUnused: device/reference_count
   #destroyIfUnused(): void {
     if (!this.#closed || this.#count > 0 || this.#destroyed) return;
     this.#destroyed = true;
@@ -64,6 +69,7 @@ class Retained implements Disposable {
     this.#references = references;
   }
 
+  // law device/Retained.Symbol.dispose: device/reference_count
   [Symbol.dispose](): void {
     const references = this.#references;
     this.#references = null;

@@ -30,6 +30,7 @@ function makeSlot(): Slot {
 /** A mode that need not be put back. */
 const unchanged = -1;
 
+// law device/relaxThread: memory/beside_captures, device/graph/active_captures
 function relaxThread({ capture }: CudaDriver): number {
   const { word, argument } = slot ?? makeSlot();
   word[0] = CU_STREAM_CAPTURE_MODE.RELAXED;
@@ -38,6 +39,7 @@ function relaxThread({ capture }: CudaDriver): number {
   return code !== CUresult.CUDA_SUCCESS || before === CU_STREAM_CAPTURE_MODE.RELAXED ? unchanged : before;
 }
 
+// law device/relax: memory/beside_captures, device/graph/active_captures
 /**
  * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` says what is let through. For calls so
  * frequent that the function which {@linkcode besideCaptures} takes would show.
@@ -48,6 +50,7 @@ export function relax(driver: CudaDriver): number {
   return isCapturing(driver) ? unchanged : relaxThread(driver);
 }
 
+// law device/restore: memory/beside_captures, device/graph/active_captures
 /** Gives the thread the mode back that it had. */
 export function restore({ capture }: CudaDriver, mode: number): void {
   if (mode === unchanged || slot === undefined) return;
@@ -75,6 +78,7 @@ export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
   }
 }
 
+// law device/isBlockedByCapture: memory/beside_captures, device/graph/active_captures, order/default_home
 /**
  * Whether another library captures a stream that the legacy default stream of a device would wait for. Then whatever is done
  * there, and what concerns all streams, is refused and spoils the capture, and has to wait. To ask harms nobody. Captures of
@@ -87,6 +91,7 @@ export function isBlockedByCapture(device: CudaDevice): boolean {
   return device.withContext(ask) === CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
+// law device/isRefusedByCapture: memory/beside_captures, device/graph/active_captures
 /** Whether a call was refused because somebody captures: it may be tried again after that. */
 export function isRefusedByCapture(error: unknown): boolean {
   return error instanceof CudaError && refusals.has(error.code);

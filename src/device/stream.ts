@@ -30,6 +30,7 @@ import { internals, type StreamInternals, type StreamWatcher } from "./stream_in
  */
 const readAtOnce = 64 * 1024;
 
+// law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
 /** Records when the first attempt has failed: a function of its own, so that `record` stays small enough to be inlined. */
 function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
@@ -38,6 +39,7 @@ function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEven
   checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);
 }
 
+// law device/waitWithin: device/stream, memory/memory_programs, sim/behaviours
 function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
   const { driver } = device;
   const event = awaited.argumentFor("wait for");
@@ -60,6 +62,7 @@ class StreamState implements StreamInternals, DroppedState {
   beforeClose: (() => void) | null = null;
   #successor: CudaStream | null = null;
 
+  // law device/StreamState.constructor: device/stream, memory/memory_programs, sim/behaviours
   /** @param retainedDevice what a stream of our own, which `close` destroys, retains; null for a foreign one */
   constructor(
     device: CudaDevice,
@@ -104,6 +107,7 @@ class StreamState implements StreamInternals, DroppedState {
     return this.references.isClosed;
   }
 
+  // law device/StreamState.isHandleStable: order/pageable_in_use
   get isHandleStable(): boolean {
     return (this.isOwned || this.isDefault) && !this.isClosedByUser;
   }
@@ -112,6 +116,7 @@ class StreamState implements StreamInternals, DroppedState {
     return this.#successor ??= makeSuccessor(this);
   }
 
+  // law device/StreamState.close: device/dropped, order/pageable_in_use
   close(): void {
     this.watcher?.onClosing();
     this.references.close();
@@ -172,6 +177,7 @@ export class CudaStream {
     return this.#state;
   }
 
+  // law device/CudaStream.fromHandle: copy/page_locked
   /** A stream that someone else destroys. `owner` is kept alive as long as this object. */
   static fromHandle(device: CudaDevice, handle: bigint, owner?: unknown): CudaStream {
     if (!isAddress(handle)) {
@@ -186,6 +192,7 @@ export class CudaStream {
     return new StreamState(device, handle, false, undefined, null).successor; // which `close` leaves open
   }
 
+  // law device/CudaStream.adopt: device/dropped
   /**
    * A stream that `close` destroys. Used by {@linkcode CudaDevice.createStream}.
    *
@@ -227,11 +234,13 @@ export class CudaStream {
     return this.#open(doing);
   }
 
+  // law device/CudaStream.open: device/stream, memory/memory_programs, sim/behaviours
   #open(doing: string): bigint {
     if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);
     return this.#handle;
   }
 
+  // law device/CudaStream.orSuccessor: device/stream, memory/memory_programs, sim/behaviours
   /**
    * The stream as those see it who hold it: open until the last of them lets it go, whoever has closed it. Buffers go on
    * with it, whose home it is. What nobody holds is as closed as it seems.
@@ -248,11 +257,13 @@ export class CudaStream {
     return this.#isDefault;
   }
 
+  // law device/CudaStream.isLegacy: memory/beside_captures
   /** Whether it is the legacy default stream, which waits for and holds up every blocking stream of its context. */
   get isLegacy(): boolean {
     return this.#handle <= CU_STREAM_LEGACY;
   }
 
+  // law device/CudaStream.enqueue: device/stream, memory/memory_programs, sim/behaviours
   /**
    * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
    * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
@@ -268,6 +279,7 @@ export class CudaStream {
     return this.device.withContext(call);
   }
 
+  // law device/CudaStream.record: device/stream, memory/memory_programs, sim/behaviours, device/dropped
   /** Marks the present end of the stream with an event: the given one, or a new one that the caller closes. */
   record(given?: CudaEvent): CudaEvent {
     if (this.#isShut) this.#open("record an event in");
@@ -284,6 +296,7 @@ export class CudaStream {
     return event;
   }
 
+  // law device/CudaStream.recordNew: device/stream, memory/memory_programs, sim/behaviours
   /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
   recordNew(): CudaEvent {
     this.#open("record an event in");
@@ -297,6 +310,7 @@ export class CudaStream {
     return event;
   }
 
+  // law device/CudaStream.wait: device/stream, memory/memory_programs, sim/behaviours
   /** Makes all later work of this stream wait for an event, or for everything enqueued so far in another stream. */
   wait(other: CudaEvent | CudaStream): void {
     if (this.#isShut) this.#open("wait for anything in");
@@ -319,6 +333,7 @@ export class CudaStream {
     this.#waitFor(other);
   }
 
+  // law device/CudaStream.mark: device/stream, memory/memory_programs, sim/behaviours
   /** Records an event of the stream's device, without asking whether it is one. */
   #mark(event: CudaEvent): void {
     const { event: events } = this.device.driver;
@@ -327,6 +342,7 @@ export class CudaStream {
     noteRecord(event, this);
   }
 
+  // law device/CudaStream.waitFor: device/stream, memory/memory_programs, sim/behaviours
   /** Makes the stream wait for an event of the same Cuda, without asking whether it is one. */
   #waitFor(event: CudaEvent): void {
     const { stream: streams } = this.device.driver;
@@ -337,6 +353,7 @@ export class CudaStream {
     noteWait(this, event);
   }
 
+  // law device/CudaStream.makeOrderExplicit: gpu/implied_order, device/stream, memory/memory_programs, sim/behaviours
   /**
    * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the stream
    * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
@@ -400,6 +417,8 @@ export class CudaStream {
     return out.value !== CU_STREAM_CAPTURE_STATUS.NONE;
   }
 
+  // law device/CudaStream.synchronize: memory/beside_captures, device/stream, memory/memory_programs, sim/behaviours,
+  //   order/pageable_in_use
   /** Blocks until everything enqueued so far is done. */
   synchronize(): void {
     const { driver } = this.device;
@@ -409,6 +428,7 @@ export class CudaStream {
     this.#state.watcher?.onPassed();
   }
 
+  // law device/CudaStream.waitUntilReady: copy/page_locked, order/pageable_in_use
   /**
    * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what that one
    * holds, and the legacy one after what those hold: `synchronize` of an empty stream does not wait for that.
@@ -424,12 +444,15 @@ export class CudaStream {
     if (!this.isReady) await this.completed(); // what that enqueues comes after all of it
   }
 
+  // law device/CudaStream.isReady: copy/page_locked
   /** Whether the stream's next work could begin now: see {@linkcode CudaStream.waitUntilReady}. */
   get isReady(): boolean {
     if (this.isKnownNonBlocking) return this.isDone;
     return this.#atNext((event) => event.isDone);
   }
 
+  // law device/CudaStream.atNext: device/stream, memory/memory_programs, sim/behaviours, order/order,
+  //   dlpack/host_consumers
   /** Asks an event that stands where the stream's next work would. */
   #atNext<T>(ask: (event: CudaEvent) => T): T {
     this.#open("wait for");
@@ -475,6 +498,7 @@ export class CudaStream {
     return (out.value & CU_STREAM.NON_BLOCKING) !== 0;
   }
 
+  // law device/CudaStream.isDone: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use
   /** Whether everything enqueued so far is done. */
   get isDone(): boolean {
     this.#open("ask");
@@ -490,6 +514,7 @@ export class CudaStream {
     return this.#isShut;
   }
 
+  // law device/CudaStream.retain: device/stream, memory/memory_programs, sim/behaviours
   /**
    * Retains the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
    * closed meanwhile. What a buffer does with its home stream, on which it will be freed. For frequent calls: it allocates
@@ -517,12 +542,14 @@ export class CudaStream {
     return retained;
   }
 
+  // law device/CudaStream.release: device/stream, memory/memory_programs, sim/behaviours
   /** Ends one {@linkcode CudaStream.retain}. */
   release(): void {
     this.#references.release();
     if (!this.#isOwned) this.device.release();
   }
 
+  // law device/CudaStream.close: device/stream, memory/memory_programs, sim/behaviours
   /**
    * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot be
    * used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own object of a

@@ -43,6 +43,7 @@ export function hasInterface(source: object, name: InterfaceName): boolean {
   return Reflect.get(source, name) !== undefined;
 }
 
+// law dlpack/toArrayInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
 /**
  * Describes an array in host memory, when what its home stream holds is done: the description has no stream to wait
  * for.
@@ -77,6 +78,7 @@ export function toCudaArrayInterface(array: ArrayParts): CudaArrayInterface {
   return { ...describe(array), stream };
 }
 
+// law dlpack/handleFor: dlpack/array_interface, dlpack/host_consumers, order/programs
 /** The handle of a stream for a consumer on a device. */
 function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
   if (device !== consumer) {
@@ -89,6 +91,7 @@ function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint
   return handle || CU_STREAM_LEGACY; // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
 }
 
+// law dlpack/fromArrayInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
 /**
  * Imports host memory that an object describes.
  *
@@ -106,6 +109,8 @@ export function fromArrayInterface<T>(source: unknown, make: MakeArray<T>, relea
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
+// law dlpack/fromCudaArrayInterface: dlpack/array_interface, dlpack/host_consumers, order/programs, order/refusals,
+//   order/default_home
 /** Imports device memory that an object describes, in order. See {@linkcode fromArrayInterface}. */
 export function fromCudaArrayInterface<T>(
   source: unknown,
@@ -135,6 +140,7 @@ export function fromCudaArrayInterface<T>(
   return make(buffer, offset, layout, dtype, readonly, buffer);
 }
 
+// law dlpack/array_interface/returnToProducer: dlpack/array_interface, dlpack/host_consumers, order/programs
 /** Called at the end of an import: the producer's next work comes after what was enqueued here. */
 function returnToProducer(_: bigint, stream: CudaStream | null, producer: CudaStream | null): void {
   if (producer !== null && stream !== null) producerWaits(stream, producer);
@@ -144,6 +150,7 @@ function releaseSource(_ptr: bigint, _stream: CudaStream | null, release: () => 
   release();
 }
 
+// law dlpack/returnAndRelease: dlpack/array_interface
 function returnAndRelease(
   ptr: bigint,
   stream: CudaStream | null,
@@ -153,6 +160,7 @@ function returnAndRelease(
   release();
 }
 
+// law dlpack/producerStream: dlpack/array_interface, dlpack/host_consumers, order/programs
 /** The producer's stream; null if the producer or the consumer wants no order. */
 function producerStream(stream: unknown, device: CudaDevice, options: ImportOptions): CudaStream | null {
   if (stream === undefined || stream === null) return null;
@@ -182,6 +190,7 @@ type Description = Readonly<
   Partial<Record<"shape" | "typestr" | "descr" | "data" | "strides" | "version" | "mask" | "stream", unknown>>
 >;
 
+// law dlpack/readInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
 /** Reads a description and checks all of it. */
 function readInterface(source: unknown, name: InterfaceName): Described {
   const found: unknown = (typeof source === "object" || typeof source === "function") && source !== null

@@ -28,6 +28,8 @@ class Export implements ReleaseState, ExportEntry {
   readonly #buffer: MemoryBuffer;
   readonly #tensor: ExportedStruct;
 
+  // law dlpack/Export.constructor: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
+  //   order/reclaim, sim/behaviours, memory/collection
   constructor(buffer: MemoryBuffer, content: TensorContent) {
     this.#buffer = buffer;
     this.#tensor = new ExportedStruct(content);
@@ -48,16 +50,22 @@ class Export implements ReleaseState, ExportEntry {
     return this.#tensor.isReleased;
   }
 
+  // law dlpack/Export.order: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
+  //   order/reclaim, sim/behaviours, memory/collection
   order(order: ReleaseOrder): boolean {
     return order.add(this.#buffer);
   }
 
+  // law dlpack/Export.finish: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
+  //   order/reclaim, sim/behaviours, memory/collection
   finish(): void {
     this.#tensor.free();
     this.#buffer.unpin();
   }
 }
 
+// law dlpack/toDlpack: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
+//   order/reclaim, sim/behaviours, memory/collection
 /** Exports an array. See `StridedMemoryView.toDlpack`; {@linkcode planExport} says what it throws. */
 export function toDlpack(array: ArrayParts, options: ToDlpackOptions = none): DlpackTensor {
   const plan = planExport(array, options);
@@ -80,6 +88,8 @@ const flag = {
   isPadded: Number(DLPACK_FLAG_BITMASK.IS_SUBBYTE_TYPE_PADDED),
 };
 
+// law dlpack/exportInOrder: dlpack/host_consumers, dlpack/export, dlpack/copy_for_consumer, dlpack/programs,
+//   order/reclaim, sim/behaviours, memory/collection
 function exportInOrder(array: ArrayParts, { consumer, isVersioned }: ExportPlan, flags: number): DlpackTensor {
   const { buffer, layout: { shape, strides }, dtype } = array;
   const { device } = buffer;

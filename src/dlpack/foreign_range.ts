@@ -22,6 +22,7 @@ const nothing: ForeignRange = { ptr: 0n, size: 0, offset: 0 };
 /** Below this no layout reaches the end of memory, because it spans at most 2^52 bytes. Adding bigints is slow. */
 const farEnough = addressEnd - (1n << 53n);
 
+// law dlpack/foreignRange: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /**
  * The memory from the lowest element of a layout to its highest.
  *
@@ -46,6 +47,7 @@ export function foreignRange(layout: StridedLayout, data: bigint, what: string):
   return { ptr, size, offset: before };
 }
 
+// law dlpack/wholeBytes: dlpack/import, dlpack/array_interface, dlpack/fuzz
 /**
  * Bytes of so many elements, rounded down. For packed elements in eights, which take whole bytes: a fraction of 2^52
  * elements has more bits than a number holds.

@@ -28,6 +28,7 @@ import { ExchangeError, hostWaitsBeforeReturn } from "../order/mod.ts";
 import { foreignRange } from "./foreign_range.ts";
 import { cachedLayout, cacheLayout } from "./layout_cache.ts";
 
+// law dlpack/fromDlpack: order/refusals
 /**
  * Imports a tensor.
  *
@@ -62,6 +63,7 @@ function takeTensor<T>(
   return take(tensor.ptr, tensor.version !== null, tensor, stream, device, make);
 }
 
+// law dlpack/ask: dlpack/import, dlpack/fuzz
 function ask<T>(source: DlpackSource, options: ImportOptions, make: MakeArray<T>): T {
   const maxVersion = [DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION] as const;
   const made: unknown = source.__dlpack__({ maxVersion, ...streamFor(source, options) });
@@ -91,6 +93,7 @@ function wrap(made: unknown): DlpackTensor {
   return new DlpackTensor(address, version, { isReleased: () => false }); // its producer knows
 }
 
+// law dlpack/streamFor: dlpack/import, dlpack/fuzz
 /**
  * The stream to name to a producer: none for memory of the host, which it would have to refuse. What streams mean
  * elsewhere, on ROCm above all, is another thing: such a producer is not asked.
@@ -113,6 +116,7 @@ function wrongType(type: number): ExchangeError {
   return new ExchangeError(`Cannot import memory of DLPack device type ${type}: expected CPU (1) or CUDA (2)`);
 }
 
+// law dlpack/take: dlpack/import, dlpack/fuzz
 /**
  * @param tensor the owner of the struct, which gives it up
  * @param used where the memory will be used, if no stream says so
@@ -149,6 +153,7 @@ function take<T>(
   return make(buffer, offset, layout, dtype, (fields.flags & readOnly) !== 0, buffer);
 }
 
+// law dlpack/checkAddress: dlpack/import, dlpack/fuzz, arrow/host_order
 function checkAddress(address: bigint): void {
   if (address === 0n) throw new ExchangeError("Cannot import a DLPack tensor: its address is NULL");
   if (!isAddress(address)) {
@@ -163,6 +168,7 @@ interface ImportedTensor {
   readonly deleter: bigint;
 }
 
+// law dlpack/returnToProducer: dlpack/import, dlpack/fuzz
 /** Called at the end of an import. */
 function returnToProducer(_: bigint, stream: CudaStream | null, { tensor, deleter }: ImportedTensor): void {
   if (stream !== null) hostWaitsBeforeReturn(stream);
@@ -207,6 +213,7 @@ function readLayout(fields: TensorFields, { itemsize }: DType): StridedLayout {
   }
 }
 
+// law dlpack/readDevice: dlpack/import, dlpack/fuzz
 /** @param device where the memory will be used */
 function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaDevice | null {
   const { deviceType, deviceId } = fields;

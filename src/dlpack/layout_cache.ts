@@ -19,6 +19,7 @@ const places = 64;
 
 const known: (CachedLayout | undefined)[] = Array.from({ length: places });
 
+// law dlpack/cachedLayout: dlpack/layout_cache
 /**
  * Finds a layout by its description. It was checked when it was made.
  *

@@ -32,6 +32,7 @@ export interface ExportPlan {
   readonly consumer: CudaStream | bigint | null;
 }
 
+// law dlpack/planExport: dlpack/plan_export
 /**
  * Plans the export of an array.
  *
@@ -91,6 +92,7 @@ function isPair(value: readonly number[]): boolean {
   return Array.isArray(value) && value.length === 2 && Number.isInteger(value[0]) && Number.isInteger(value[1]);
 }
 
+// law dlpack/checkRequest: dlpack/plan_export
 /** Checks options: consumers without types pass others by mistake. */
 function checkRequest(options: ToDlpackOptions): void {
   checkOptions(options, toDlpackOptionNames);
@@ -106,6 +108,7 @@ function checkRequest(options: ToDlpackOptions): void {
   }
 }
 
+// law dlpack/isWantedElsewhere: dlpack/plan_export
 /** Whether a consumer wants an array on another device. */
 function isWantedElsewhere(array: PlannedArray, wanted: ToDlpackOptions["dlDevice"]): boolean {
   if (wanted === undefined || wanted === null) return false;
@@ -113,6 +116,7 @@ function isWantedElsewhere(array: PlannedArray, wanted: ToDlpackOptions["dlDevic
   return wanted[0] !== type || wanted[1] !== id;
 }
 
+// law dlpack/checkStream: dlpack/plan_export
 /** Host memory that stays on the host has no stream; otherwise any stream but 0 is allowed. */
 function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"], isElsewhere: boolean): void {
   if (stream === undefined || stream === null || stream === -1n) return;
@@ -127,6 +131,7 @@ function checkStream({ buffer }: PlannedArray, stream: ToDlpackOptions["stream"]
   if (stream === 0n) throw new ExchangeError("Cannot use stream 0: DLPack forbids it. Pass 1n for the default stream.");
 }
 
+// law dlpack/planCopy: dlpack/plan_export
 /** @throws {ExchangeError} for a device that cannot be reached */
 function planCopy(array: PlannedArray, { dlDevice, stream }: ToDlpackOptions): ExportPlan["copy"] {
   const [type, id] = dlDevice ?? dlpackDevice(array);
@@ -140,6 +145,7 @@ function planCopy(array: PlannedArray, { dlDevice, stream }: ToDlpackOptions): E
   );
 }
 
+// law dlpack/findDevice: dlpack/plan_export
 function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: ToDlpackOptions["stream"]): CudaDevice {
   const known = device ?? (stream instanceof CudaStream ? stream.device : null);
   if (known === null) {
@@ -152,6 +158,7 @@ function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: To
   throw new ExchangeError(`Cannot export to CUDA device ${id}: expected 0 to ${known.siblings.length - 1}`);
 }
 
+// law dlpack/homeOn: dlpack/plan_export
 /** The home stream of a copy: one of ours, because a consumer may destroy its own at any time. */
 function homeOn(device: CudaDevice, { buffer }: PlannedArray, stream: ToDlpackOptions["stream"]): CudaStream {
   if (buffer.stream?.device === device) return buffer.stream;

@@ -55,6 +55,8 @@ export interface TensorFields {
   readonly byteOffset: bigint;
 }
 
+// law dlpack/readTensor: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
 /**
  * Reads a struct.
  *
@@ -81,6 +83,8 @@ const offsetInPage = 4095n;
 /** The last place in a page at which a struct is in it as a whole. */
 const lastWhole = 4096n - BigInt(versioned.size);
 
+// law dlpack/checkVersion: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
 function checkVersion(bytes: DataView): void {
   const major = bytes.getUint32(versionAt.major, littleEndian);
   if (major === DLPACK_MAJOR_VERSION) return;
@@ -113,6 +117,8 @@ function readFields(bytes: DataView, from: number, deleterAt: number, flags: num
   };
 }
 
+// law dlpack/stridesBehind: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
 /**
  * How many bytes behind the shape the strides begin, if both can be read at once; otherwise 0. What lies between two
  * places less than a page apart is in the page of one of them.
@@ -130,6 +136,8 @@ function isNull(bytes: DataView, at: number): boolean {
   return bytes.getUint32(at, littleEndian) === 0 && bytes.getUint32(at + 4, littleEndian) === 0;
 }
 
+// law dlpack/checkPointers: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
 /** Fails unless there can be as many 64-bit integers as a struct says where it says. */
 function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: boolean): void {
   if (ndim < 0 || ndim > MAX_NDIM) {
@@ -140,6 +148,8 @@ function checkPointers(bytes: DataView, from: number, ndim: number, hasStrides: 
   if (hasStrides) checkPointer(bytes, from + at.strides, "strides pointer");
 }
 
+// law dlpack/checkPointer: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+//   memory/collection
 function checkPointer(bytes: DataView, pointerAt: number, name: string): void {
   if (isNull(bytes, pointerAt)) throw new ExchangeError(`Cannot import a DLPack tensor: its ${name} is NULL`);
   if ((bytes.getUint32(pointerAt, littleEndian) & 7) === 0) return;
@@ -219,6 +229,8 @@ class TensorBlock {
     }
   }
 
+  // law dlpack/TensorBlock.write: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+  //   memory/collection
   /** Writes all fields: the consumer before may have written to them. */
   write({ flags, data, device, dtype, shape, strides }: TensorContent): void {
     this.checkReleases(); // by the consumer before
@@ -284,6 +296,8 @@ export class ExportedStruct {
   readonly #pool: SlabPool<TensorBlock>;
   readonly #slot: Slot<TensorBlock>;
 
+  // law dlpack/ExportedStruct.constructor: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim,
+  //   dlpack/fuzz, memory/collection
   /** Writes the struct. Its deleter counts the release, on whatever thread. */
   constructor(content: TensorContent) {
     const { small, large } = content.isVersioned ? pools.versioned : pools.legacy;
@@ -302,6 +316,8 @@ export class ExportedStruct {
     return this.#slot.content.isReleased;
   }
 
+  // law dlpack/ExportedStruct.free: dlpack/export, dlpack/import, dlpack/layout_cache, order/reclaim, dlpack/fuzz,
+  //   memory/collection
   /** Frees the struct's memory, once, after its release. */
   free(): void {
     this.#slot.content.checkReleases();

@@ -96,6 +96,7 @@ export class DlpackTensor {
   readonly #releaseState: ReleaseState;
   readonly #state: TensorState;
 
+  // law dlpack/DlpackTensor.constructor: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /** Wraps a tensor that a producer has made. `releaseState` knows when it has been released. */
   constructor(ptr: bigint, version: [major: number, minor: number] | null, releaseState: ReleaseState) {
     this.version = version;
@@ -104,6 +105,7 @@ export class DlpackTensor {
     finalizer.register(this, this.#state);
   }
 
+  // law dlpack/DlpackTensor.ptr: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /** Address of the struct, for inspection. A consumer gets it by {@linkcode DlpackTensor.take}. */
   get ptr(): bigint {
     const { ptr, closed } = this.#state;
@@ -116,6 +118,7 @@ export class DlpackTensor {
     return this.#releaseState.isReleased();
   }
 
+  // law dlpack/DlpackTensor.take: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /**
    * Takes the struct out, for a consumer, which must call its deleter once.
    *
@@ -128,6 +131,7 @@ export class DlpackTensor {
     return ptr;
   }
 
+  // law dlpack/DlpackTensor.close: dlpack/export, dlpack/import, dlpack/programs, memory/collection
   /** Releases the tensor if no consumer has taken it over. Closing twice is harmless. */
   close(): void {
     if (!this.#state.closed) callDeleter(this.take(), this.version !== null);
@@ -154,6 +158,7 @@ const deleterAt = {
   legacy: layoutOf(DLManagedTensor).offsets.deleter,
 };
 
+// law dlpack/callDeleter: dlpack/export, dlpack/import, dlpack/programs, memory/collection
 /** Calls the deleter in a tensor's struct, if it has one. */
 export function callDeleter(ptr: bigint, versioned: boolean): void {
   const at = versioned ? deleterAt.versioned : deleterAt.legacy;

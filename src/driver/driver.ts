@@ -86,6 +86,7 @@ export function resultName(code: number): string {
   return names.get(code) ?? `CUresult(${code})`;
 }
 
+// law driver/checkCuda: device/device
 /**
  * Throws unless a call has succeeded.
  *
@@ -108,6 +109,7 @@ export function cudaError(driver: CudaDriver, call: string, code: number): CudaE
     : new CudaError(call, code, resultName(code), words.join(". "));
 }
 
+// law driver/stickyError: device/advice
 function stickyError(driver: CudaDriver, call: string, code: number, words: readonly string[]): CudaError {
   const seen = firstSeen.get(driver) ?? new Map<number, CudaError>();
   firstSeen.set(driver, seen);

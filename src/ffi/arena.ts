@@ -119,6 +119,7 @@ export class NativeArena {
     return [chunk, offset];
   }
 
+  // law ffi/NativeArena.grow: ffi/arena
   #grow(size: number, alignment: number): Chunk {
     const length = Math.max(chunkBytes, size + alignment);
     const address = allocate(length);
@@ -128,6 +129,7 @@ export class NativeArena {
   }
 }
 
+// law ffi/alignedOffset: ffi/arena
 /** The first free offset of a chunk whose address is a multiple of `alignment`. The allocator aligns chunks to 16. */
 function alignedOffset({ address, used }: Chunk, alignment: number): number {
   const misaligned = alignment <= 16 ? 0 : Number(address % BigInt(alignment));

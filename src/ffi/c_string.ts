@@ -7,6 +7,7 @@ import { libc } from "./libc.ts";
 import { ffiPort } from "./port.ts";
 
 const encoder = new TextEncoder();
+// law ffi/decoder: ffi/c_string
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // "ignore" means: it is a character like any other
 
 /**

@@ -28,6 +28,7 @@ export class DeferredFinalizer<State extends FinalizerState> {
   readonly #states: State[] = [];
   readonly #registerLater = (): void => this.#registerAll();
 
+  // law ffi/DeferredFinalizer.constructor: memory/collection
   /** @param collected called with the state of an object that was collected and had not been closed */
   constructor(collected: (state: State) => void) {
     this.#registry = new FinalizationRegistry((state) => {
@@ -35,6 +36,7 @@ export class DeferredFinalizer<State extends FinalizerState> {
     });
   }
 
+  // law ffi/DeferredFinalizer.register: memory/collection
   /** Registers an object; its state says `closed` once it is. */
   register(object: WeakKey, state: State): void {
     this.#states.push(state);
@@ -43,6 +45,7 @@ export class DeferredFinalizer<State extends FinalizerState> {
     if (young === enoughYoung) this.#registerAll();
   }
 
+  // law ffi/DeferredFinalizer.registerAll: memory/collection
   #registerAll(): void {
     // By a function: a loop leaves the last object where a collector that scans the stack finds it for long.
     this.#young.forEach((object, i) => {

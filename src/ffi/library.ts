@@ -53,6 +53,7 @@ export interface NativeLibrary<T extends SymbolTable> {
 /** Open libraries by name and path; a name stands for one table. */
 const opened = new Map<string, { readonly path: string; readonly handle: bigint; readonly functions: object }>();
 
+// law ffi/openLibrary: ffi/library
 /**
  * Opens a library, or returns it if the process already has it open through here from the same place.
  *
@@ -77,6 +78,7 @@ export function openLibrary<const T extends SymbolTable>(description: LibraryDes
   throw new LibraryNotFoundError(description.name, attempts, remedy);
 }
 
+// law ffi/register: ffi/library
 /** Bound functions are cached by path: binding takes time, and a library is opened from several places. */
 function register<T extends SymbolTable>(description: LibraryDescription<T>, handle: bigint): NativeLibrary<T> {
   const path = pathOf(handle);
@@ -114,6 +116,7 @@ interface Candidate {
   readonly exists?: boolean;
 }
 
+// law ffi/candidates: ffi/library
 /** Every place where the library may be, in order. */
 function* candidates(description: LibraryDescription<SymbolTable>): Generator<Candidate> {
   const { override, sonames, wheels = [], homes = [], folders = [] } = description;

@@ -20,6 +20,7 @@ let place: Place | undefined;
 /** Lengths as the C library takes them. */
 const lengths: bigint[] = [];
 
+// law ffi/readForeign: ffi/read_foreign
 /**
  * Copies memory to where it can be read. An ArrayBuffer over a foreign address costs 0.2 to 0.5 us, a copy of 80 bytes
  * to memory that has one already 10 ns.

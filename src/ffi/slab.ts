@@ -77,6 +77,7 @@ export class SlabPool<T> {
     this.#make = make;
   }
 
+  // law ffi/SlabPool.allocate: ffi/slab
   /** A piece, until it is freed. */
   allocate(): Slot<T> {
     const slab = this.#open.at(-1) ?? this.#grow();
@@ -89,6 +90,7 @@ export class SlabPool<T> {
     return piece;
   }
 
+  // law ffi/SlabPool.free: ffi/slab
   /** Frees a piece, once. */
   free(slot: Slot<T>): void {
     const { slab } = slot as Piece<T>; // nothing else makes slots
@@ -107,6 +109,7 @@ export class SlabPool<T> {
     return slab;
   }
 
+  // law ffi/SlabPool.drop: ffi/slab
   #drop(slab: Slab<T>): void {
     this.#open.splice(this.#open.indexOf(slab), 1);
     this.#idle--;

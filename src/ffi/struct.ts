@@ -148,6 +148,7 @@ function build(description: StructDescription): StructType<StructDescription> {
 
 type Accessors = PropertyDescriptor & ThisType<View>;
 
+// law ffi/scalarAccessors: ffi/struct
 /**
  * The accessors of a scalar field at a byte offset. Each is a closure of its own around a single DataView access,
  * instead of one shared function with the access as a parameter: only so do both compilers inline it (a shared one was

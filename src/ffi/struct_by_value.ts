@@ -34,6 +34,7 @@ export function takesStruct(args: readonly Argument[]): boolean {
   return args.includes("struct64");
 }
 
+// law ffi/lowerStructs: ffi/struct_by_value
 /**
  * Makes a call with structs out of one without.
  *
@@ -64,6 +65,7 @@ interface Slot {
   readonly from: { readonly at: number; readonly word: number | null } | null;
 }
 
+// law ffi/lowerToStack: ffi/struct_by_value
 function lowerToStack(args: readonly Argument[]): Lowered {
   const registers: Slot[] = [];
   const floats: Slot[] = [];

@@ -32,6 +32,7 @@ export class SystemError extends Error {
 
 let place: Int32Array | undefined;
 
+// law ffi/attempt: unix/descriptors, unix/socket
 /**
  * Makes a call that returns a negative number and sets `errno` if it fails, and repeats it if a signal interrupted it.
  *

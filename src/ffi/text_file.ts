@@ -8,6 +8,7 @@ import { NativeArena } from "./arena.ts";
 import { libc } from "./libc.ts";
 import { cString, readString } from "./c_string.ts";
 
+// law ffi/readTextFile: unix/descriptors, unix/socket
 /** The first 4096 bytes of a file as text, or null if it cannot be read. */
 export function readTextFile(path: string): string | null {
   const { fopen, fread, fclose } = libc().stdio;

@@ -3,6 +3,8 @@
  */
 import { arrayOf, at, checkArray, checkExtent, checkVolume, formatShape, normalizeAxis, type Shape } from "./shape.ts";
 
+// law layout/permuteInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Puts the axes into another order.
  *
@@ -56,6 +58,8 @@ export function normalizePermutation(axes: readonly number[], ndim: number): num
 /** Stands for an axis that {@linkcode placeNewAxes} has yet to give an extent. */
 export const NEW_AXIS = -1;
 
+// law layout/placeNewAxes: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Gives every new axis extent 1 and a stride: one that keeps dense layouts dense, which is that of a walk over all of
  * the next axis; at the end that of the last axis, and 1 if there is none.
@@ -115,6 +119,8 @@ export interface AxisSet {
   readonly high: number;
 }
 
+// law layout/axisSet: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Reads a list of axes.
  *
@@ -169,6 +175,8 @@ export function unsqueezeInto(
   }
 }
 
+// law layout/broadcastInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Repeats elements to fill a larger shape by NumPy's rules.
  *
@@ -210,6 +218,8 @@ function addInFront(wanted: Shape, added: number, newShape: number[]): number {
   return volume;
 }
 
+// law layout/stretched: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /** Copies the extent of an axis along which elements repeat. */
 function stretched(wanted: Shape, axis: number, newShape: number[]): number {
   const extent = at(wanted, axis);

@@ -25,6 +25,8 @@ export interface FlattenableLayout {
   readonly volume: number;
 }
 
+// law layout/allowedMerges: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Reads a mask once, into numbers: a bigint operation per axis would cost more than all the rest.
  *
@@ -42,6 +44,8 @@ export function allowedMerges(mask: bigint | undefined, ndim: number): AxisSet |
   return { low: Number(mask & 0xffffffffn) | 0, high: Number(mask >> 32n) | 0 };
 }
 
+// law layout/flattenInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Joins neighbouring axes from left to right. Called twice: without arrays to count the axes that are left, and then
  * with arrays of that size to fill them.
@@ -101,6 +105,8 @@ export function commonStride({ shape, strides, volume }: FlattenableLayout): num
   return at(strides, shape.length - 1);
 }
 
+// law layout/mergeableAxes: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Which axes can be joined with the one before them, as the bits of a mask.
  *

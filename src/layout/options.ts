@@ -11,6 +11,7 @@ export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true };
 /** No options: what a parameter is by default where a call is so frequent that looking at nothing would show. */
 export const none: Readonly<Record<never, never>> = Object.freeze({});
 
+// law layout/checkOptions: options
 /**
  * Throws unless all options are known: what is spelled wrong would be left aside in silence.
  *
@@ -26,6 +27,7 @@ function noOptions(value: unknown, known: object): TypeError {
   return new TypeError(`Expected an object of options (${Object.keys(known).join(", ")}), got ${show(value)}`);
 }
 
+// law layout/unknownOption: options
 /** The error for an option that is not known. */
 export function unknownOption(name: string, known: object): TypeError {
   const names = Object.keys(known);
@@ -37,6 +39,7 @@ export function unknownOption(name: string, known: object): TypeError {
   );
 }
 
+// law layout/distance: options
 /** How many letters must be put in, taken out or changed to make one word of another. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, length) => length);

@@ -78,6 +78,8 @@ export function checkSizes(itemsize: number, newItemsize: number): void {
   );
 }
 
+// law layout/isAligned: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Whether an address is a multiple of an element's size. Counted in bits, so that the question makes sense for a packed
  * sub-byte element as well.
@@ -86,6 +88,8 @@ function isAligned(dataPtr: bigint | undefined, itemsize: number): boolean {
   return dataPtr === undefined || (dataPtr * 8n) % BigInt(itemsize * 8) === 0n;
 }
 
+// law layout/packInto: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Joins every `ratio` neighbours along an axis into one element.
  *
@@ -156,6 +160,8 @@ export function unpackInto(
   newStrides[axis] = 1;
 }
 
+// law layout/largestPack: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * The largest number of elements along an axis that {@linkcode packInto} can join, among the divisors of `most`.
  *
@@ -204,6 +210,7 @@ function cannotPack(
   );
 }
 
+// law layout/checkAdjacent: layout/strided_layout_oracle
 function checkAdjacent(shape: Shape, strides: readonly number[], axis: number): void {
   const extent = at(shape, axis);
   if (extent === 0) throw new RangeError(`Cannot repack along axis ${axis} of ${formatShape(shape)}: its extent is 0`);

@@ -1,5 +1,7 @@
 import { arrayOf, at, checkArray, checkExtent, checkNdim, formatShape, type Shape } from "./shape.ts";
 
+// law layout/completeShape: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * The shape a reshape asks for, with the extent it left open filled in.
  *
@@ -41,6 +43,8 @@ export function completeShape(requested: Shape, shape: Shape, volume: number): n
   return extents;
 }
 
+// law layout/stridesForShape: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Strides that show the same elements, in the same order, in another shape.
  *
@@ -80,6 +84,7 @@ export function stridesForShape(shape: Shape, strides: readonly number[], target
   return result;
 }
 
+// law layout/notEvenlySpaced: layout/strided_layout_oracle
 /** The error for a reshape that would have to move elements. */
 export function notEvenlySpaced(shape: Shape, strides: readonly number[], target: Shape): RangeError {
   return new RangeError(

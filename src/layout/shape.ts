@@ -84,6 +84,7 @@ export function notInteger(what: string, rule: string, value: unknown): Error {
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
+// law layout/noSize: cuda/bad_input
 /**
  * The error for a value that can be no number of bytes.
  *
@@ -108,6 +109,7 @@ function noArray(what: string, value: unknown): TypeError {
   return new TypeError(`Expected ${what} to be an array, got ${show(value)}`);
 }
 
+// law layout/checkNdim: layout/strided_layout_errors
 /** Throws a RangeError if an array has more axes than a layout may have. */
 export function checkNdim(ndim: number): void {
   if (ndim > MAX_NDIM) throw tooManyAxes(ndim);
@@ -145,6 +147,7 @@ export function copyShape(shape: Shape): number[] {
   return extents;
 }
 
+// law layout/checkExtent: layout/strided_layout_errors
 /**
  * Throws unless a value is an extent.
  *
@@ -171,6 +174,7 @@ export function volumeOf(shape: Shape): number {
   return checkVolume(volume, shape);
 }
 
+// law layout/checkVolume: layout/strided_layout_errors
 /**
  * The product of the extents, if it is the exact one.
  *
@@ -182,11 +186,13 @@ export function checkVolume(product: number, shape: Shape): number {
   return product <= Number.MAX_SAFE_INTEGER ? product : emptyOrTooLarge(shape);
 }
 
+// law layout/emptyOrTooLarge: layout/strided_layout_errors
 function emptyOrTooLarge(shape: Shape): number {
   if (shape.includes(0)) return 0;
   throw new RangeError(`Expected at most 2^53 - 1 elements, got shape ${formatShape(shape)}`);
 }
 
+// law layout/normalizeAxis: layout/strided_layout_errors
 /**
  * An axis counted from either end, as an index from the front.
  *

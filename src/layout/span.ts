@@ -91,6 +91,7 @@ export function readLayout(
   layout.volume = volume;
 }
 
+// law layout/copyStrides: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 /**
  * A copy of a caller's strides, in elements. One loop, which also measures how far they reach: every layout with
  * strides of its own comes through here.
@@ -127,11 +128,13 @@ function notOnePerAxis(shape: Shape, strides: readonly number[]): RangeError {
   );
 }
 
+// law layout/divided: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 function divided(stride: number, unit: number, axis: number): number {
   if (stride % unit === 0) return stride / unit;
   throw new RangeError(`Expected strides in bytes that divide by the itemsize ${unit}, got ${stride} for axis ${axis}`);
 }
 
+// law layout/checkSpan: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 /**
  * Throws a RangeError if the layout, or a single axis of it, would span more than 2^52 bytes.
  *
@@ -150,6 +153,7 @@ export function checkSpan(shape: Shape, strides: readonly number[], itemsize: nu
   if (total * unit >= MAX_SPAN_IN_BYTES) throw spansTooFar(shape, strides, itemsize);
 }
 
+// law layout/checkDenseSpan: layout/strided_layout_errors, layout/strided_layout, layout/strided_layout_oracle
 /** Throws a RangeError if so many elements without gaps would span more than 2^52 bytes. */
 export function checkDenseSpan(shape: Shape, volume: number, itemsize: number): void {
   if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {

@@ -533,6 +533,7 @@ export class StridedLayout {
     return new StridedLayout(shape, strides, this.itemsize, DERIVED, offset, volume);
   }
 
+  // law layout/StridedLayout.repacked: layout/strided_layout_oracle
   /**
    * The same bytes as elements of another size, as if neighbours along one axis were joined into one, or each were
    * split. A copy moves larger elements faster, and packed sub-byte elements become bytes this way.
@@ -586,6 +587,7 @@ export class StridedLayout {
     return new StridedLayout(shape, strides, itemsize, DERIVED, offset, volume);
   }
 
+  // law layout/StridedLayout.maxCompatibleItemsize: layout/strided_layout_oracle
   /**
    * The largest size of element that {@linkcode StridedLayout.repacked} takes for this layout, among the divisors of
    * `max` that are multiples of the itemsize.

@@ -6,6 +6,8 @@ import { at, type Shape } from "./shape.ts";
  */
 const MAX_STEPS = 10_000;
 
+// law layout/isNested: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Whether every axis steps over everything the axes after it reach, so that no two elements can meet.
  *
@@ -39,6 +41,8 @@ export function isNestedRowMajor(shape: Shape, strides: readonly number[]): bool
   return true;
 }
 
+// law layout/hasNoCollision: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+//   layout/strided_layout_errors, layout/strided_layout_facts
 /**
  * Whether no two indices of a layout that is not nested lead to the same offset.
  *
@@ -109,6 +113,8 @@ class CollisionSearch {
     return !this.#meets(0, 0);
   }
 
+  // law layout/CollisionSearch.meets: layout/strided_layout, layout/strided_layout_oracle, layout/subbyte,
+  //   layout/strided_layout_errors, layout/strided_layout_facts
   /**
    * Whether the axes from `axis` on can, or out of steps might, cancel `rest`.
    *

@@ -31,6 +31,9 @@ export interface BufferState extends FinalizerState {
   closed: boolean;
 }
 
+// law memory/finalizer: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
 const finalizer = new DeferredFinalizer<BufferState>((state) => {
   if (wantsLeakReports()) {
     console.error(`Causeway: a MemoryBuffer of ${state.size} bytes was never closed; freed by garbage collection`);
@@ -48,6 +51,9 @@ export function freeIfDropped(buffer: WeakKey, state: BufferState): void {
   finalizer.register(buffer, state);
 }
 
+// law memory/freeIfUnused: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
 /** Frees closed memory without pins. Each of its callers makes that true at most once. */
 export function freeIfUnused(state: BufferState): void {
   if (!state.closed || state.pins > 0) return;
@@ -57,6 +63,9 @@ export function freeIfUnused(state: BufferState): void {
   else freeNow(state);
 }
 
+// law memory/freeNow: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
 function freeNow(state: BufferState): void {
   state.owner = undefined;
   try {
@@ -81,6 +90,9 @@ export class Pin implements Disposable {
     this.#state = state;
   }
 
+  // law memory/Pin.Symbol.dispose: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /** Unpins the memory. */
   [Symbol.dispose](): void {
     const state = this.#state;

@@ -55,6 +55,7 @@ function isWithheld({ buffer: { pool }, peer }: Access): boolean {
   return pool !== null && !pool.isClosed && isAccessWithheld(pool.device.driver, pool.handle, peer.ordinal);
 }
 
+// law memory/canBeGranted: copy/peer_copy
 /** Of another process' pool this one decides nothing, and of a closed one nobody does. */
 function canBeGranted(access: Access): boolean {
   const { buffer: { pool }, owner, peer } = access;
@@ -62,6 +63,7 @@ function canBeGranted(access: Access): boolean {
   return !has(refused, access) && peer.canAccessPeer(owner);
 }
 
+// law memory/planAccess: copy/peer_copy
 /**
  * Decides what to take for a copy between the memory of two devices.
  *
@@ -76,6 +78,7 @@ export function planAccess(ways: readonly Access[]): Access | null {
   return ways.find((way) => way.buffer.pool !== null && canBeGranted(way)) ?? ways.find(canBeGranted) ?? null;
 }
 
+// law memory/takeAccess: copy/peer_copy
 /**
  * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If that
  * is so because the user of a pool has narrowed access, it stays so, and the console is told.
@@ -88,6 +91,7 @@ export function takeAccess(ways: readonly Access[], bytes: number): void {
   if (withheld?.buffer.pool) warnAboutCost(withheld.buffer.pool, withheld.peer.ordinal);
 }
 
+// law memory/take: copy/peer_copy
 function take(access: Access): void {
   const { buffer: { pool }, owner, peer } = access;
   if (pool === null) {

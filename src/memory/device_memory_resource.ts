@@ -51,6 +51,8 @@ export class DeviceMemoryResource extends MemoryResource {
   #size = 0n;
   #bytes = 0;
 
+  // law memory/DeviceMemoryResource.constructor: memory/device_memory_resource, order/deferred_free,
+  //   memory/memory_pool, memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
   /**
    * A resource over a device's memory.
    *
@@ -119,11 +121,16 @@ export class DeviceMemoryResource extends MemoryResource {
     return this.#peers;
   }
 
+  // law memory/DeviceMemoryResource.peerAccessibleBy: memory/device_memory_resource, order/deferred_free,
+  //   memory/memory_pool, memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
   /** Replaces the devices that may use this memory, in at most one call to the driver. */
   set peerAccessibleBy(devices: Iterable<DeviceLike>) {
     this.#peers.replace(devices);
   }
 
+  // law memory/device_memory_resource/DeviceMemoryResource.allocate: memory/device_memory_resource,
+  //   order/deferred_free, memory/memory_pool, memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours,
+  //   device/stream, memory/collection
   /**
    * Allocates device memory, in the order of a stream (the default stream if none is given), on which it is also freed.
    *
@@ -166,6 +173,8 @@ export class DeviceMemoryResource extends MemoryResource {
     }
   }
 
+  // law memory/DeviceMemoryResource.close: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
+  //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
   /** Closes a pool of one's own once its last buffer is freed; the device's own pool is left alone. */
   close(): void {
     this.pool.close();
@@ -176,6 +185,8 @@ export class DeviceMemoryResource extends MemoryResource {
     this.close();
   }
 
+  // law memory/DeviceMemoryResource.allocate: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
+  //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
   #allocate(bytes: number, pool: bigint, stream: CudaStream): bigint {
     const { driver, outParameter } = this.device;
     const { handle } = stream;
@@ -215,12 +226,16 @@ function refuseCapture(stream: CudaStream, bytes: number): void {
   );
 }
 
+// law memory/returnToPool: memory/beside_captures, memory/device_memory_resource, order/deferred_free,
+//   memory/memory_pool, memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
 function returnToPool(ptr: bigint, home: CudaStream | null, pool: MemoryPool): void {
   const last = home ?? pool.device.defaultStream;
   if (last.isLegacy) whenUnblocked(last, () => returnOn(last, ptr, pool));
   else returnOn(last, ptr, pool);
 }
 
+// law memory/returnOn: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
+//   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream
 function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
   try {
     if (ptr !== 0n) freeInOrder(ptr, last);
@@ -229,6 +244,8 @@ function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
   }
 }
 
+// law memory/freeInOrder: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
+//   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
 /** A function of its own, so that what it is called from keeps no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;

@@ -29,6 +29,8 @@ function free({ driver }: CudaDevice, ptr: bigint): void {
   checkRelease(driver, "cuMemFree_v2", driver.memory.cuMemFree_v2(ptr));
 }
 
+// law memory/pinned: memory/driver_memory_resource, memory/device_memory_resource, order/deferred_free,
+//   memory/cuda_core_memory_resource, memory/memory_programs
 const pinned: DriverCalls = {
   kind: "pinned",
   acquire: ({ driver }, out, bytes) => {
@@ -60,6 +62,8 @@ function describeDeviceMemory(device: CudaDevice): string {
   return `device ${device.ordinal} uses ${total - free} and has ${free} of ${total} free`;
 }
 
+// law memory/usersOf: memory/driver_memory_resource, memory/device_memory_resource, order/deferred_free,
+//   memory/cuda_core_memory_resource, memory/memory_programs
 /** The devices whose work may use memory of a kind: its own, and of the others those that can reach it and have a context. */
 function usersOf(device: CudaDevice, kind: MemoryKind): CudaDevice[] {
   return device.siblings.filter((one) =>
@@ -82,6 +86,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
     this.#calls = calls;
   }
 
+  // law memory/driver_memory_resource/DriverMemoryResource.allocate: memory/driver_memory_resource,
+  //   memory/device_memory_resource, order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
    * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use;
    * without one, when its device, and whichever others can use it, have done all that they hold then.
@@ -98,6 +104,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
     return device.retainFor((retained) => this.#make(bytes, options.stream ?? null, retained));
   }
 
+  // law memory/DriverMemoryResource.make: memory/driver_memory_resource, memory/device_memory_resource,
+  //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs, memory/beside_captures
   #make(bytes: number, stream: CudaStream | null, retained: Disposable): MemoryBuffer {
     const { device } = this;
     stream?.retain(); // a closed stream is an error before anything is allocated
@@ -121,6 +129,8 @@ export abstract class DriverMemoryResource extends MemoryResource {
     }
   }
 
+  // law memory/DriverMemoryResource.allocate: memory/beside_captures, memory/driver_memory_resource,
+  //   memory/device_memory_resource, order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   #allocate(bytes: number): bigint {
     using arena = new NativeArena();
     const out = arena.out("ptr");
@@ -162,6 +172,8 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     super(device, managed);
   }
 
+  // law memory/ManagedMemoryResource.prefetch: memory/driver_memory_resource, memory/device_memory_resource,
+  //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
    * Enqueues moving a buffer to where it will be used next.
    *
@@ -186,6 +198,8 @@ export class ManagedMemoryResource extends DriverMemoryResource {
     return { ptr, size };
   }
 
+  // law memory/ManagedMemoryResource.advise: memory/driver_memory_resource, memory/device_memory_resource,
+  //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
    * Says how a buffer will be used, by the advice's name in the header without the prefix `CU_MEM_ADVISE_`.
    *

@@ -35,6 +35,7 @@ export class HostMemoryResource extends MemoryResource {
   /** Alignment in bytes. */
   readonly alignment: number;
 
+  // law memory/HostMemoryResource.constructor: memory/host_memory_resource, order/deferred_free
   /**
    * A resource with an alignment of its own.
    *
@@ -50,6 +51,7 @@ export class HostMemoryResource extends MemoryResource {
     this.alignment = alignment;
   }
 
+  // law memory/HostMemoryResource.allocate: memory/host_memory_resource, order/deferred_free
   /**
    * Allocates host memory.
    *
@@ -67,6 +69,7 @@ function free(ptr: bigint): void {
   libc().loading.free(ptr);
 }
 
+// law memory/align: memory/host_memory_resource, order/deferred_free
 function align(bytes: number, alignment: number): bigint {
   const rounded = roundUp(bytes, alignment); // aligned_alloc wants a multiple
   const ptr = libc().loading.aligned_alloc(BigInt(alignment), BigInt(rounded));

@@ -37,6 +37,7 @@ export interface ImportBufferOptions {
 /** The names of {@linkcode ImportBufferOptions}. */
 export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
 
+// law memory/checked: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** Refuses a descriptor that nobody can have made. @returns the driver's bytes */
 function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
   const bytes = readHandle(from, [kind], device);
@@ -64,6 +65,7 @@ interface Imported {
  */
 const allPieces = new ProcessWide<Imported>();
 
+// law memory/importPoolMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** A buffer over memory of another process' pool. Closing it frees nothing of that process. */
 export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
   const { device } = pool;
@@ -101,6 +103,7 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
   return out.value;
 }
 
+// law memory/closePiece: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
 function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
   const { ptr, pools, closed } = piece;
@@ -122,6 +125,7 @@ function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaSt
   whenUnblocked(home, () => runAll([...waits, free, ...[...pools].map((pool) => () => pool.release(home))]));
 }
 
+// law memory/comeAfter: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** Makes a stream come after an event, or the host where the driver refuses. */
 function comeAfter(stream: CudaStream, event: CudaEvent): void {
   try {
@@ -133,6 +137,7 @@ function comeAfter(stream: CudaStream, event: CudaEvent): void {
   }
 }
 
+// law memory/unlessLost: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** Orders something; in a lost context there is nothing left to come before. */
 function unlessLost(order: () => void): void {
   try {
@@ -142,6 +147,7 @@ function unlessLost(order: () => void): void {
   }
 }
 
+// law memory/importMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** A buffer over memory that another process has allocated without a pool. */
 export function importMemory(
   device: CudaDevice,
@@ -172,6 +178,7 @@ export function importMemory(
   });
 }
 
+// law memory/reclaimWhenDone: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** Frees what waits for a stream as soon as its work is done, not at the next allocation: the owner waits for that. */
 function reclaimWhenDone(stream: CudaStream): void {
   unlessLost(() => {
@@ -182,6 +189,7 @@ function reclaimWhenDone(stream: CudaStream): void {
   });
 }
 
+// law memory/closeMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 function closeMemory(device: CudaDevice, base: bigint, retained: Disposable): void {
   const { driver } = device;
   try {
@@ -210,6 +218,7 @@ function refuseToShare(): never {
   throw new TypeError("Cannot export memory of another process: ask the process that it belongs to");
 }
 
+// law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
 /** A closed Cuda, a closed stream or one of another Cuda is an error before anything is imported that would have to go back. */
 function checkHome(stream: CudaStream, device: CudaDevice): void {
   checkStream(stream, device, "Cannot import memory to a stream");

@@ -117,6 +117,9 @@ export class MemoryBuffer {
   /** The home stream of memory that nobody frees here, which need not be closed and so keeps no stream. */
   #borrowedHome: CudaStream | null = null;
 
+  // law memory/MemoryBuffer.constructor: memory/memory_buffer, memory/cuda_core_buffer,
+  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
+  //   view/strided_memory_view, memory/memory_programs
   /** Parameters one by one: an object of all of them would be one more to allocate, for each import. */
   private constructor(
     ptr: bigint,
@@ -174,6 +177,9 @@ export class MemoryBuffer {
     return new MemoryBuffer(ptr, size, device, kind, stream, owner, untyped, argument, describe, pool).#owned();
   }
 
+  // law memory/MemoryBuffer.owned: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /** For memory that is freed here: retains its device, and frees it if the buffer is dropped. */
   #owned(): this {
     const state = this.#state;
@@ -188,6 +194,9 @@ export class MemoryBuffer {
     return this;
   }
 
+  // law memory/MemoryBuffer.fromPointer: memory/memory_buffer, memory/cuda_core_buffer,
+  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
+  //   view/strided_memory_view, memory/memory_programs
   /**
    * A buffer over memory that someone else frees. It need not be closed: there is nothing to give back but the owner,
    * which the garbage collector takes with it.
@@ -218,6 +227,9 @@ export class MemoryBuffer {
     return buffer;
   }
 
+  // law memory/MemoryBuffer.fromArrayBuffer: memory/memory_buffer, memory/cuda_core_buffer,
+  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
+  //   view/strided_memory_view, memory/memory_programs
   /**
    * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer, unless it is
    * transferred: then the buffer has no memory any more, and using it is an error.
@@ -246,6 +258,9 @@ export class MemoryBuffer {
     return this.#open("use");
   }
 
+  // law memory/MemoryBuffer.open: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /** The address, for what a call is about to do with the memory: `copy from`. */
   #open(doing: string): bigint {
     const { closed, owner, ptr } = this.#state;
@@ -267,6 +282,9 @@ export class MemoryBuffer {
     return new TypeError(`Cannot ${doing} a closed MemoryBuffer of ${this.size} bytes`);
   }
 
+  // law memory/MemoryBuffer.stream: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /**
    * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for what
    * was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
@@ -280,6 +298,7 @@ export class MemoryBuffer {
     return this.#state.owner;
   }
 
+  // law memory/MemoryBuffer.endsWithWorker: order/worker_end
   /**
    * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer, and no
    * runtime lets that outlive its thread. What is lent to others is copied therefore, if it is such memory. False for memory
@@ -302,6 +321,9 @@ export class MemoryBuffer {
     return this.kind !== "host";
   }
 
+  // law memory/MemoryBuffer.setHomeStream: memory/memory_buffer, memory/cuda_core_buffer,
+  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
+  //   view/strided_memory_view, memory/memory_programs
   /**
    * Gives the buffer another home stream, on which it will be freed. Work on the old one comes before work on the new.
    *
@@ -330,6 +352,9 @@ export class MemoryBuffer {
     return this.#state.closed;
   }
 
+  // law memory/MemoryBuffer.bytes: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /**
    * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing the buffer empties
    * it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not transfer it to another thread:
@@ -349,6 +374,9 @@ export class MemoryBuffer {
     return this.#bytes;
   }
 
+  // law memory/MemoryBuffer.copyFrom: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /**
    * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
    *
@@ -372,6 +400,9 @@ export class MemoryBuffer {
     if (this.size > 0) copyBytes(to, from, options.stream);
   }
 
+  // law memory/MemoryBuffer.fill: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /**
    * Fills the buffer with a value.
    *
@@ -423,6 +454,7 @@ export class MemoryBuffer {
     return new Pin(this.#state);
   }
 
+  // law memory/MemoryBuffer.pinUntilPassed: order/pageable_in_use, sim/behaviours
   /**
    * For whoever has enqueued work on the memory, right after it: pins the memory until the work is done, even if the buffer
    * is closed meanwhile, or collected. While the stream is captured that is as long as the graph is there. Device and
@@ -434,6 +466,9 @@ export class MemoryBuffer {
     else if (this.kind === "host") pinWhileInFlight(this, stream);
   }
 
+  // law memory/MemoryBuffer.pin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /**
    * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once. What an
    * export does for its consumer.
@@ -445,12 +480,18 @@ export class MemoryBuffer {
     this.#state.pins++;
   }
 
+  // law memory/MemoryBuffer.unpin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+  //   memory/memory_programs
   /** Ends one {@linkcode MemoryBuffer.pin}. */
   unpin(): void {
     this.#state.pins--;
     freeIfUnused(this.#state);
   }
 
+  // law memory/MemoryBuffer.close: sim/behaviours, memory/memory_buffer, memory/cuda_core_buffer,
+  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, view/strided_memory_view,
+  //   memory/memory_programs, order/pageable_in_use, memory/host_order
   /**
    * Gives the memory back: on its home stream, or on the given stream, which becomes the home stream, as
    * {@linkcode MemoryBuffer.setHomeStream} says. If an export still uses the memory that happens when its consumer

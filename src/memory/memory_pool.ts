@@ -60,6 +60,7 @@ export interface MemoryPoolUse {
   readonly usedHigh: number;
 }
 
+// law memory/checkPoolOptions: memory/memory_pool, memory/memory_programs
 /** Throws unless the sizes in a pool's options can be sizes. */
 export function checkPoolOptions(options: MemoryPoolOptions): void {
   checkOptions(options, memoryPoolOptionNames);
@@ -88,6 +89,7 @@ interface Imports {
  */
 const allImports = new ProcessWide<Imports>();
 
+// law memory/countImport: memory/sharing/sharing
 function countImport(driver: CudaDriver, handle: bigint): Imports {
   const all = allImports.of(driver);
   const imports = all.get(handle) ?? { open: 0, over: 0 };
@@ -96,6 +98,7 @@ function countImport(driver: CudaDriver, handle: bigint): Imports {
   return imports;
 }
 
+// law memory/destroy: memory/sharing/sharing
 /** Destroys a pool, or all imports of one if none is in use. */
 function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): void {
   if (imports === null) return destroyOnce(driver, handle, []);
@@ -106,6 +109,8 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
   runAll(new Array(imports.over).fill(once));
 }
 
+// law memory/destroyOnce: memory/beside_captures, device/graph/active_captures, memory/memory_pool,
+//   memory/memory_programs
 function destroyOnce(driver: CudaDriver, handle: bigint, expected: readonly number[]): void {
   const code = besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));
   if (!expected.includes(code)) checkRelease(driver, "cuMemPoolDestroy", code);
@@ -139,6 +144,8 @@ export class MemoryPool {
   readonly #freedOn = new Map<CudaDevice, Disposable>();
   #wasExported = false;
 
+  // law memory/MemoryPool.constructor: memory/memory_pool, memory/memory_programs, memory/beside_captures,
+  //   device/graph/active_captures, device/dropped, memory/sharing/sharing
   /** @param retainedDevice what a pool of one's own, which `close` destroys, retains; null for another one */
   private constructor(
     device: CudaDevice,
@@ -177,6 +184,8 @@ export class MemoryPool {
     if (isOwned) closeIfDropped(this, stateOf(driver, references));
   }
 
+  // law memory/MemoryPool.current: memory/memory_pool, memory/memory_programs, memory/beside_captures,
+  //   device/graph/active_captures
   /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
   static current(device: CudaDevice): MemoryPool {
     using arena = new NativeArena();
@@ -191,6 +200,8 @@ export class MemoryPool {
     return pool;
   }
 
+  // law memory/MemoryPool.create: memory/memory_pool, memory/memory_programs, memory/beside_captures,
+  //   device/graph/active_captures
   /**
    * A pool of one's own.
    *
@@ -272,6 +283,7 @@ export class MemoryPool {
     if (!this.#wasExported) this.export().close();
   }
 
+  // law memory/MemoryPool.handle: memory/memory_pool, memory/memory_programs
   /**
    * `CUmemoryPool`.
    *
@@ -305,6 +317,8 @@ export class MemoryPool {
     this.#set("USED_MEM_HIGH", 0n);
   }
 
+  // law memory/MemoryPool.trim: memory/beside_captures, device/graph/active_captures, memory/memory_pool,
+  //   memory/memory_programs
   /** Gives memory that no buffer uses back to the system, until at most `keep` bytes are left. Default 0. */
   trim(keep = 0): void {
     if (!Number.isSafeInteger(keep) || keep < 0) {
@@ -326,12 +340,14 @@ export class MemoryPool {
     return this.#references.isClosed;
   }
 
+  // law memory/MemoryPool.retain: memory/memory_pool, memory/memory_programs
   /** Retains the pool and its device until `release` is called, which must be once. What a buffer does. */
   retain(): void {
     this.device.retain();
     this.#references.retain();
   }
 
+  // law memory/MemoryPool.release: memory/memory_pool, memory/memory_programs
   /**
    * Ends one {@linkcode MemoryPool.retain}.
    *
@@ -349,12 +365,14 @@ export class MemoryPool {
     }
   }
 
+  // law memory/MemoryPool.close: memory/memory_pool, memory/memory_programs
   /** Destroys a pool of one's own once no buffer of it is left. Closing twice is harmless. */
   close(): void {
     this.#references.close();
     if (!this.#references.isDestroyed) observerOf(this.device.driver)?.closedByUser(this.#handle);
   }
 
+  // law memory/MemoryPool.get: memory/beside_captures, device/graph/active_captures
   /** The two attributes that are flags are 32 bits wide, all others 64; both fit the larger slot. */
   #get(name: keyof typeof CU_MEMPOOL_ATTR): bigint {
     using arena = new NativeArena();
@@ -367,6 +385,7 @@ export class MemoryPool {
     return out.value;
   }
 
+  // law memory/MemoryPool.set: memory/beside_captures, device/graph/active_captures
   #set(name: keyof typeof CU_MEMPOOL_ATTR, value: bigint): void {
     using arena = new NativeArena();
     const slot = arena.out("u64");

@@ -32,6 +32,7 @@ export abstract class MemoryResource {
   abstract allocate(bytes: number, options?: AllocateOptions): MemoryBuffer;
 }
 
+// law memory/checkSize: memory/host_memory_resource
 /**
  * Throws unless `bytes` can be a size. For implementations of {@linkcode MemoryResource.allocate}.
  *

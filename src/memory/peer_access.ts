@@ -25,6 +25,7 @@ export interface PeerAccessPlan {
   readonly revoke: readonly number[];
 }
 
+// law memory/planPeerAccess: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
 /**
  * Decides what changes when the devices with access become those wanted. The owner has access in any case, and is never
  * mentioned.
@@ -50,6 +51,7 @@ function makeQuestion() {
 
 let question: ReturnType<typeof makeQuestion> | undefined;
 
+// law memory/isAccessGranted: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
 /** Asks the driver whether a device may read and write the memory of a pool. */
 export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
   question ??= makeQuestion();
@@ -85,6 +87,7 @@ export function forgetAccess(driver: CudaDriver, handle: bigint): void {
   restrictions.get(driver)?.delete(handle);
 }
 
+// law memory/warnAboutCost: copy/peer_copy, memory/peer_access_set
 /** Says on the console, once for a pool, what it costs that a device has no access. */
 export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): void {
   const word = restrictionsOf(device.driver, handle);
@@ -97,6 +100,7 @@ export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): vo
   );
 }
 
+// law memory/setAccess: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
 /** Tells the driver who may use the memory of a pool, in one call, or in none. */
 export function setAccess({ device, handle }: PoolOfPeers, { grant, revoke }: PeerAccessPlan): void {
   const count = grant.length + revoke.length;
@@ -170,6 +174,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return this.addAll([device]);
   }
 
+  // law memory/PeerAccessSet.delete: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Takes access away from a device. @returns whether it had access */
   delete(device: DeviceLike): boolean {
     const ordinal = this.#find(device);
@@ -293,6 +298,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return new Set(this.#current().flatMap((ordinal) => siblings[ordinal] ?? []));
   }
 
+  // law memory/PeerAccessSet.current: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Ordinals with access, ascending. */
   #current(): number[] {
     const { device: { siblings, ordinal: owner }, handle } = this.#pool; // a closed pool has none
@@ -304,6 +310,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return isAccessGranted(this.#pool.device.driver, handle, ordinal);
   }
 
+  // law memory/PeerAccessSet.find: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** The ordinal of another device of this driver, or null. */
   #find(device: unknown): number | null {
     const { siblings, ordinal: owner } = this.#pool.device;
@@ -317,6 +324,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return new Set([...devices].map((device) => this.#find(device)).filter((ordinal) => ordinal !== null));
   }
 
+  // law memory/PeerAccessSet.resolve: memory/peer_access, memory/peer_access_set, memory/cuda_core_peer_access
   /** Ordinals of devices that must exist; the owner is dropped. */
   #resolve(devices: Iterable<DeviceLike>): number[] {
     const { device: owner } = this.#pool;
@@ -338,6 +346,8 @@ export class PeerAccessSet implements Set<CudaDevice> {
     });
   }
 
+  // law memory/PeerAccessSet.become: memory/peer_access_set, memory/peer_access, memory/cuda_core_peer_access,
+  //   copy/peer_copy
   /** @param decided the devices about which something is said: those that get no access are to have none */
   #become(current: readonly number[], wanted: readonly number[], decided: Iterable<number>): this {
     const { device: owner } = this.#pool;

@@ -9,6 +9,7 @@ import { type CudaDriver, innermost } from "../driver/mod.ts";
 export class ProcessWide<Thing> {
   readonly #processes = new WeakMap<CudaDriver, Map<bigint, Thing>>();
 
+  // law memory/ProcessWide.of: memory/sharing/sharing
   /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
   of(driver: CudaDriver): Map<bigint, Thing> {
     const process = innermost(driver);

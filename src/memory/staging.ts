@@ -30,6 +30,7 @@ export interface Run {
 /** Bytes that each device has copied without a ring where one would have been faster. */
 const unstaged = new WeakMap<CudaDevice, number>();
 
+// law memory/isRingWorthIt: memory/staging
 function isRingWorthIt(device: CudaDevice, bytes: number): boolean {
   return rings.has(device) || (unstaged.get(device) ?? 0) + bytes >= worthStarting;
 }
@@ -39,6 +40,7 @@ function isLargeAndPageable({ bytes, isPageable, direction }: Run): boolean {
   return bytes >= worthStaging && isPageable && (direction === "HtoD" || direction === "DtoH");
 }
 
+// law memory/copyRun: memory/memory_programs
 /** Enqueues a copy on a stream: staged, if that is faster. */
 export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null = stagingOf(run, stream)): void {
   const { to, from, bytes, direction, peers } = run;
@@ -95,6 +97,7 @@ export function copyStaged(run: Run, stream: CudaStream, plan: StagingPlan): voi
   }
 }
 
+// law memory/toDevice: memory/staging
 /** The bus takes a chunk as soon as it is in its slot, while threads fill the slots after it. */
 function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
   const { slots } = plan;
@@ -116,6 +119,7 @@ function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: Staging
   }
 }
 
+// law memory/toHost: memory/staging
 /** The bus fills slots ahead of the threads that empty them. */
 function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPlan): void {
   const { slots } = plan;

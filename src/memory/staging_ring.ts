@@ -20,6 +20,7 @@ export class StagingRing {
   #chunk = 0;
   #team: ThreadTeam | null = null;
 
+  // law memory/StagingRing.constructor: memory/staging
   /** Allocates the pinned memory; threads are started when they are needed. */
   constructor(device: CudaDevice) {
     this.#device = device;
@@ -80,6 +81,7 @@ export class StagingRing {
     return event;
   }
 
+  // law memory/StagingRing.close: memory/staging
   /** Waits for the bus, ends the threads, and frees the memory. */
   close(): void {
     const { driver } = this.#device;

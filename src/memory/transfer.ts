@@ -19,6 +19,9 @@ export interface TransferSide {
   readonly device: CudaDevice | null;
 }
 
+// law memory/copyBytes: sim/behaviours, order/pageable_in_use, copy/peer_copy, memory/host_order,
+//   memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource, memory/driver_memory_resource,
+//   memory/collection, view/strided_memory_view, memory/memory_programs
 /**
  * Copies all bytes from one buffer to another one of the same size, which is not 0: see {@linkcode MemoryBuffer.copyFrom}.
  *
@@ -52,12 +55,18 @@ export function copyBytes(to: TransferSide, from: TransferSide, stream: CudaStre
   source.pinUntilPassed(stream);
 }
 
+// law memory/directionOf: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
 function directionOf(source: MemoryBuffer, destination: MemoryBuffer): CopyDirection {
   const onHost = ({ kind }: MemoryBuffer) => kind === "host" || kind === "pinned";
   if (onHost(source)) return onHost(destination) ? "HtoH" : "HtoD";
   return onHost(destination) ? "DtoH" : "DtoD";
 }
 
+// law memory/checkFill: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
 /**
  * Throws unless a value can fill so many bytes.
  *
@@ -75,6 +84,9 @@ export function checkFill(value: number, width: number, size: number): void {
   }
 }
 
+// law memory/fillBytes: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs, memory/host_order
 /**
  * Fills a buffer, whose size is not 0, with a value that has been checked: see {@linkcode MemoryBuffer.fill}.
  *

@@ -12,6 +12,7 @@ const enough = 4 * 2 ** 20;
 /** A multiple of all sizes that pages have on Linux. */
 const page = 64n * 1024n;
 
+// law native/newArrayBuffer: native/huge_pages
 /**
  * An ArrayBuffer. If it is large the system is asked to back it by pages of 2 MiB, where it gives
  * them on request: the first write to each page is a fault, and all the faults took longer than the writing.

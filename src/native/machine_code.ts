@@ -11,6 +11,7 @@ const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
 const pageBytes = 4096;
 
+// law native/mapExecutable: native/release_thunk
 /**
  * Puts functions into a page that is first writable and then executable, never both, and never unmapped.
  *

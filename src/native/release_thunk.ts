@@ -65,6 +65,7 @@ function machineCode(port: FfiPort): ReleaseThunks | null {
   return { address: each((shape) => byShape.get(shape) ?? 0n), kind: "machine code" };
 }
 
+// law native/portOfMainThread: native/release_thunk
 /** A port whose callbacks live as long as the program. @throws {FfiError} in a Worker, which they end with */
 export function portOfMainThread(port: FfiPort): FfiPort {
   if (!port.isWorker) return port;
@@ -98,6 +99,7 @@ function each(make: (shape: ThunkShape) => bigint): ReleaseThunks["address"] {
   };
 }
 
+// law native/x8664Thunk: native/release_thunk
 /**
  * x86-64, System V: the struct's address arrives in rdi.
  *
@@ -117,6 +119,7 @@ export function x8664Thunk({ context, clear }: ThunkShape): Uint8Array<ArrayBuff
   ]);
 }
 
+// law native/aarch64Thunk: native/release_thunk
 /**
  * arm64, AAPCS64: the struct's address arrives in x0.
  *

@@ -70,6 +70,7 @@ export class ThreadTeam {
     this.#ring = ring.$address;
   }
 
+  // law native/ThreadTeam.start: native/thread_team
   /**
    * Starts threads, which wait for what to do.
    *
@@ -86,6 +87,7 @@ export class ThreadTeam {
     throw new FfiError(`Cannot start native threads: pthread_create returned ${code}`);
   }
 
+  // law native/ThreadTeam.begin: native/thread_team
   /**
    * Lets the threads do the calls of a round, as soon as they are done with what they have.
    *
@@ -183,6 +185,7 @@ export class ThreadTeam {
   }
 }
 
+// law native/withoutSignals: native/thread_team
 /** Does something while this thread gets no signals: the threads that it starts never get any. */
 function withoutSignals<T>(arena: NativeArena, work: () => T): T {
   const { sigfillset, pthread_sigmask } = libc().threads;

@@ -6,6 +6,7 @@
 import type { CudaDevice } from "../device/mod.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
+// law order/canReach: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /** Whether a device can read and write the memory of another one directly. */
 export function canReach(
   peer: CudaDevice,

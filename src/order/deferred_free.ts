@@ -36,12 +36,14 @@ interface Blocked {
 
 let blocked: Blocked[] = [];
 
+// law order/pollDeferred: memory/beside_captures
 /** Does the frees whose events have passed, and the work that captures no longer block. */
 export function pollDeferred(): void {
   freeWhere(isOver);
   retryBlocked(isBlockedByCapture);
 }
 
+// law order/retryBlocked: memory/beside_captures
 /** Does the work that is no longer blocked. All of it, even if some fails: then the first error is thrown at the end. */
 function retryBlocked(isStillBlocked: (device: CudaDevice) => boolean): void {
   if (blocked.length === 0) return;
@@ -56,6 +58,7 @@ function block(device: CudaDevice, work: () => void): void {
   pollAfterClose(device);
 }
 
+// law order/whenUnblocked: memory/beside_captures
 /**
  * Does something in the order of a stream: at once, unless that is the legacy default stream and another library captures a
  * stream that this would wait for, which would invalidate the capture. Then it is done at one of the next polls.
@@ -65,6 +68,7 @@ export function whenUnblocked(stream: CudaStream, work: () => void): void {
   else work();
 }
 
+// law order/freeWhere: order/deferred_free, memory/memory_programs, order/pageable_in_use
 /** Does the pending frees that `mayFree`. All of them, even if some fail: then the first error is thrown at the end. */
 function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
   if (pending.length === 0) return; // nearly always, and every allocation asks
@@ -88,6 +92,7 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
   if (errors.length > 0) throw errors[0];
 }
 
+// law order/isOver: order/deferred_free, memory/memory_programs
 /**
  * Whether nothing has to be waited for: what was enqueued is done, or its context is lost and does nothing any more. If the
  * driver fails to say, the answer is no, and it is asked again later.
@@ -101,6 +106,7 @@ export function isOver(work: CudaEvent | CudaStream): boolean {
   }
 }
 
+// law order/finish: order/deferred_free, memory/memory_programs
 function finish({ passed, device, free }: Pending): void {
   try {
     free();
@@ -113,12 +119,14 @@ function finish({ passed, device, free }: Pending): void {
   }
 }
 
+// law order/defer: order/pageable_in_use
 function defer(device: CudaDevice, one: Pending): void {
   if (pending.length >= enough || bytes >= enoughBytes) pollQuietly();
   pending.push(one);
   pollAfterClose(device);
 }
 
+// law order/pollAfterClose: order/deferred_free, memory/memory_programs
 /** Makes sure that frees are polled for when nobody allocates on a device any more. */
 function pollAfterClose(device: CudaDevice): void {
   if (device.isClosed) return pollPending();
@@ -186,6 +194,7 @@ export function pollPending(): void {
   timer.unref();
 }
 
+// law order/freeAfter: order/deferred_free, memory/memory_programs, memory/beside_captures, copy/page_locked
 /**
  * Calls `free` once everything enqueued on the stream is done: at once if it is, else at the next allocation, when much is
  * pending, or soon after the `Cuda` is closed.
@@ -198,6 +207,7 @@ export function freeAfter(stream: CudaStream | null, free: () => void, size = 0)
   whenUnblocked(stream, () => freeAtEnd(stream, free, size));
 }
 
+// law order/freeAtEnd: order/deferred_free, memory/memory_programs
 function freeAtEnd(stream: CudaStream, free: () => void, size: number): void {
   const passed = markEnd(stream);
   if (passed === null) return free();
@@ -218,6 +228,7 @@ export function markEnd(stream: CudaStream): CudaEvent | null {
   }
 }
 
+// law order/waitForEnd: order/deferred_free, memory/memory_programs
 /** Makes the host wait for what is enqueued on a stream, and for what its next work would come after. */
 export function waitForEnd(stream: CudaStream): void {
   try {
@@ -228,6 +239,7 @@ export function waitForEnd(stream: CudaStream): void {
   }
 }
 
+// law order/freeAfterAll: order/deferred_free
 /**
  * Calls `free` once everything is done that is enqueued on these devices at this moment, on whatever stream: at once if it
  * is, else when {@linkcode freeAfter} would.
@@ -245,6 +257,7 @@ export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): 
   defer(device, { passed, stream: null, device: device.retained({ evenClosed: true }), free: next });
 }
 
+// law order/markAll: memory/beside_captures
 /** Marks the present end of all work of a device; where the driver cannot, waits for it and returns null. */
 function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
   if (isBlockedByCapture(device)) return "blocked";
@@ -265,6 +278,7 @@ function markAll(device: CudaDevice): CudaEvent | "blocked" | null {
   return null;
 }
 
+// law order/drainFrees: order/deferred_free, memory/memory_programs
 /** Waits for what is pending, and frees it. For tests, and for a program's end. */
 export function drainFrees(): void {
   while (waiting() > 0) {

@@ -35,6 +35,7 @@ export function exportCount(): number {
   return live.length;
 }
 
+// law order/addExport: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /** Puts an export on the list. */
 export function addExport(one: ExportEntry): void {
   one.index = live.push(one) - 1;
@@ -47,6 +48,7 @@ export function pollExport(one: ExportEntry): boolean {
   return one.index < 0;
 }
 
+// law order/end: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /** Ends what consumers had let go of before the first wait was ordered. */
 function end(one: ExportEntry, order: ReleaseOrder): void {
   if (one.index < 0 || !one.order(order)) return;
@@ -87,6 +89,7 @@ function watchEnd(): void {
   });
 }
 
+// law order/pollAll: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /**
  * Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too.
  * All are looked at, even if one fails, which stays: the first error comes last.
@@ -117,6 +120,7 @@ export function pollAll(): void {
 /** How many may be out before an export looks after them: so that looking costs each export a constant time. */
 let enough = 64;
 
+// law order/pollIfMany: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /** Looks at all exports if many are out. Before each export. */
 export function pollIfMany(): void {
   if (live.length < enough) return;

@@ -15,6 +15,7 @@ interface LoanState extends FinalizerState {
   closed: boolean;
 }
 
+// law order/loan/end: order/lease, device/late_streams, order/refusals, order/programs
 function end(state: LoanState): void {
   const { buffer, stream } = state;
   state.closed = true;
@@ -47,6 +48,9 @@ const finalizer = new DeferredFinalizer<LoanState>((state) => {
 export class Loan {
   readonly #state: LoanState;
 
+  // law order/Loan.constructor: order/lease, device/late_streams, order/refusals, order/programs,
+  //   memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource, memory/driver_memory_resource,
+  //   memory/collection, sim/behaviours, view/strided_memory_view, memory/memory_programs
   /**
    * Begins the loan.
    *
@@ -74,6 +78,7 @@ export class Loan {
     return this.#state.closed;
   }
 
+  // law order/Loan.end: order/lease, device/late_streams, order/refusals, order/programs
   /** Ends the loan. Ending it twice is harmless. */
   end(): void {
     if (!this.#state.closed) end(this.#state);

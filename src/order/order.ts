@@ -17,6 +17,7 @@ import { canReach } from "./can_reach.ts";
 import { noteElementAccess } from "./host_access.ts";
 import type { OrderedElements, OrderedMemory } from "./ordered_memory.ts";
 
+// law order/consumerWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Before a consumer begins: makes the consumer's stream wait for everything enqueued on the buffer's home stream. Host
  * memory needs no order.
@@ -27,6 +28,7 @@ export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null):
   if (stream !== null && buffer.stream !== null) stream.wait(buffer.stream);
 }
 
+// law order/hostWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Before a consumer on the host begins, which has no stream that could wait: the host waits for everything that comes
  * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
@@ -35,6 +37,7 @@ export function hostWaits({ stream }: OrderedMemory): void {
   stream?.waitUntilReady();
 }
 
+// law order/hostWaitsToRead: checker/copies
 /**
  * As {@linkcode hostWaits}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
  * home stream's next work is found by the checker.
@@ -55,6 +58,7 @@ export function hostReady({ stream }: OrderedMemory): Promise<void> | null {
   return stream === null || stream.isReady ? null : stream.ready();
 }
 
+// law order/producerWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /** When a consumer is done that knows its producer's stream: whatever the producer's stream does next comes after everything enqueued on its own. */
 export function producerWaits(consumer: CudaStream, producer: CudaStream): void {
   orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
@@ -73,6 +77,7 @@ export class ReleaseOrder {
   /** Which devices each home stream waits for. */
   #waits: Map<CudaStream, Set<CudaDevice>> | undefined;
 
+  // law order/ReleaseOrder.add: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
   /**
    * Orders what comes after a buffer's consumers.
    *
@@ -100,12 +105,15 @@ export class ReleaseOrder {
   }
 }
 
+// law order/wait: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): boolean {
   if (!waitForContext(stream, device)) return false;
   waits.add(device);
   return true;
 }
 
+// law order/waitForContext: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease,
+//   memory/beside_captures, order/default_home
 /**
  * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
  * functions to call: a release is to cost little more than what the driver takes. Nothing is left to order of a device whose
@@ -141,6 +149,7 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
   return true;
 }
 
+// law order/orderOrElse: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Orders what must be: memory is given back next. Where the driver refuses, for want of an event perhaps, the host waits,
  * which says what is wrong if it is something else. In a lost context there is nothing left to wait for.
@@ -157,12 +166,14 @@ function orderOrElse(order: () => void, wait: () => void): void {
   }
 }
 
+// law order/waitForAll: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /** Waits for what a stream holds, which may be of a context of its own, and for whatever else its next work would wait for. */
 function waitForAll(stream: CudaStream): void {
   stream.synchronize();
   stream.device.synchronize();
 }
 
+// law order/mayHaveUsed: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of the
  * memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for that one by
@@ -175,6 +186,7 @@ function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice)
   return buffer.owner !== undefined || canReach(peer, buffer, owner);
 }
 
+// law order/hostWaitsBeforeReturn: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Before foreign memory is given back to a producer who may free it at once: makes the host wait for everything that
  * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
@@ -191,6 +203,8 @@ export function consumerStream(device: CudaDevice, stream: CudaStream | bigint):
   return stream === CU_STREAM_PER_THREAD ? device.perThreadStream : device.foreignStream(stream);
 }
 
+// law order/recordReady: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease,
+//   arrow/several_homes
 /**
  * Before a consumer that will wait for an event: an event that comes after everything enqueued on the home streams of
  * these buffers.

@@ -27,6 +27,7 @@ const open = new Set<InFlight>();
 /** Whether memory was closed that is in one of them: whoever looks next finds out whether it can go. */
 let isWanted = false;
 
+// law order/markClosed: order/pageable_in_use
 /** Marks the ends of the streams that use closed memory. */
 export function markClosed(): void {
   if (!isWanted) return;
@@ -42,6 +43,7 @@ class InFlight implements StreamWatcher {
   readonly #buffers: OrderedMemory[] = [];
   #weight = 0;
 
+  // law order/InFlight.constructor: order/pageable_in_use, device/dropped
   constructor(stream: CudaStream) {
     const { device } = stream;
     this.#stream = stream[internals].successor;
@@ -55,6 +57,7 @@ class InFlight implements StreamWatcher {
     });
   }
 
+  // law order/InFlight.add: order/pageable_in_use
   add(buffer: OrderedMemory): void {
     this.#buffers.push(buffer);
     this.#weight += Math.max(buffer.size, share);
@@ -68,6 +71,7 @@ class InFlight implements StreamWatcher {
     this.#free();
   }
 
+  // law order/InFlight.onClosing: order/pageable_in_use
   onClosing(): void {
     this.#end();
     const { device } = this.#stream;
@@ -78,12 +82,14 @@ class InFlight implements StreamWatcher {
     });
   }
 
+  // law order/InFlight.end: order/pageable_in_use
   /** Nothing comes to it any more. */
   #end(): void {
     open.delete(this);
     this.#stream[internals].watcher = null;
   }
 
+  // law order/InFlight.free: order/pageable_in_use
   #free(): void {
     for (const buffer of this.#buffers) quietly(() => buffer.unpin());
   }
@@ -98,6 +104,7 @@ function quietly(work: () => void): void {
   }
 }
 
+// law order/pinWhileInFlight: order/pageable_in_use
 /** Keeps the memory of a buffer until everything is done that the stream holds now. */
 export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): void {
   buffer.pin();
@@ -106,6 +113,7 @@ export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): voi
   kept.add(buffer);
 }
 
+// law order/freeSoon: order/pageable_in_use
 /** Says that memory which perhaps is kept was closed. */
 export function freeSoon(): void {
   isWanted = open.size > 0;

@@ -8,6 +8,8 @@ import { pollDeferred } from "./deferred_free.ts";
 import { exportCount, pollAll, pollOthers } from "./exports.ts";
 import { markClosed } from "./pageable_in_use.ts";
 
+// law order/reclaim: order/deferred_free, order/refusals, dlpack/export, dlpack/programs, order/reclaim,
+//   memory/collection
 /** Frees and returns what has been released meanwhile. */
 export function reclaim(): void {
   pollDeferred();
@@ -15,6 +17,7 @@ export function reclaim(): void {
   pollAll();
 }
 
+// law order/liveExports: python/export_array
 /**
  * How many exports have not been released by their consumers. Returns the memory of those that have. If arrays were
  * exported to Python it waits for the interpreter's lock.

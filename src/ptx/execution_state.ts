@@ -174,11 +174,13 @@ export class ExecutionState {
     this.#thread = thread;
   }
 
+  // law ptx/ExecutionState.fault: sim/output, ptx/faults
   /** Stops the launch: for what is wrong, unless it has failed before. */
   fault(kind: PtxFaultKind, line: number, what: string, cause?: unknown): never {
     throw this.failure ?? this.#fault(kind, line, what, cause);
   }
 
+  // law ptx/ExecutionState.fail: sim/output, ptx/faults
   /** Lets the launch fail once the other threads have ended, cannot go on, or have executed `more` instructions. */
   fail(kind: PtxFaultKind, line: number, what: string, more: number): void {
     this.failure ??= this.#fault(kind, line, what);

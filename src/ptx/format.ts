@@ -28,8 +28,10 @@ interface Conversion {
   readonly letter: string;
 }
 
+// law ptx/conversion: ptx/format
 const conversion = /%%|%([-+ #0]*)(\*|\d*)(?:\.(\d*))?(h|ll|l)?([cdiouxXpeEfFgGaAs])/g;
 
+// law ptx/formatC: ptx/format
 /**
  * Writes text as `printf` does. Text is a string of bytes here, a character each.
  *
@@ -161,6 +163,7 @@ function scaled({ mantissa, exponent }: Magnitude, power: number): bigint {
   return roundedQuotient(over, under);
 }
 
+// law ptx/roundedQuotient: ptx/format
 function roundedQuotient(over: bigint, under: bigint): bigint {
   const below = over / under;
   const twice = 2n * (over - below * under);
@@ -177,6 +180,7 @@ function fixed(magnitude: Magnitude, places: number, keepsPoint: boolean): strin
   return withPoint(digits.slice(0, end), digits.slice(end), keepsPoint);
 }
 
+// law ptx/scientific: ptx/format
 function scientific(magnitude: Magnitude, places: number, keepsPoint: boolean): { text: string; power: number } {
   const { mantissa, exponent } = magnitude;
   const most = 10n ** BigInt(places + 1);

@@ -72,6 +72,7 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
+// law ptx/permutation: ptx/kernels, ptx/threads, sim/kernels
 /** A permutation of the numbers below `count`: steps of a length that is coprime to it. */
 function* permutation(count: number, random: () => number): Generator<number> {
   let step = 1 + Math.floor(random() * Math.min(count, 1 << 20));
@@ -123,6 +124,7 @@ class Execution {
   readonly #places: number[];
   readonly #placeOf = new Map<Block, number>();
 
+  // law ptx/Execution.constructor: sim/output, ptx/faults
   constructor(program: Program, launch: PtxLaunch) {
     const { grid, block, dynamicSharedBytes, globals } = launch;
     this.#program = program;
@@ -157,6 +159,7 @@ class Execution {
     state.params = new DataView(launch.params.buffer, launch.params.byteOffset, launch.params.byteLength);
   }
 
+  // law ptx/Execution.run: sim/kernels, sim/output, ptx/faults
   run(): void {
     const { ready } = this.#state;
     for (;;) {

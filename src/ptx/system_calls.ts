@@ -40,6 +40,7 @@ function read(state: ExecutionState, address: bigint, bytes: 1 | 4 | 8, line: nu
   return BigInt(bytes === 4 ? view.getUint32(offset, true) : view.getUint8(offset));
 }
 
+// law ptx/vprintf: sim/output, ptx/faults
 /** `int vprintf(const char *format, void *arguments)`: each argument lies at a multiple of its size. */
 const vprintf: SystemCall = {
   params: [8, 8],
@@ -64,6 +65,7 @@ const vprintf: SystemCall = {
   },
 };
 
+// law ptx/assertfail: sim/output, ptx/faults
 /**
  * `void __assertfail(const char *message, const char *file, unsigned line, const char *function, size_t charSize)`. The
  * thread ends. Which other threads still continue, and may fail too, CUDA leaves open: here those that do not wait do.

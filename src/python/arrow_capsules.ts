@@ -86,6 +86,7 @@ function adviceFor(method: keyof typeof methods | undefined): string {
     : ". It has one array: import it with ArrowArray.from()";
 }
 
+// law python/callMethod: python/arrow_capsules
 function callMethod({ python, object }: Handle, name: string, requested: ArrowField | null): bigint {
   const method = python.check(python.api.objects.PyObject_GetAttrString(object, cString(name)));
   const schema = requested === null ? null : exportSchema(requested);

@@ -26,6 +26,7 @@ function isScalar(python: Interpreter, object: bigint): boolean {
     !python.typeHas(object, "__dlpack__");
 }
 
+// law python/scalarValue: python/values, python/leaks
 function scalarValue(python: Interpreter, object: bigint): { readonly value: unknown } | undefined {
   const item = python.callHelper("call_method", [python.retain(object), python.retain(python.name("item"))]);
   try {
@@ -35,6 +36,7 @@ function scalarValue(python: Interpreter, object: bigint): { readonly value: unk
   }
 }
 
+// law python/copyOut: python/object, python/frame, python/leaks
 /**
  * A copy of an object with all that it contains: lists and tuples as arrays, dicts as Maps, bytes as Uint8Array.
  *

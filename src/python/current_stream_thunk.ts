@@ -5,6 +5,7 @@
  * @module
  */
 
+// law python/currentStreamCode: python/thunks
 /**
  * The code of `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`: on a CUDA device (type 2) work goes to the
  * stream whose handle is in the device's word, or to the legacy default stream, whose handle is 1, if the device has none;

@@ -41,6 +41,7 @@ export function workStreamsAddress(): bigint {
   return workStreams().address;
 }
 
+// law python/setWorkStream: python/current_work_streams
 /**
  * Makes a stream the work stream of its device, until it is closed or another one is set. It waits for the one before: so what
  * a consumer has made is always ready for the current work stream.
@@ -54,6 +55,7 @@ export function setWorkStream(stream: CudaStream, locked: (work: () => void) => 
   if (isOfDriver(stream.device)) switchWorkStream(stream, locked);
 }
 
+// law python/switchWorkStream: python/current_work_streams, device/dropped
 /** As {@linkcode setWorkStream}, on any device; for its test. */
 export function switchWorkStream(stream: CudaStream, locked: (work: () => void) => void): void {
   const { device, handle } = stream;

@@ -112,6 +112,7 @@ const mostTypes = 256;
 
 const exchangeApis = new WeakMap<Interpreter, ExchangeApis>();
 
+// law python/findExchangeApi: python/dlpack_exchange_api, python/export_array
 function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null {
   const { objects, capsules } = python.api;
   const has = (name: Uint8Array<ArrayBuffer>) => objects.PyObject_HasAttrString(type, name) === 1;
@@ -132,6 +133,7 @@ function findExchangeApi(python: Interpreter, type: bigint): ExchangeApi | null 
   }
 }
 
+// law python/readExchangeApi: python/dlpack_exchange_api
 /** The newest API of our major version, of those that a type has linked. They live as long as the process. */
 function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
   for (let address = newest; address !== 0n;) {
@@ -152,6 +154,7 @@ function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
   return null;
 }
 
+// law python/importByExchangeApi: python/dlpack_exchange_api
 /**
  * Imports an array by its type's exchange API, as a view that owns it.
  *
@@ -197,6 +200,7 @@ function isPlain(python: Interpreter, object: bigint): boolean {
   return answer === python.singletons.true;
 }
 
+// law python/orderAfterProducer: python/dlpack_exchange_api
 /** The C functions order nothing: our stream waits for the one that the producer works on. */
 function orderAfterProducer(
   python: Interpreter,

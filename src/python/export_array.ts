@@ -15,6 +15,7 @@ import { offerExchangeApi } from "./dlpack_exchange_api.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut } from "./copy_out.ts";
 
+// law python/exportArray: python/export_array, python/arrow_capsules
 /**
  * A new reference to an array over a view: one of NumPy's where a program has loaded NumPy, else an `Array` (guest/array.py). It
  * keeps the memory allocated until Python releases it.
@@ -109,6 +110,7 @@ export function bindCuda(python: Interpreter, device: CudaDevice): void {
 /** The observer of each context whose streams Python orders, by the context's handle. */
 const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
 
+// law python/reportOrders: python/order
 /**
  * Reports to an observer how Python orders streams. Python calls the driver by its address, past the observer, which would
  * otherwise report a race.

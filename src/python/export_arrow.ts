@@ -28,6 +28,7 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
   return numbers === null ? make() : exportArray(python, numbers, make);
 }
 
+// law python/numbersOf: python/arrow_capsules
 /** The elements of an array as a view; null if they are no numbers or have nulls. Indices of a dictionary do not count. */
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;

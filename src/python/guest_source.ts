@@ -9,6 +9,7 @@ export const guestSource = `
 import traceback
 
 
+# law python/describe_exception: python/values
 def describe_exception(error):
     """Return the name of an exception's type, its message as Python prints it, and its traceback."""
     kind = type(error)
@@ -57,6 +58,7 @@ class Counters:
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
+# law python/Counters.forget: python/export_array, python/arrow_capsules
     def forget(self, address):
         """Return the object that a counter has kept. The counter can be used again."""
         number = self.numbers.pop(address)
@@ -129,6 +131,7 @@ class Layout:
         self.first = sum(min(end, 0) for end in ends) * self.width // 8
         self.end = ((sum(max(end, 0) for end in ends) + 1) * self.width + 7) // 8
 
+# law python/Layout.overlaps: python/copy
     def overlaps(self):
         """Whether elements may share memory, as those of a broadcast array do."""
         reach = 0
@@ -346,6 +349,7 @@ def copy_struct(kind, address, owner):
     )
 
 
+# law python/end_export: python/arrow_capsules
 def end_export(counter):
     """Stop keeping what a released struct has kept, and what the structs inside it have: they end with it."""
     kept = counters.forget(counter)
@@ -370,6 +374,7 @@ def put_in_capsule(one, name):
     return capsule
 
 
+# law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
     """Release the struct of a capsule that nobody took it from, if nobody has moved it out meanwhile."""
     if name.startswith(b"dltensor"):
@@ -390,12 +395,14 @@ def reference_counts(objects):
 listed_only = reference_counts([object()])[0]  # the count of an object that only a list holds
 
 
+# law python/poll_exports: python/offered_exchange_api
 def poll_exports():
     """Take back the structs that consumers have released, and those in capsules that are gone unused."""
     while poll_once():
         pass  # what has ended may have held something else of ours
 
 
+# law python/poll_once: python/export_array, python/offered_exchange_api
 def poll_once():
     """Whether anything has ended."""
     has_ended = False
@@ -431,6 +438,7 @@ FAMILIES = (
 )
 
 
+# law python/check_options: python/arrow_capsules
 def check_options(options):
     """Raise an exception if a consumer asks for something that is not known."""
     unknown = [name for name, value in options.items() if value is not None]
@@ -443,6 +451,7 @@ def family_of(format):
     return next((name for name, prefixes in FAMILIES if format.startswith(prefixes)), format)
 
 
+# law python/check_convertible: python/arrow_capsules
 def check_convertible(ours, wanted):
     """Raise an exception if nobody could convert values of our schema to the wanted one."""
     if ours.dictionary:
@@ -479,6 +488,7 @@ def name_of(schema):
     return schema.name and ctypes.string_at(schema.name)
 
 
+# law python/check_request: python/arrow_capsules
 def check_request(requested, make_schema):
     """Check the capsule with a requested schema, or None, against a schema of ours that is made for this."""
     if requested is None:
@@ -505,6 +515,7 @@ class ArrowProtocol:
     def __arrow_c_schema__(self):
         return put_in_capsule(self.arrow_schema(), b"arrow_schema")
 
+# law python/ArrowProtocol.__arrow_c_array__: python/arrow_capsules
     def __arrow_c_array__(self, requested_schema=None):
         check_request(requested_schema, self.arrow_schema)
         one = self.arrow_array()
@@ -513,6 +524,7 @@ class ArrowProtocol:
             raise BufferError("cannot export device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
 
+# law python/ArrowProtocol.__arrow_c_device_array__: python/arrow_capsules
     def __arrow_c_device_array__(self, requested_schema=None, **options):
         check_options(options)
         check_request(requested_schema, self.arrow_schema)
@@ -528,6 +540,7 @@ class Arrow(ArrowProtocol):
     def __init__(self, schema, array):
         self.schema, self.array = schema, array
 
+# law python/Arrow.__del__: python/arrow_capsules
     def __del__(self):
         for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):
             Release(kind.from_address(address).release)(address)
@@ -571,6 +584,7 @@ def schema_of(array):
     return inner.struct
 
 
+# law python/elements_of: python/arrow_capsules
 def elements_of(array):
     """Return the ArrowDeviceArray of an Array. On a device its event is recorded on the home stream."""
     _, shape, counts = arrow_type_of(array)
@@ -626,16 +640,19 @@ class ArrowStream:
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
         self.stream_schema = StreamSchema(self.stream)
 
+# law python/ArrowStream.__del__: python/arrow_capsules
     def __del__(self):
         if self.stream is not None:
             Release(self.stream.release)(ctypes.addressof(self.stream))
 
+# law python/ArrowStream.__arrow_c_schema__: python/arrow_capsules
     def __arrow_c_schema__(self):
         return put_in_capsule(self.schema(), b"arrow_schema")
 
     def schema(self):
         return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
 
+# law python/ArrowStream.export: python/arrow_capsules
     def export(self, requested):
         if self.stream is None:
             raise BufferError("cannot export an Arrow stream twice: it is read once")
@@ -692,6 +709,7 @@ def bind_memory(*addresses):
     driver = SimpleNamespace(**functions)
 
 
+# law python/allocating: python/copy
 @contextlib.contextmanager
 def allocating(context):
     """Make a context current in which this thread allocates and frees, also while a stream is captured."""
@@ -727,6 +745,7 @@ class OnDevice:
 
     __slots__ = "number", "context", "address"
 
+# law python/OnDevice.__init__: python/copy
     def __init__(self, number, context, size):
         self.number, self.context, self.address = number, context, 0
         retained, address = ctypes.c_void_p(), ctypes.c_uint64()
@@ -739,6 +758,7 @@ class OnDevice:
             if not self.address:
                 driver.release(number)
 
+# law python/OnDevice.__del__: python/copy
     def __del__(self):
         if not self.address:
             return
@@ -785,6 +805,7 @@ def gather(to, layout, itemsize, start):
     to_contiguous(to, view, size, b"C")
 
 
+# law python/copy_of: python/copy
 def copy_of(array, layout, home, is_on_device):
     """Return memory with a copy of an array, the address of its first element, and its steps.
 
@@ -810,6 +831,7 @@ def copy_of(array, layout, home, is_on_device):
     return made, made.address, layout.dense
 
 
+# law python/copy_tensor: python/copy
 def copy_tensor(array, is_versioned, device, stream):
     """Return the address of a struct over a copy of an array, which is the consumer's alone."""
     layout, home, consumer = Layout(array.tensor), array.home or 1, stream or 1
@@ -821,6 +843,7 @@ def copy_tensor(array, is_versioned, device, stream):
     return make_tensor(memory, is_versioned, COPIED | layout.padded, data, device, layout.type, layout.shape, steps)
 
 
+# law python/make_tensor: python/copy
 def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
     """Return the address of a struct that keeps memory until its deleter is called."""
     ndim = len(shape)
@@ -841,6 +864,7 @@ import sys
 import types
 
 
+# law python/framed: python/object, python/frame, python/leaks
 def framed(call):
     """Return a function whose frame is one of the module __main__, like its statements': its locals are its globals."""
     import __main__
@@ -881,6 +905,7 @@ from struct import iter_unpack, unpack
 
 
 
+# law python/loaded: python/numpy
 def loaded(name):
     """Return a module if a program has imported it and it is loaded in full; else None."""
     module = sys.modules.get(name)
@@ -968,11 +993,13 @@ class ArrayMembers:
             raise TypeError("cannot tell the length of an array without axes")
         return self.shape[0]
 
+# law python/ArrayMembers.__bool__: python/numpy
     def __bool__(self):
         if self.size != 1:
             raise ValueError(f"the truth of an array of {self.size} elements is ambiguous")
         return bool(self[(0,) * self.ndim])
 
+# law python/ArrayMembers.__iter__: python/numpy
     def __iter__(self):
         length, layout, element_format = len(self), self.layout, self.element_format
         if len(layout.shape) > 1 or element_format is None or self.device[0] != HOST:
@@ -980,6 +1007,7 @@ class ArrayMembers:
         dense = gathered(layout, layout.start)
         return map(value_of, iter_unpack(element_format, bytes_at(dense.address, layout.size)))
 
+# law python/ArrayMembers.__getitem__: python/numpy
     def __getitem__(self, key):
 
         layout, keys = self.layout, key if type(key) is tuple else (key,)
@@ -1004,6 +1032,7 @@ def value_of(numbers):
     return numbers[0] if len(numbers) == 1 else complex(*numbers)
 
 
+# law python/select: python/numpy
 def select(layout, keys):
     """Return the address of the first element that keys select, the shape and the steps: as NumPy's basic indexing."""
     ellipses = [at for at, key in enumerate(keys) if key is Ellipsis]
@@ -1032,6 +1061,7 @@ def select(layout, keys):
     return start, tuple(shape), tuple(steps)
 
 
+# law python/position: python/numpy
 def position(key, extent):
     """Return the position that an integer means on an axis: negative ones count from the end."""
     try:
@@ -1068,6 +1098,7 @@ class CausewayArray:
         return function(*convert_arrays(arguments, tensor_of), **convert_arrays(keywords or {}, tensor_of))
 
 
+# law python/tensor_of: peers/torch
 def tensor_of(array):
     """Return torch's tensor over the memory of an array."""
     if min(array.strides or (), default=0) < 0:  # torch.from_dlpack would end the process
@@ -1077,6 +1108,7 @@ def tensor_of(array):
     return sys.modules["torch"].from_dlpack(array)
 
 
+# law python/convert_arrays: python/guest, python/export_array
 def convert_arrays(value, convert):
     """Return a value in which each array of ours is converted."""
     if isinstance(value, CausewayArray):
@@ -1096,6 +1128,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
 
+# law python/Array.__init__: python/numpy, python/export_array
     def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
         self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
         self.context, self.home_stream = context, home
@@ -1127,6 +1160,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
     def __dlpack_device__(self):
         return self.device
 
+# law python/Array.__dlpack__: python/export_array
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         device = self.device if dl_device is None else tuple(dl_device)
         self.check_request(device, copy, stream)
@@ -1152,6 +1186,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             unclaimed.append(capsule)
         return capsule
 
+# law python/Array.check_request: python/guest, python/export_array
     def check_request(self, device, copy, stream):
         """Raise an exception if a consumer asks for what cannot be had."""
         if device != self.device and device != (HOST, 0):
@@ -1196,6 +1231,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             raise AttributeError("__cuda_array_interface__")
         return dict(self.interface, stream=self.home)
 
+# law python/Array.__array__: python/guest, python/export_array
     def __array__(self, dtype=None, copy=None):
         import numpy
 
@@ -1230,6 +1266,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             *convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray)
         )
 
+# law python/Array.__array_function__: python/numpy, python/export_array
     def __array_function__(self, function, types, arguments, keywords):
         """Call any other function of NumPy."""
         import numpy
@@ -1254,6 +1291,7 @@ class Part(Array):
 
     __slots__ = ("whole",)
 
+# law python/Part.__init__: python/numpy
     def __init__(self, whole, layout, start, shape, steps):
         tensor = make_tensor(
             whole,
@@ -1282,6 +1320,7 @@ class Part(Array):
             None,
         )
 
+# law python/Part.home: python/numpy
     @property
     def home(self):
         return self.whole.home
@@ -1311,6 +1350,7 @@ def plain_array(array):
     return made_by_numpy(array) if exported is None else exported
 
 
+# law python/unchanged: python/numpy, python/arrow_capsules
 def unchanged(array):
     """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
     exported, interface = getattr(array, "exported", (None, None))
@@ -1320,6 +1360,7 @@ def unchanged(array):
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
+# law python/made_by_numpy: python/numpy, python/arrow_capsules
 def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
@@ -1366,6 +1407,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
+# law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -1378,6 +1420,7 @@ def host_array_class(numpy):
 
         return property(find)
 
+# law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 
@@ -1408,6 +1451,7 @@ def host_array_class(numpy):
 
 
 
+# law python/check_elements: python/malformed, peers/torch
 def check_elements(value):
     """Raise an exception for a torch tensor whose elements are not what its memory says."""
     for bit in "conj", "neg":
@@ -1418,6 +1462,7 @@ def check_elements(value):
             )
 
 
+# law python/request_capsule: python/malformed, peers/torch
 def request_capsule(value, stream):
     """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
     check_elements(value)
@@ -1465,6 +1510,7 @@ def work_stream(number):
     return ctypes.c_uint64.from_address(address + 8 * number).value if number < count else LEGACY_STREAM
 
 
+# law python/tensor_from_object: python/current_work_streams
 def tensor_from_object(address):
     """Return a tensor over an array of ours, ready for work on the stream that the table names."""
     array, ordered = plain_array(ctypes.cast(address, ctypes.py_object).value), None
@@ -1481,6 +1527,7 @@ class Foreign(Array):
 
     __slots__ = ()
 
+# law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
         self.tensor = None  # it is not ours to release before everything is known to be right
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
@@ -1517,6 +1564,7 @@ class Foreign(Array):
         )
         self.tensor = address  # from here on it is ours to release
 
+# law python/Foreign.home: python/current_work_streams
     @property
     def home(self):
         """The stream that the table names: the library made the array on it, or on one that was named before.
@@ -1526,6 +1574,7 @@ class Foreign(Array):
         kind, number = self.device
         return None if kind == HOST else work_stream(number)
 
+# law python/Foreign.__del__: python/offered_exchange_api
     def __del__(self):
         if self.tensor is None:
             return
@@ -1546,6 +1595,7 @@ malloc = function(c_library, "malloc", ctypes.c_void_p, ctypes.c_size_t)
 free_address = ctypes.cast(c_library.free, ctypes.c_void_p).value
 
 
+# law python/allocate_tensor: python/offered_exchange_api
 def allocate_tensor(prototype):
     """Return a new tensor like a DLTensor. On the host it is one block of malloc(), and its deleter is free()."""
     _, kind, number, ndim, code, bits, lanes, shape, _, _ = tensor_fields(prototype)
@@ -1608,6 +1658,7 @@ def offer_exchange_api(known, from_object, to_object, current_work_stream, *stre
 
 /** Run in `__main__` when the interpreter was started. */
 export const prepareProcessSource = `
+# law python/prepare_process: python/guest, python/open
 import signal
 import sys
 

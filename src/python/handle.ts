@@ -23,6 +23,7 @@ export class Handle {
   #function = 0n;
   #inspectsFrame: boolean | null = null;
 
+  // law python/Handle.constructor: python/values, python/export_array
   /** Adopts the reference. */
   constructor(python: Interpreter, object: bigint, origin: Origin | null = null) {
     this.python = python;
@@ -31,6 +32,7 @@ export class Handle {
     finalizer.register(this, { python, object }, this);
   }
 
+  // law python/Handle.object: python/values, python/export_array
   /** The object; borrowed. */
   get object(): bigint {
     if (this.#isClosed) throw new TypeError("Cannot use a closed PyObject");
@@ -48,6 +50,7 @@ export class Handle {
     return this.#inspectsFrame ??= inspectsFrame(this.python, this.object);
   }
 
+  // law python/Handle.endCall: python/object, python/frame, python/leaks
   /**
    * Releases a method after its first call: one that was looked up to be called may never be closed, and would keep its
    * object until it is collected. A method that is called again is looked up again, and kept from then on.
@@ -62,6 +65,7 @@ export class Handle {
     this.#object = 0n;
   }
 
+  // law python/Handle.close: python/values, python/export_array
   /** Releases the object. */
   close(): void {
     if (this.#isClosed) return;
@@ -70,6 +74,7 @@ export class Handle {
     if (this.#object !== 0n) this.python.locked(() => this.python.releaseAndPoll(this.#object));
   }
 
+  // law python/Handle.lookUp: python/object, python/frame, python/leaks
   #lookUp({ owner, name }: Origin): void {
     const { python } = this;
     if (owner.isClosed) throw new TypeError(`Cannot use ${name} again: it is a method of a closed PyObject`);
@@ -85,6 +90,7 @@ export class Handle {
   }
 }
 
+// law python/inspectsFrame: python/object, python/frame, python/leaks
 /** Whether a callable may inspect the frame that it is called from. */
 function inspectsFrame(python: Interpreter, object: bigint): boolean {
   if (!python.isExactly(object, "builtin_function")) return true;
@@ -92,6 +98,7 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
   return self === python.helper("builtins") || self === python.helper("sys");
 }
 
+// law python/functionOf: python/object, python/frame, python/leaks
 /**
  * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else, and for
  * functions of a module, which is never closed.

@@ -66,6 +66,7 @@ function usedName(name: "dltensor" | "dltensor_versioned"): bigint {
   return address;
 }
 
+// law python/takeFromCapsule: python/malformed
 /**
  * Takes the tensor out of a capsule, as the protocol says.
  *
@@ -87,6 +88,7 @@ function takeFromCapsule(python: Interpreter, capsule: bigint): DlpackTensor {
   return new DlpackTensor(ptr, name === "dltensor" ? null : [1, 0], { isReleased: () => false });
 }
 
+// law python/importDescribed: python/malformed
 /** Imports an array by its interface. A reference to the array keeps the memory. */
 function importDescribed(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView {
   python.release(python.callHelper("check_elements", [python.retain(object)]));

@@ -114,6 +114,7 @@ export class Interpreter {
     }
   }
 
+  // law python/Interpreter.locked: python/values, python/export_array
   /** Does work that calls Python while this thread holds the interpreter's lock. */
   locked<T>(work: () => T): T {
     if (this.#depth > 0) return work();
@@ -138,6 +139,7 @@ export class Interpreter {
     this.api.objects.Py_DecRef(object);
   }
 
+  // law python/Interpreter.releaseAndPoll: python/values, python/export_array
   /** Releases references, then polls exports: what was released may have held capsules that nobody used. */
   releaseAndPoll(...objects: readonly bigint[]): void {
     for (const object of objects) this.release(object);
@@ -205,6 +207,7 @@ export class Interpreter {
     return found;
   }
 
+  // law python/Interpreter.call: python/object, python/frame, python/leaks
   /** Calls an object; adopts the references to the arguments, not the one to the object. */
   call(callable: bigint, args: readonly bigint[], keywords = 0n): bigint {
     const tuple = this.tuple(args);
@@ -216,6 +219,7 @@ export class Interpreter {
     }
   }
 
+  // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
   /**
    * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for functions that inspect their caller's frame.
    * The frame costs 100 ns, half of the shortest call.
@@ -257,6 +261,7 @@ export class Interpreter {
     return this.callHelper("integer_of", [this.text(`${sign}0x${(value < 0n ? -value : value).toString(16)}`)]);
   }
 
+  // law python/Interpreter.text: python/object, python/frame, python/leaks
   /** A string. A lone surrogate, which JavaScript's strings may have, stays one in Python. */
   text(value: string): bigint {
     const { PyUnicode_FromStringAndSize, PyUnicode_DecodeUTF16 } = this.api.text;
@@ -271,6 +276,7 @@ export class Interpreter {
     return this.check(PyUnicode_DecodeUTF16(bytes, BigInt(bytes.length), surrogatePass, this.#int.$address));
   }
 
+  // law python/Interpreter.name: python/object, python/frame, python/leaks
   /** The name of an attribute as a string; borrowed, until the next call. */
   name(value: string): bigint {
     let name = this.#names.get(value);
@@ -284,6 +290,7 @@ export class Interpreter {
     return name;
   }
 
+  // law python/Interpreter.readInteger: python/object, python/frame, python/leaks
   /** The value of an int: a number if that is exact, else a bigint. */
   readInteger(object: bigint): number | bigint {
     const value = this.api.numbers.PyLong_AsLongLongAndOverflow(object, this.#int.$address);
@@ -297,6 +304,7 @@ export class Interpreter {
     return text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text);
   }
 
+  // law python/Interpreter.readText: python/object, python/frame, python/leaks
   /** The value of a str. Python writes a file name that is not UTF-8 with lone surrogates. */
   readText(object: bigint): string {
     const { PyUnicode_AsUTF8AndSize, PyUnicode_AsEncodedString } = this.api.text;
@@ -318,6 +326,7 @@ export class Interpreter {
     return new Uint8Array(ffiPort().memory(this.#pointer.value, length)).slice();
   }
 
+  // law python/Interpreter.typeHas: python/object, python/frame, python/leaks
   /** Whether the type of an object has an attribute, as a method of its instances. */
   typeHas(object: bigint, name: string): boolean {
     const type = this.api.objects.PyObject_Type(object);
@@ -326,11 +335,13 @@ export class Interpreter {
     return has;
   }
 
+  // law python/Interpreter.hasProtocol: python/arrow_capsules
   /** Whether an object has a method of a protocol: its type has it, and the object itself does not hide it. */
   hasProtocol(object: bigint, name: string): boolean {
     return this.typeHas(object, name) && this.api.objects.PyObject_HasAttrString(object, cString(name)) === 1;
   }
 
+  // law python/Interpreter.typeFlags: python/object, python/frame, python/leaks
   /** The bits of an object's type that tell the built-in types apart. */
   typeFlags(object: bigint): bigint {
     const type = this.api.objects.PyObject_Type(object);
@@ -358,6 +369,7 @@ export class Interpreter {
     }
   }
 
+  // law python/Interpreter.show: python/object, python/frame, python/leaks
   /** An object in the text of an error: its `str()`, or why that fails. */
   show(object: bigint): string {
     try {
@@ -368,6 +380,7 @@ export class Interpreter {
     }
   }
 
+  // law python/Interpreter.isExactly: python/object, python/frame, python/leaks
   /** Whether an object is an instance of a type, and not of a subtype. */
   isExactly(object: bigint, type: Helper): boolean {
     const itsType = this.api.objects.PyObject_Type(object);
@@ -379,6 +392,7 @@ export class Interpreter {
     return this.check(this.api.run.PyRun_StringFlags(cString(code), start, namespace, namespace, 0n));
   }
 
+  // law python/Interpreter.error: python/object, python/frame, python/leaks
   /** Takes the pending exception, and clears it. */
   #error(): PythonError {
     if (this.api.errors.PyErr_Occurred() === 0n) {
@@ -398,6 +412,7 @@ export class Interpreter {
     return new PythonError(type, message, traceback);
   }
 
+  // law python/Interpreter.takeException: python/object, python/frame, python/leaks
   /** Takes the pending exception with its traceback, and clears it; a new reference. */
   #takeException(): bigint {
     const { errors, objects } = this.api;

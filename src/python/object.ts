@@ -87,6 +87,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
   });
 }
 
+// law python/fromPython: python/values, python/export_array
 /**
  * Converts an object of Python to JavaScript's; adopts the reference.
  *
@@ -107,6 +108,7 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
   }
 }
 
+// law python/importIfPossible: python/values, python/export_array
 /** An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other. */
 function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
   try {
@@ -117,12 +119,15 @@ function importIfPossible(python: Interpreter, object: bigint, options: ImportOp
   }
 }
 
+// law python/askedByJavaScript: python/values, python/object, python/frame, python/leaks
 /** Properties that JavaScript itself reads of any object, to find out what it is. */
 const askedByJavaScript = new Set(["then", "toJSON", "constructor"]);
 
+// law python/index: python/values, python/object, python/frame, python/leaks
 /** A name that means an item. */
 const index = /^(0|-?[1-9]\d*)$/;
 
+// law python/wrap: python/object, python/frame, python/leaks, python/values
 /** Makes a `PyObject`, which adopts the reference. */
 export function wrap(python: Interpreter, object: bigint, options: ImportOptions, origin?: Origin): PyObject {
   const handle = new Handle(python, object, origin);
@@ -164,6 +169,7 @@ export function wrap(python: Interpreter, object: bigint, options: ImportOptions
   return proxy as unknown as PyObject; // the traps are its members
 }
 
+// law python/nameOf: python/object, python/frame, python/leaks
 /**
  * The name of an attribute that is to be set or deleted.
  *
@@ -198,6 +204,7 @@ function membersOf(handle: Handle, options: ImportOptions) {
   };
 }
 
+// law python/inspect: python/object, python/frame, python/leaks
 /** What a console shows. It must not fail, whatever the object is. */
 function inspect(handle: Handle): string {
   const { python } = handle;
@@ -214,6 +221,7 @@ function hasAttribute(handle: Handle, name: string): boolean {
   return python.locked(() => python.api.objects.PyObject_HasAttr(handle.object, python.name(name)) === 1);
 }
 
+// law python/has: python/object, python/frame, python/leaks
 /** Whether an object has an attribute, a mapping this key, or a sequence this item. */
 function has(handle: Handle, name: string): boolean {
   const { python } = handle;
@@ -242,6 +250,7 @@ function attribute(handle: Handle, name: string): bigint {
   return python.check(python.api.objects.PyObject_GetAttr(handle.object, python.name(name)));
 }
 
+// law python/setAttribute: python/object, python/frame, python/leaks
 function setAttribute(handle: Handle, name: string, value: unknown): void {
   const { python } = handle;
   python.locked(() => {
@@ -258,6 +267,7 @@ function deleteAttribute(handle: Handle, name: string): void {
   python.locked(() => python.checkInt(python.api.objects.PyObject_SetAttr(handle.object, python.name(name), 0n)));
 }
 
+// law python/item: python/object, python/frame, python/leaks
 function item(handle: Handle, keys: readonly unknown[]): bigint {
   const { python, object } = handle;
   const objects = toPython(python, keys);
@@ -268,6 +278,7 @@ function item(handle: Handle, keys: readonly unknown[]): bigint {
   return python.check(found);
 }
 
+// law python/setItem: python/object, python/frame, python/leaks
 function setItem(handle: Handle, key: unknown, value: unknown): void {
   const { python } = handle;
   python.locked(() => {
@@ -303,6 +314,7 @@ function importOptionsFor(args: readonly unknown[], options: ImportOptions): Imp
   return view.stream === null ? { device: view.device } : { stream: view.stream };
 }
 
+// law python/rawCall: python/object, python/frame, python/leaks
 function rawCall(handle: Handle, args: readonly unknown[]): bigint {
   const { python } = handle;
   const last = args.at(-1);
@@ -338,6 +350,7 @@ function keywordsHint(last: unknown): string {
   return `\nThe last argument, { ${names} }, is a dict to Python. Arguments by name are given as kwargs({ ${names} }).`;
 }
 
+// law python/iterate: python/object, python/frame, python/leaks
 function* iterate(handle: Handle, options: ImportOptions): Generator<unknown, void> {
   const { python } = handle;
   const { PyObject_GetIter, PyIter_Next } = python.api.iteration;

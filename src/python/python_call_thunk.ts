@@ -20,6 +20,7 @@ export interface CallParts {
   readonly callable: bigint;
 }
 
+// law python/x8664Call: python/thunks
 /**
  * The code of `int (*)(void *given, void **out)`: calls the object with the address `given`, and writes the address that it
  * returns to `*out`. Returns 0, or -1 with the exception set that the object has raised.
@@ -66,6 +67,7 @@ export function x8664Call(parts: CallParts): Uint8Array<ArrayBuffer> {
   ]);
 }
 
+// law python/aarch64Call: python/thunks
 /** The same code for arm64, AAPCS64, on Linux, where variadic functions take their arguments as all others do. */
 export function aarch64Call(parts: CallParts): Uint8Array<ArrayBuffer> {
   const literals = [

@@ -31,6 +31,7 @@ export interface PythonOptions {
   readonly home?: string;
 }
 
+// law python/start: python/open, python/object, python/frame, python/leaks
 /** Starts the interpreter, unless it is running in this process already. */
 function start({ path, functions: api }: NativeLibrary<typeof cpython>, installation: Installation | null): void {
   if (api.opening.Py_IsInitialized() !== 0) return;
@@ -63,6 +64,7 @@ function setProgram({ home }: Functions<typeof cpython>, executable: string): vo
 
 let running: Interpreter | undefined;
 
+// law python/openInterpreter: order/worker_end, python/open
 /** The interpreter of this process, started at the first call. */
 export function openInterpreter(options: PythonOptions): Interpreter {
   const { library } = options;
@@ -91,6 +93,7 @@ interface Found {
   readonly installation: Installation | null;
 }
 
+// law python/find: python/open, python/object, python/frame, python/leaks
 /** The first interpreter whose library can be opened, and the library. */
 function find({ library, home }: PythonOptions): Found {
   // Global: extension modules such as NumPy's find the interpreter's functions among the global symbols.

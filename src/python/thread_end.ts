@@ -40,6 +40,7 @@ export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutab
   ffiPort().functionAt(dlsym(0n, cString("__cxa_thread_atexit_impl")), atThreadEnd)(code, functions.$address, 0n);
 }
 
+// law python/x8664ReleaseLock: python/thunks
 /** x86-64, System V: the address of the two functions arrives in rdi. */
 export function x8664ReleaseLock(): Uint8Array<ArrayBuffer> {
   return new Uint8Array([
@@ -55,6 +56,7 @@ export function x8664ReleaseLock(): Uint8Array<ArrayBuffer> {
   ]);
 }
 
+// law python/aarch64ReleaseLock: python/thunks
 /** arm64, AAPCS64: the address of the two functions arrives in x0. */
 export function aarch64ReleaseLock(): Uint8Array<ArrayBuffer> {
   const words = [

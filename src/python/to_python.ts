@@ -37,6 +37,7 @@ class Conversion {
     this.#python = python;
   }
 
+  // law python/Conversion.all: python/values, python/export_array
   /** References to several values; none if one of them cannot be passed. */
   all(values: readonly unknown[]): bigint[] {
     const made: bigint[] = [];
@@ -55,6 +56,7 @@ class Conversion {
     for (const [stream, object] of this.#streams) exportStream(this.#python, object, stream);
   }
 
+  // law python/Conversion.value: python/values, python/leaks
   /**
    * A new reference to a value in Python.
    *
@@ -84,6 +86,7 @@ class Conversion {
     }
   }
 
+  // law python/Conversion.object: python/object, python/frame, python/leaks
   #object(value: object): bigint {
     const python = this.#python;
     const handle = handleOf(value);
@@ -106,6 +109,7 @@ class Conversion {
     );
   }
 
+  // law python/Conversion.inside: python/values, python/export_array
   #inside(container: object, convert: () => bigint): bigint {
     if (this.#above.includes(container)) throw new TypeError("Cannot pass a container to Python that contains itself");
     this.#above.push(container);
@@ -124,6 +128,7 @@ class Conversion {
     return made;
   }
 
+  // law python/Conversion.dict: python/object, python/frame, python/leaks
   #dict(pairs: readonly (readonly [unknown, unknown])[]): bigint {
     const python = this.#python;
     const { PyDict_New, PyDict_SetItem } = python.api.dicts;
@@ -143,6 +148,7 @@ class Conversion {
     }
   }
 
+  // law python/Conversion.stream: python/object, python/frame, python/leaks
   #stream(stream: ArrowStreamExport): bigint {
     const streams = this.#streams ??= new Map();
     if (streams.has(stream)) {

@@ -57,6 +57,7 @@ export class AddressSpace {
     return allocation;
   }
 
+  // law sim/AddressSpace.allocateHost: sim/early_frees
   /** Allocates host memory that devices can access too. Null if the host has not enough. */
   allocateHost(context: Context, kind: "pinned" | "managed", bytes: number, flags: number): Allocation | null {
     const block = roundUp(bytes, pageBytes);
@@ -74,6 +75,7 @@ export class AddressSpace {
     return known;
   }
 
+  // law sim/AddressSpace.free: sim/early_frees
   /**
    * Frees memory that was not allocated in stream order.
    *
@@ -109,6 +111,7 @@ export class AddressSpace {
     this.#freeUnused();
   }
 
+  // law sim/AddressSpace.isUnregistered: sim/early_frees
   /**
    * Whether host memory that was registered when work was enqueued has been unregistered since: it may be gone by now.
    */
@@ -154,6 +157,7 @@ export class AddressSpace {
     else new Uint8Array(ffiPort().memory(address, source.length)).set(source);
   }
 
+  // law sim/AddressSpace.copy: sim/memory
   /** Copies bytes from anywhere to anywhere. */
   copy(to: bigint, from: bigint, bytes: number): void {
     const piece = new Uint8Array(Math.min(bytes, pieceBytes));
@@ -202,6 +206,7 @@ export class AddressSpace {
     return again?.address ?? null;
   }
 
+  // law sim/AddressSpace.freeUnused: sim/early_frees
   /** Returns host memory that nothing uses any more to the system. */
   #freeUnused(): void {
     const isOver = ({ until }: Freed) => until.every(({ done }) => done);
@@ -234,6 +239,7 @@ export function offsetOf(address: bigint): number {
   return Number((address - deviceBase) % BigInt(deviceSpan));
 }
 
+// law sim/isAccessible: sim/questions, sim/error_codes, sim/programs, sim/sharing
 /** Whether kernels and copies of a device may access the memory of an allocation. */
 export function isAccessible({ device, pool, context }: Allocation, from: Context): boolean {
   if (device === from.device) return true;
@@ -251,6 +257,7 @@ export function isReachable(allocation: Allocation, from: Context): boolean {
   return isOnHost(allocation) || isAccessible(allocation, from);
 }
 
+// law sim/refusal: sim/memory
 function refusal(
   allocation: Allocation | undefined,
   address: bigint,

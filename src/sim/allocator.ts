@@ -116,6 +116,7 @@ export class Heap<Tag> {
     this.#free.push(block);
   }
 
+  // law sim/Heap.join: sim/pools, sim/refusals
   /**
    * Joins adjacent blocks that may be used at once, as `settled` says of their tags. The joined block counts as freed
    * when the latest of them was.

@@ -45,6 +45,7 @@ export class DeviceMemory {
     return this.#pages.size * pageBytes;
   }
 
+  // law sim/DeviceMemory.poison: sim/driver
   /** Fills a range with poison. Whole pages are given back to the host. */
   poison(offset: number, bytes: number): void {
     for (const { page, from, to } of pieces(offset, bytes)) {
@@ -95,6 +96,7 @@ export class DeviceMemory {
     return start * pageBytes + within;
   }
 
+  // law sim/DeviceMemory.unalias: sim/refusals
   /** Ends what `alias` began. */
   unalias(offset: number, bytes: number): void {
     for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);

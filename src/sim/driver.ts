@@ -194,6 +194,7 @@ export class SimulatedDriver {
     return this.#simulator.lastKernelError;
   }
 
+  // law sim/SimulatedDriver.live: sim/graph_memory
   /** What is still there. */
   get live(): LiveObjects {
     const { streams, events, pools, graphs, graphExecs, graphMemory, contexts, space, scheduler } = this.#simulator;

@@ -71,6 +71,7 @@ export class GraphPool {
     return offset === null ? null : firstOffset + offset;
   }
 
+  // law sim/GraphPool.commit: sim/graph_memory
   /** Backs memory with bytes of the device, if it has none. */
   commit(memory: GraphMemory): void {
     if (memory.bytes !== null) return;
@@ -126,6 +127,7 @@ export function captureAllocation(simulator: Simulator, stream: Stream, pool: Po
   return address;
 }
 
+// law sim/captureFree: sim/graph_memory
 /** A free on a stream that is being captured: of memory that a graph has allocated, and that no graph frees yet. */
 export function captureFree(simulator: Simulator, stream: Stream, address: bigint): void {
   const { capture } = stream;
@@ -141,6 +143,7 @@ export function captureFree(simulator: Simulator, stream: Stream, address: bigin
   simulator.submit(stream, CU_GRAPH_NODE_TYPE.MEM_FREE, () => unmap(memory), [], memory);
 }
 
+// law sim/freeGraphMemory: sim/graph_memory
 /** A free of such memory outside of graphs: on a stream, or at once. */
 export function freeGraphMemory(
   simulator: Simulator,
@@ -153,6 +156,7 @@ export function freeGraphMemory(
   releaseUnused(simulator);
 }
 
+// law sim/release: sim/graph_memory
 function release(simulator: Simulator, memory: GraphMemory, stream: Stream, inOrder: boolean): void {
   const run = () => unmap(memory);
   const { context, id } = stream;
@@ -169,6 +173,7 @@ function map({ allocation }: GraphMemory): void {
   device.mapped.add(address, bytes, allocation);
 }
 
+// law sim/unmap: sim/graph_memory
 function unmap({ allocation }: GraphMemory): void {
   const { device, address, bytes } = allocation;
   device.mapped.remove(address);
@@ -192,6 +197,7 @@ export function commit(exec: GraphExec): void {
   for (const memory of memoryOf(exec).allocated) memory.allocation.device.graphPool.commit(memory);
 }
 
+// law sim/prepareLaunch: sim/graph_memory
 /**
  * Prepares a launch: refuses to allocate what is allocated, or to free what is not.
  *
@@ -222,6 +228,7 @@ export function prepareLaunch(
   };
 }
 
+// law sim/releaseUnused: sim/graph_memory
 /** Releases memory that no graph can allocate any more and that is not allocated. */
 export function releaseUnused(simulator: Simulator): void {
   if (simulator.graphMemory.size === 0) return;

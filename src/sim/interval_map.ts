@@ -41,6 +41,7 @@ export class IntervalMap<T> {
     return range !== undefined && address < range.end ? range.value : undefined;
   }
 
+  // law sim/IntervalMap.overlaps: sim/memory
   /** Whether a range overlaps one that is here. */
   overlaps(start: bigint, bytes: number): boolean {
     const before = this.#ranges[this.#after(start) - 1];

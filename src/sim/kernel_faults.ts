@@ -39,6 +39,7 @@ export class IllegalAddressError extends Error {
   }
 }
 
+// law sim/faultCode: sim/kernels
 /**
  * What the driver returns from now on, after a kernel has ended with an error: a `CUresult`. Null for deadlocks,
  * undefined behaviour and errors of the interpreter: the call that made the work run throws those as they are.

@@ -17,6 +17,7 @@ export class Output {
   #first = 0;
   #bytes = 0;
 
+  // law sim/Output.add: sim/output, ptx/faults
   /** Keeps text. */
   add(text: Uint8Array, to: "stdout" | "stderr"): void {
     this.#bytes += text.length;
@@ -24,6 +25,7 @@ export class Output {
     while (this.#bytes > capacity) this.#bytes -= this.#parts[this.#first++]?.text.length ?? this.#bytes;
   }
 
+  // law sim/Output.flush: sim/output, ptx/faults
   /** Passes on all that is kept. */
   flush(print: Print): void {
     const parts = this.#parts.slice(this.#first);

@@ -147,6 +147,7 @@ export class Pool {
     this.#heap.trim(Number(keep), ({ task }) => task.done); // at most what is reserved: a safe integer
   }
 
+  // law sim/Pool.reuse: sim/pools
   #reuse(bytes: number, stream: Stream, mayWait: boolean): PoolBlock | null {
     let block = this.#heap.reuse(bytes, (one) => this.#isUsable(one, stream, mayWait));
     if (block === null) {
@@ -156,12 +157,14 @@ export class Pool {
     return block === null ? null : { offset: block.offset, bytes: block.bytes, after: block.tag?.task ?? null };
   }
 
+  // law sim/Pool.grow: sim/refusals
   #grow(bytes: number): PoolBlock | null {
     if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;
     const offset = this.#heap.grow(bytes);
     return offset === null ? null : { offset, bytes, after: null };
   }
 
+  // law sim/Pool.isUsable: sim/pools
   #isUsable({ tag }: FreeBlock<Freed>, stream: Stream, mayWait: boolean): boolean {
     if (tag === null || tag.stream === stream) return true;
     const { settings } = this;
@@ -170,6 +173,7 @@ export class Pool {
     return mayWait && settings.reuseAllowInternalDependencies;
   }
 
+  // law sim/Pool.isFollowed: sim/pools
   #isFollowed(free: Task, stream: Stream): boolean {
     return this.settings.reuseFollowEventDependencies && this.#scheduler.follows(stream.tail, free);
   }

@@ -71,6 +71,7 @@ export class Scheduler {
     return this.#executed;
   }
 
+  // law sim/Scheduler.enqueue: sim/memory
   /** Queues a task that may run once all its dependencies have. */
   enqueue(streamId: number, dependencies: Iterable<Task | null>, run: () => void): Task {
     const waited = new Set<Queued>();

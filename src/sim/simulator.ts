@@ -53,6 +53,7 @@ export class Simulator extends SimulatorState {
     return null;
   }
 
+  // law sim/Simulator.enqueue: gpu/implied_order
   /** Appends work to a stream that is not being captured. */
   enqueue(stream: Stream, run: () => void, after: readonly (Task | null)[] = []): Task {
     const { context } = stream;
@@ -69,6 +70,7 @@ export class Simulator extends SimulatorState {
     return task;
   }
 
+  // law sim/Simulator.enqueueAllocation: checker/schedule, gpu/implied_order
   /**
    * Appends an allocation to a stream. On the legacy default stream it is not work that others wait for: streams that
    * follow that stream by the rules of default streams can use the memory, but do not follow what the allocation
@@ -94,6 +96,7 @@ export class Simulator extends SimulatorState {
     });
   }
 
+  // law sim/Simulator.wait: sim/output, ptx/faults
   /** Waits, as the host, until a task has run; reports a kernel that has failed by then. */
   wait(context: Context, ...tasks: readonly (Task | null)[]): void {
     for (const task of tasks) this.scheduler.force(task);
@@ -128,6 +131,7 @@ export class Simulator extends SimulatorState {
     return [...contexts].flatMap((context) => this.tails(context)).filter(({ done }) => !done);
   }
 
+  // law sim/Simulator.waitBeforeFree: sim/early_frees
   /** Runs all work of some contexts, which may use memory that is about to be freed; unless frees do not wait. */
   waitBeforeFree(contexts?: Iterable<Context>): void {
     if (this.options.freesWait) { for (const task of this.unfinished(contexts)) this.scheduler.force(task); }
@@ -170,6 +174,7 @@ export class Simulator extends SimulatorState {
     this.contexts.set(context.handle, context);
   }
 
+  // law sim/Simulator.destroy: sim/contexts, sim/output, ptx/faults
   /** Destroys a context with all that belongs to it, after running what is queued. */
   destroy(context: Context): void {
     for (const task of this.tails(context)) this.scheduler.force(task);

@@ -232,6 +232,7 @@ export class SimulatorState {
     return pool;
   }
 
+  // law sim/SimulatorState.refuseFault: sim/output, ptx/faults
   /** Refuses all work of a context in which a kernel has failed. */
   refuseFault(context: Context): void {
     if (context.fault === 0) return;

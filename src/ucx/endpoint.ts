@@ -129,6 +129,7 @@ export class UcxEndpoint {
     ];
   }
 
+  // law ucx/UcxEndpoint.fail: ucx/order
   /** Reports the failure of the connection. Called by the worker. */
   fail(error: UcxError): void {
     this.#failure ??= error;
@@ -136,6 +137,7 @@ export class UcxEndpoint {
     this.#settleClosed(error);
   }
 
+  // law ucx/UcxEndpoint.lose: ucx/endpoint, ucx/two_processes
   /** Fails what UCX would leave waiting: the other process has ended. Called by the worker. */
   async lose(): Promise<void> {
     if (this.#failure !== undefined || this.#handle === 0n) return;
@@ -185,6 +187,7 @@ export class UcxEndpoint {
     return this.#ended;
   }
 
+  // law ucx/UcxEndpoint.closeHandle: ucx/order
   async #closeHandle(flags: number): Promise<void> {
     const { parameters, ucp } = this.#context;
     const handle = this.#handle;

@@ -48,6 +48,7 @@ export function receiveMemory(into: Receivable, hasCuda: boolean): MessageMemory
   return memoryOf(into, "receive into", hasCuda);
 }
 
+// law ucx/memoryOf: ucx/order
 function memoryOf(what: Sendable, doing: string, hasCuda: boolean): MessageMemory {
   if (what instanceof Uint8Array) {
     const { buffer, byteOffset, byteLength: length } = what;

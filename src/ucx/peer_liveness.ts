@@ -20,6 +20,7 @@ export class PeerLiveness {
   readonly #peers = new Map<Endpoint, { readonly process: PeerProcess; missed: boolean }>();
   #timer: ReturnType<typeof import("node:timers").setInterval> | undefined;
 
+  // law ucx/PeerLiveness.watch: ucx/peer_liveness
   /** Watches an endpoint from now on, if the process that it leads to can be seen. */
   watch(endpoint: Endpoint, process: PeerProcess | null): void {
     if (process === null) return;
@@ -27,6 +28,7 @@ export class PeerLiveness {
     this.#timer ??= nodeBuiltin("node:timers").setInterval(() => this.#poll(), interval).unref();
   }
 
+  // law ucx/PeerLiveness.forget: ucx/peer_liveness
   /** Stops watching an endpoint. */
   forget(endpoint: Endpoint): void {
     this.#peers.delete(endpoint);
@@ -40,6 +42,7 @@ export class PeerLiveness {
     this.#timer = undefined;
   }
 
+  // law ucx/PeerLiveness.poll: ucx/peer_liveness
   #poll(): void {
     for (const [endpoint, peer] of this.#peers) {
       if (!peer.process.isGone()) continue;

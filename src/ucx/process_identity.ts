@@ -41,6 +41,7 @@ export class PeerProcess {
     this.#start = start;
   }
 
+  // law ucx/PeerProcess.find: ucx/process_identity
   /**
    * The process with this identity: null for this one, and for one that cannot be seen, because it runs elsewhere, in
    * another namespace, hidden, or not any more.
@@ -54,6 +55,7 @@ export class PeerProcess {
     return process.isGone() ? null : process;
   }
 
+  // law ucx/PeerProcess.isGone: ucx/process_identity
   /** Whether it has ended. A zombie has. */
   isGone(): boolean {
     const stat = readStat(`${this.#pid}`);
@@ -63,6 +65,7 @@ export class PeerProcess {
   }
 }
 
+// law ucx/readStat: ucx/process_identity
 function readStat(process: string): Stat | null {
   const text = readTextFile(`/proc/${process}/stat`);
   // The second field is the program's name in brackets, which may hold brackets and spaces itself.

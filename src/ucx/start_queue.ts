@@ -29,6 +29,7 @@ export interface StartOptions {
 export class StartQueue {
   readonly #waiting: Start[] = [];
 
+  // law ucx/StartQueue.add: ucx/start_queue
   /**
    * Begins an operation in its turn, when its memory is there.
    *
@@ -68,6 +69,7 @@ export class StartQueue {
     for (const start of this.#waiting.splice(0)) start.drop(reason);
   }
 
+  // law ucx/StartQueue.drop: ucx/start_queue
   #drop(start: Start, reason: unknown): void {
     const at = this.#waiting.indexOf(start);
     if (at < 0) return; // it was dropped before
@@ -76,6 +78,7 @@ export class StartQueue {
     this.#advance(); // others may have waited for nothing but this one
   }
 
+  // law ucx/StartQueue.advance: ucx/start_queue
   #advance(): void {
     while (this.#waiting[0]?.isReady) this.#waiting.shift()?.begin();
   }

@@ -221,6 +221,7 @@ export class UcxWorker {
     this.abort();
   }
 
+  // law ucx/UcxWorker.abort: ucx/order
   /** Closes the worker at once: what is under way is cancelled, what was sent may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;

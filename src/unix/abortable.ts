@@ -4,6 +4,7 @@
  * @module
  */
 
+// law unix/abortable: unix/descriptors, unix/socket
 /**
  * Waits for a promise, whose work goes on if the signal comes first.
  *

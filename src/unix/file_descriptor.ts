@@ -49,6 +49,7 @@ export class FileDescriptor {
     return this.#fd === null;
   }
 
+  // law unix/FileDescriptor.take: unix/file_descriptor
   /**
    * Gives the descriptor away: the caller has to close it.
    *

@@ -36,6 +36,7 @@ export class UnixListener {
     this.#allow = allow;
   }
 
+  // law unix/UnixListener.listen: unix/descriptors, unix/socket
   /**
    * Begins to listen.
    *
@@ -64,6 +65,7 @@ export class UnixListener {
     }
   }
 
+  // law unix/UnixListener.accept: unix/descriptors, unix/socket
   /** Waits for the next process that may connect. */
   async accept(options: WaitOptions = {}): Promise<UnixSocket> {
     checkOptions(options, waitOptionNames);

@@ -37,6 +37,7 @@ export function sendMessage(socket: number, data: Uint8Array, descriptors: reado
   return attempt(() => libc().sockets.sendmsg(socket, message.header.$address, MSG.NOSIGNAL));
 }
 
+// law unix/receiveMessage: unix/descriptors, unix/socket
 /** Takes the next message if there is one. What arrives with a message that was cut is closed. */
 export function receiveMessage(socket: number): Arrival {
   using arena = new NativeArena();
@@ -87,6 +88,7 @@ function headerAt(control: Uint8Array<ArrayBuffer>, address: bigint, at: number)
   return struct(cmsghdr).over(buffer, address - BigInt(byteOffset), byteOffset + at);
 }
 
+// law unix/descriptorsIn: unix/descriptors, unix/socket
 /** All descriptors that have arrived: they are ours from now on. */
 function descriptorsIn(control: Uint8Array<ArrayBuffer>, address: bigint): FileDescriptor[] {
   const found: FileDescriptor[] = [];

@@ -25,6 +25,7 @@ const waits = new Set<Wait>();
 let isScheduled = false;
 let lastEvent = 0;
 
+// law unix/untilReady: unix/descriptors, unix/socket
 /**
  * Settles when a descriptor can be read or written without waiting, or has no other end any more. The caller
  * keeps it open until then: a wait for a descriptor that is to be closed is aborted first.

@@ -14,6 +14,7 @@ import { untilReady } from "./poll.ts";
 import { checkAddress, writeAddress } from "./address.ts";
 import { mostBytes, mostDescriptors, receiveMessage, sendMessage } from "./message.ts";
 
+// law unix/kind: unix/descriptors, unix/socket
 const kind = SOCK.SEQPACKET | SOCK.NONBLOCK | SOCK.CLOEXEC;
 
 /** Options of whatever waits. */
@@ -92,6 +93,7 @@ export class UnixSocket {
     return new UnixSocket(descriptor);
   }
 
+  // law unix/UnixSocket.connect: unix/descriptors, unix/socket
   /**
    * Connects to a process that listens.
    *
@@ -147,6 +149,7 @@ export class UnixSocket {
     return { pid: who.pid, uid: who.uid, gid: who.gid };
   }
 
+  // law unix/UnixSocket.send: unix/descriptors, unix/socket
   /**
    * Sends a message, when there is room for it. The descriptors remain the caller's, and may be closed afterwards: the
    * receiver gets its own.
@@ -217,6 +220,7 @@ export class UnixSocket {
     this.close();
   }
 
+  // law unix/UnixSocket.allowed: unix/descriptors, unix/socket
   #allowed(path: string, allow: (peer: UnixPeer) => boolean): this {
     const { peer } = this;
     if (allow(peer)) return this;

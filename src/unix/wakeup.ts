@@ -34,6 +34,7 @@ export interface Wakeup {
 
 let closeAddress = 0n;
 
+// law unix/createWakeup: unix/wakeup
 /**
  * Makes a wakeup. It holds two file descriptors until it is given or cancelled, and keeps the process alive.
  *

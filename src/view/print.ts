@@ -48,6 +48,7 @@ function offsetsOf({ layout, offset }: StridedMemoryView, shown: readonly (reado
   return elements.map((element) => offset + element * layout.itemsize);
 }
 
+// law view/readElements: view/print, copy/page_locked
 /** The scalars of the elements at these offsets. */
 function readElements(view: StridedMemoryView, offsets: readonly number[]): Scalar[] {
   const { dtype, device, buffer } = view;

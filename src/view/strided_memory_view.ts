@@ -86,6 +86,7 @@ export class StridedMemoryView {
     this.#imported = imported;
   }
 
+  // law view/StridedMemoryView.from: order/refusals, dlpack/host_consumers, dlpack/array_interface, order/programs
   /**
    * Views any array without copying it: a typed array, or an object that speaks an exchange protocol. The first that it
    * has is used of `__dlpack__`, `__cuda_array_interface__`, `__array_interface__`, `__arrow_c_device_array__` and

@@ -1,37 +1,42 @@
 /** The protective lines of devices, streams, events and programs. */
-import { inFile, type Mutation } from "./mutation.ts";
-
-const programs = "tests/memory/memory_programs_test.ts";
-const behaviours = "tests/sim/behaviours_test.ts";
+import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const cudaMutations: readonly Mutation[] = [
-  ...inFile("src/device/reference_count.ts", ["tests/device/reference_count_test.ts"], [
+  ...law("device/ReferenceCount.retain", [
     ["    this.#count++;\n", "", "Nothing is kept for whoever still needs it."],
+  ]),
+  ...law("device/ReferenceCount.release", [
     ["    this.#count--;\n", "", "What has been held once is never destroyed."],
-    ["    references?.release();\n", "", "What has been held once is never destroyed."],
-    ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
-
-    ["    this.#references = null;\n", "", "Releasing twice ends what somebody else has retained."],
     [
       "    this.#count--;\n    this.#destroyIfUnused();\n",
       "    this.#count--;\n",
       "What is closed first is never destroyed.",
     ],
-
+  ]),
+  ...law("device/Retained.Symbol.dispose", [
+    ["    references?.release();\n", "", "What has been held once is never destroyed."],
+    ["    this.#references = null;\n", "", "Releasing twice ends what somebody else has retained."],
+  ]),
+  ...law("device/ReferenceCount.retained", [
+    ["    this.retain();\n", "", "Nothing is kept for whoever still needs it."],
+  ]),
+  ...law("device/ReferenceCount.close", [
     ["    this.#closed = true;\n", "", "Nothing is ever destroyed."],
     [
       "    this.#closed = true;\n    this.#destroyIfUnused();",
       "    this.#closed = true;",
       "Closing what nobody holds leaks it.",
     ],
+  ]),
+  ...law("device/ReferenceCount.destroyIfUnused", [
     ["!this.#closed || ", "", "The last user destroys what is still open."],
     ["this.#count > 0 || ", "", "Closing destroys what others still use."],
     [" || this.#destroyed) return;", ") return;", "Closing twice destroys twice."],
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
-  ...inFile("src/device/stream.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...law("device/CudaStream.makeOrderExplicit", [
     [
       "      this.#mark(event);\n      this.#waitFor(event);\n",
       "",
@@ -43,40 +48,53 @@ export const cudaMutations: readonly Mutation[] = [
       "A copy takes what a default stream has yet to write.",
     ],
     ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
+    ['    this.#open("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
   ]),
-  ...inFile("src/sim/calls/event.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...law("sim/eventCalls", [
     [
       "      if (stream !== stream.context.legacy) stream.explicitTail = explicitTail;\n",
       "",
       "A record counts where libcuda lets it not.",
     ],
   ]),
-  ...inFile("src/sim/calls/copy.ts", ["tests/gpu/implied_order_test.ts", "tests/sim/driver_test.ts"], [
+  ...law("sim/isReadAtOnce", [
     ["bytes > readAtOnce || ", "", "A copy is read early that libcuda reads when it runs."],
     [" || stream.explicitTail?.done === false", "", "What a stream was told to do is not looked at."],
     ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
     ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
   ]),
-  ...inFile("src/device/device.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...law("device/CudaDevice.copy", [
     [
       '    if (direction === "HtoD") stream.makeOrderExplicit(bytes);\n',
       "",
       "A copy takes what a default stream has yet to write.",
     ],
+  ]),
+  ...law("device/CudaDevice.createStream", [
     [
       "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
       "adopt(this, this.#out.value, true, retained)",
       "A copy takes what a default stream has yet to write.",
     ],
+    [
+      "options.nonBlocking ?? true ?",
+      "options.nonBlocking ?? false ?",
+      "Every stream waits for the legacy default stream.",
+    ],
+    [
+      "    if (priority !== undefined) this.#checkPriority(priority);\n",
+      "",
+      "A priority that cannot be is silently another one.",
+    ],
   ]),
-  ...inFile("src/copy/pitched_copy.ts", ["tests/gpu/implied_order_test.ts"], [
+  ...law("copy/copyPitched", [
     [
       "  if (source.isHost && !destination.isHost) stream.makeOrderExplicit(box.width * box.height * box.depth);\n",
       "",
       "Rows take what a default stream has yet to write.",
     ],
   ]),
-  ...inFile("src/device/device.ts", ["tests/device/stream_test.ts"], [
+  ...law("device/CudaDevice.knownStream", [
     [" || last.handle !== handle) return null", ") return null", "Who names a stream gets another one."],
     [
       "last === undefined || last.isClosed || ",
@@ -89,123 +107,12 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream that has the handle of one that is gone is reported.",
     ],
   ]),
-  ...inFile("src/device/device.ts", ["tests/device/context_test.ts"], [
+  ...law("device/CudaDevice.release", [
     [
       "    for (const other of this.#freedOn) other.#finish();\n",
       "",
       "A context goes while another device's stream has yet to free its memory.",
     ],
-  ]),
-  ...inFile("src/device/device.ts", ["tests/device/check_device_test.ts"], [
-    [
-      "if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
-      "}\n\n  /** Whether its `Cuda`",
-      "The driver writes to memory that is freed.",
-    ],
-  ]),
-  ...inFile("src/device/device.ts", ["tests/device/dropped_test.ts"], [
-    [
-      "    const retained = this.retained();\n",
-      "    const retained = this.retained({ evenClosed: true });\n",
-      "A closed Cuda makes what it then refuses.",
-    ],
-    [
-      "      retained[Symbol.dispose]();\n      throw error;\n",
-      "      throw error;\n",
-      "What cannot be made keeps its device.",
-    ],
-    [
-      "    event[registerFinalizer]();\n    return event;\n",
-      "    return event;\n",
-      "Events that are only dropped pile up.",
-    ],
-  ]),
-  ...inFile("src/device/finalizer.ts", ["tests/device/dropped_test.ts"], [
-    ["      state.close();\n", "", "What is only dropped piles up."],
-    ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
-    ["  finalizer.register(object, state);\n", "", "What is only dropped piles up."],
-  ]),
-  ...inFile("src/device/event.ts", ["tests/device/dropped_test.ts"], [
-    ["    if (this.#state !== null) this.#state.closed = true;\n", "", "An event is destroyed twice."],
-    ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
-  ]),
-  ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts", "tests/order/pageable_in_use_test.ts"], [
-    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
-  ]),
-  ...inFile("src/device/stream.ts", ["tests/device/dropped_test.ts"], [
-    [
-      "    closeIfDropped(stream, state);\n",
-      "",
-      "Streams that are only dropped pile up.",
-    ],
-    ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
-  ]),
-  ...inFile("src/order/pageable_in_use.ts", ["tests/device/dropped_test.ts"], [[
-    "    this.#stream = stream[internals].successor;\n",
-    "    this.#stream = stream;\n",
-    "A stream that copies have used is never found.",
-  ]]),
-  ...inFile("src/device/kernel/program.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, stateOf(device, this.#references));\n", "", "Programs that are only dropped pile up."],
-    [
-      "atRest(device).finally(() => references.close())",
-      "Promise.resolve(references.close())",
-      "Code is unloaded under a running kernel.",
-    ],
-    [
-      "if (device.recordContext(event)) return await event.completed();",
-      "return;",
-      "Code is unloaded under a running kernel.",
-    ],
-  ]),
-  ...inFile("src/device/graph/graph.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
-    ["    this.#state.closed = true;\n", "", "A graph is destroyed twice."],
-  ]),
-  ...inFile("src/device/graph/graph_exec.ts", ["tests/device/dropped_test.ts"], [
-    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
-  ]),
-  ...inFile("src/memory/memory_pool.ts", ["tests/device/dropped_test.ts"], [
-    [
-      "    if (isOwned) closeIfDropped(this, stateOf(driver, references));\n",
-      "",
-      "Pools that are only dropped pile up.",
-    ],
-  ]),
-  ...inFile("src/python/current_work_streams.ts", ["tests/device/dropped_test.ts"], [
-    ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
-  ]),
-  ...inFile("src/device/event.ts", ["tests/device/check_device_test.ts"], [
-    [
-      "  if (device.isGone) return; // the event went with its context\n",
-      "",
-      "Closing what is gone is an error.",
-    ],
-    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
-  ]),
-  ...inFile("src/device/device.ts", ["tests/device/device_test.ts", programs], [
-    [
-      "    this.#checkThere();\n    if (this.#context",
-      "    if (this.#context",
-      "A closed device takes its context up again and never gives it back.",
-    ],
-    ["    if (this.#context === 0n) {", "    {", "The context is retained at every use, and released once."],
-    [
-      'this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));',
-      "",
-      "Calls go to whatever context is current.",
-    ],
-    [
-      "      cuCtxPopCurrent_v2(this.#out.$address);\n",
-      "",
-      "The caller's context is not current any more after a call.",
-    ],
-    [
-      "    if (options.evenClosed !== true) this.#checkOpen();\n",
-      "",
-      "A stream or a buffer of a closed Cuda can be made.",
-    ],
-    ["    this.#references.close();\n", "", "The primary context is never given back."],
     [
       "if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);",
       "",
@@ -216,30 +123,176 @@ export const cudaMutations: readonly Mutation[] = [
       "this.driver",
       "A context that was never retained is released: somebody else's.",
     ],
+  ]),
+  ...law("device/CudaDevice.checkThere", [
+    [
+      "if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
+      "}\n\n  /** Whether its `Cuda`",
+      "The driver writes to memory that is freed.",
+    ],
+  ]),
+  ...law("device/CudaDevice.retainFor", [
+    [
+      "    const retained = this.retained();\n",
+      "    const retained = this.retained({ evenClosed: true });\n",
+      "A closed Cuda makes what it then refuses.",
+    ],
+    [
+      "      retained[Symbol.dispose]();\n      throw error;\n",
+      "      throw error;\n",
+      "What cannot be made keeps its device.",
+    ],
+  ]),
+  ...law("device/CudaDevice.createEvent", [
+    [
+      "    event[registerFinalizer]();\n    return event;\n",
+      "    return event;\n",
+      "Events that are only dropped pile up.",
+    ],
+  ]),
+  ...law("device/finalizer", [
+    ["      state.close();\n", "", "What is only dropped piles up."],
+    ["  afterCaptures(driver, () => { // most", "  (() => { // most", "What the collector finds spoils a capture."],
+  ]),
+  ...law("device/closeIfDropped", [
+    ["  finalizer.register(object, state);\n", "", "What is only dropped piles up."],
+  ]),
+  ...law("device/CudaEvent.close", [
+    ["    if (this.#state !== null) this.#state.closed = true;\n", "", "An event is destroyed twice."],
+    ["    if (this.#closed) return;\n", "", "Closing twice destroys an event twice."],
+    ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
+  ]),
+  ...law("device/EventState.close", [
+    ["    destroy(this.#device, this.#handle);\n", "", "Events that are only dropped pile up."],
+  ]),
+  ...law("device/StreamState.close", [
+    ["    this.watcher?.onClosing();\n", "", "The end of a stream is marked after it was destroyed, or never."],
+  ]),
+  ...law("device/CudaStream.adopt", [
+    ["    closeIfDropped(stream, state);\n", "", "Streams that are only dropped pile up."],
+  ]),
+  ...law("device/CudaStream.record", [
+    ["    event[registerFinalizer]();\n", "", "Events that are only dropped pile up."],
+    ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
+    [
+      'checkSameDevice(given, this.device, "Cannot record an event");',
+      'checkSameCuda(given, this.device, "Cannot record an event");',
+      "An event of another device is recorded, as far as the driver is concerned.",
+    ],
+    ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
+    [
+      '        given.argumentFor("record"); // what',
+      "        // what",
+      "Of a closed event it is said only that it is of another device.",
+    ],
+  ]),
+  ...law("order/InFlight.constructor", [
+    [
+      "    this.#stream = stream[internals].successor;\n",
+      "    this.#stream = stream;\n",
+      "A stream that copies have used is never found.",
+    ],
+  ]),
+  ...law("device/Program.constructor", [
+    ["    closeIfDropped(this, stateOf(device, this.#references));\n", "", "Programs that are only dropped pile up."],
+    [
+      "unload(device, handle, retained))",
+      "unload(device, handle, new DisposableStack()))",
+      "A context is never given back once it had a program.",
+    ],
+  ]),
+  ...law("device/stateOf", [
+    [
+      "atRest(device).finally(() => references.close())",
+      "Promise.resolve(references.close())",
+      "Code is unloaded under a running kernel.",
+    ],
+  ]),
+  ...law("device/atRest", [
+    [
+      "if (device.recordContext(event)) return await event.completed();",
+      "return;",
+      "Code is unloaded under a running kernel.",
+    ],
+  ]),
+  ...law("device/CudaGraph.constructor", [
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
+  ]),
+  ...law("device/CudaGraph.close", [
+    ["    this.#state.closed = true;\n", "", "A graph is destroyed twice."],
+  ]),
+  ...law("device/CudaGraphExec.constructor", [
+    ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
+  ]),
+  ...law("memory/MemoryPool.constructor", [
+    [
+      "    if (isOwned) closeIfDropped(this, stateOf(driver, references));\n",
+      "",
+      "Pools that are only dropped pile up.",
+    ],
+  ]),
+  ...law("python/switchWorkStream", [
+    ["  current.set(ordinal, stream);\n", "", "The stream that Python's libraries work on is destroyed under them."],
+  ]),
+  ...law("device/destroy", [
+    ["  if (device.isGone) return; // the event went with its context\n", "", "Closing what is gone is an error."],
+  ]),
+  ...law("device/CudaEvent.there", [
+    ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
+  ]),
+  ...law("device/CudaDevice.context", [
+    [
+      "    this.#checkThere();\n    if (this.#context",
+      "    if (this.#context",
+      "A closed device takes its context up again and never gives it back.",
+    ],
+    ["    if (this.#context === 0n) {", "    {", "The context is retained at every use, and released once."],
+  ]),
+  ...law("device/CudaDevice.withContext", [
+    [
+      'this.#check("cuCtxPushCurrent_v2", cuCtxPushCurrent_v2(this.context));',
+      "",
+      "Calls go to whatever context is current.",
+    ],
+    [
+      "      cuCtxPopCurrent_v2(this.#out.$address);\n",
+      "",
+      "The caller's context is not current any more after a call.",
+    ],
+  ]),
+  ...law("device/CudaDevice.retained", [
+    [
+      "    if (options.evenClosed !== true) this.#checkOpen();\n",
+      "",
+      "A stream or a buffer of a closed Cuda can be made.",
+    ],
+  ]),
+  ...law("device/CudaDevice.close", [
+    ["    this.#references.close();\n", "", "The primary context is never given back."],
+  ]),
+  ...law("device/CudaDevice.synchronize", [
     [
       '    this.withContext(() => this.#check("cuCtxSynchronize"',
       '    (() => this.#check("cuCtxSynchronize"',
       "The wait is for the context that happens to be current.",
     ],
-    [
-      "options.nonBlocking ?? true ?",
-      "options.nonBlocking ?? false ?",
-      "Every stream waits for the legacy default stream.",
-    ],
+  ]),
+  ...law("device/CudaDevice.makeEvent", [
     ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
+    ["    if (timing && interprocess) {\n", "    if (false) {\n", "An event that cannot be is a nameless error."],
+  ]),
+  ...law("device/CudaDevice.retain", [
     [
       "    this.#checkOpen();\n    this.#references.retain();",
       "    this.#references.retain();",
       "A buffer of a closed Cuda can be made.",
     ],
     ["    this.#references.retain();\n", "", "The context goes before what was allocated in it."],
+  ]),
+  ...law("device/device/CudaDevice.release", [
     ["    this.#references.release();\n", "", "A device is never given back."],
-    ["    if (timing && interprocess) {\n", "    if (false) {\n", "An event that cannot be is a nameless error."],
-    [
-      "    if (priority !== undefined) this.#checkPriority(priority);\n",
-      "",
-      "A priority that cannot be is silently another one.",
-    ],
+  ]),
+  ...law("device/CudaDevice.isActive", [
     [
       "    if (this.#references.isDestroyed) return false;\n",
       "",
@@ -251,43 +304,49 @@ export const cudaMutations: readonly Mutation[] = [
       "A context that nobody uses is taken for one in use.",
     ],
   ]),
-  ...inFile("src/cuda/cuda.ts", ["tests/device/device_test.ts"], [
+  ...law("cuda/Cuda.pointerAttributes", [
     [
       '    if (this.#closed) throw new TypeError("Cannot ask a closed Cuda for pointer attributes");\n',
       "",
       "A closed Cuda answers about addresses by memory that it has freed.",
     ],
-
+  ]),
+  ...law("cuda/Cuda.close", [
     ["    for (const device of this.devices) device.close();\n", "", "The primary contexts are never given back."],
+  ]),
+  ...law("cuda/Cuda.device", [
     [
       "    if (device === undefined) {",
       "    if (false) {",
       "A device that is not there is undefined instead of an error.",
     ],
+  ]),
+  ...law("cuda/Cuda.constructor", [
     [
       'checkCuda(driver, "cuInit", cuInit(0));',
       "cuInit(0);",
       "A driver that does not start is taken for one without devices.",
     ],
   ]),
-  ...inFile("src/driver/driver.ts", ["tests/device/device_test.ts"], [
+  ...law("driver/checkCuda", [
     [
       "if (code !== CUresult.CUDA_SUCCESS) throw cudaError",
       "if (false) throw cudaError",
       "No error of the driver is ever seen.",
     ],
   ]),
-  ...inFile("src/device/event.ts", ["tests/device/stream_test.ts"], [
-    ["    if (this.#closed) return;\n", "", "Closing twice destroys an event twice."],
-    ["    this.#closed = true;\n", "", "Closing twice destroys an event twice."],
-
+  ...law("device/CudaEvent.synchronize", [
     [
       '    checkCuda(driver, "cuEventSynchronize", besideCaptures(driver, () => driver.event.cuEventSynchronize(handle)));\n',
       "",
       "The host does not wait.",
     ],
+  ]),
+  ...law("device/CudaEvent.completed", [
     ["    stream.wait(this);\n", "", "The promise of completed() settles before the event."],
     ["    await stream.completed();\n", "", "The promise of completed() settles before the event."],
+  ]),
+  ...law("device/CudaEvent.isDone", [
     [
       "if (code !== CUresult.CUDA_ERROR_NOT_READY) checkCuda",
       "if (false) checkCuda",
@@ -295,74 +354,31 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["return code === CUresult.CUDA_SUCCESS;", "return true;", "Work that is not done looks done."],
   ]),
-  ...inFile("src/device/stream.ts", ["tests/device/stream_test.ts", programs, behaviours], [
+  ...law("device/StreamState.constructor", [
     [
       "if (retainedDevice === null) return; // a foreign",
       "// a foreign",
       "Closing a foreign stream destroys it under its owner.",
     ],
     ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never given back."],
-
     ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
-
-    [
-      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
-      "",
-      "A destroyed handle is given to the driver.",
-    ],
-    ['    if (this.#isShut) this.#open("record an event in");\n', "", "An event is recorded in a closed stream."],
-    ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
-    ['    this.#open("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
-    ['T {\n    this.#open("wait for");\n', "T {\n", "A closed stream is recorded in when it is waited for."],
-    [
-      "    this.#isShut = true;\n    state.close",
-      "    state.close",
-      "A stream is used after its user has closed it.",
-    ],
     [
       "      if (this.#successor !== null) shut(this.#successor);\n",
       "",
       "A destroyed handle is given to the driver by what a buffer had for its home.",
     ],
+  ]),
+  ...law("device/CudaStream.open", [
     [
-      "return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;",
-      "return this;",
-      "A buffer loses its home when that is closed.",
+      "    if (this.#isShut) throw new TypeError(`Cannot ${doing} a closed CudaStream`);\n",
+      "",
+      "A destroyed handle is given to the driver.",
     ],
-    [
-      "    if (this.#isShut || this.#ignoresClose) return;\n",
-      "    if (this.#isShut) return;\n",
-      "Who closes the home of a buffer takes it from all others.",
-    ],
-    [
-      'checkSameDevice(given, this.device, "Cannot record an event");',
-      'checkSameCuda(given, this.device, "Cannot record an event");',
-      "An event of another device is recorded, as far as the driver is concerned.",
-    ],
-    ["      if (given.device !== this.device) {\n", "      if (false) {\n", "An event of another Cuda is recorded."],
+  ]),
+  ...law("device/CudaStream.wait", [
+    ['    if (this.#isShut) this.#open("wait for anything in");\n', "", "A closed stream is made to wait."],
     ["    if (other.device !== this.device) {\n", "    if (false) {\n", "An event of another Cuda is waited for."],
-    [
-      '        given.argumentFor("record"); // what',
-      "        // what",
-      "Of a closed event it is said only that it is of another device.",
-    ],
     ['      other.argumentFor("wait for");\n', "", "Of a closed event it is said only that it is of another Cuda."],
-    [
-      'checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
-      'checkCuda(driver, "cuEventRecord", device.withContext(again));',
-      "What has failed once is tried again, and its error lost.",
-    ],
-    [
-      'checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
-      'checkCuda(driver, "cuStreamWaitEvent", device.withContext(again));',
-      "What has failed once is tried again, and its error lost.",
-    ],
-    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
-    [
-      "      if (code !== NEEDS_CONTEXT) return code;\n",
-      "      return code;\n",
-      "A driver that wants a current context refuses every call.",
-    ],
     [
       "=== this.#handle && other.device === this.device",
       "=== this.#handle",
@@ -373,6 +389,49 @@ export const cudaMutations: readonly Mutation[] = [
       "      void other;",
       "A stream does not wait for another.",
     ],
+  ]),
+  ...law("device/CudaStream.atNext", [
+    ['T {\n    this.#open("wait for");\n', "T {\n", "A closed stream is recorded in when it is waited for."],
+  ]),
+  ...law("device/CudaStream.close", [
+    ["    this.#isShut = true;\n    state.close", "    state.close", "A stream is used after its user has closed it."],
+    [
+      "    if (this.#isShut || this.#ignoresClose) return;\n",
+      "    if (this.#isShut) return;\n",
+      "Who closes the home of a buffer takes it from all others.",
+    ],
+    ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
+  ]),
+  ...law("device/CudaStream.orSuccessor", [
+    [
+      "return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;",
+      "return this;",
+      "A buffer loses its home when that is closed.",
+    ],
+  ]),
+  ...law("device/recordWithin", [
+    [
+      'checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuEventRecord", device.withContext(again));',
+      "What has failed once is tried again, and its error lost.",
+    ],
+  ]),
+  ...law("device/waitWithin", [
+    [
+      'checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);',
+      'checkCuda(driver, "cuStreamWaitEvent", device.withContext(again));',
+      "What has failed once is tried again, and its error lost.",
+    ],
+  ]),
+  ...law("device/CudaStream.enqueue", [
+    ["    if (!this.#isDefault) {\n", "    {\n", "A default stream is taken for that of the current context."],
+    [
+      "      if (code !== NEEDS_CONTEXT) return code;\n",
+      "      return code;\n",
+      "A driver that wants a current context refuses every call.",
+    ],
+  ]),
+  ...law("device/CudaStream.waitFor", [
     [
       '      : streams.cuStreamWaitEvent(this.#argument, event.argumentFor("wait for"), 0);',
       "      : 0;",
@@ -383,11 +442,9 @@ export const cudaMutations: readonly Mutation[] = [
       "    const code = streams",
       "What a default stream waits for, that of another device does.",
     ],
-    [
-      "    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);\n",
-      "",
-      "A default stream cannot wait.",
-    ],
+    ["    if (code !== CUresult.CUDA_SUCCESS) waitWithin(this, event, code);\n", "", "A default stream cannot wait."],
+  ]),
+  ...law("device/CudaStream.mark", [
     [
       'this.#isDefault ? NEEDS_CONTEXT : events.cuEventRecord(event.argumentFor("record"), this.#argument);',
       "0;",
@@ -403,13 +460,18 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "A default stream cannot be marked.",
     ],
+  ]),
+  ...law("device/CudaStream.recordNew", [
     [
       "      event.close();\n      throw error;\n",
       "      throw error;\n",
       "An event that could not be recorded leaks.",
     ],
-
+  ]),
+  ...law("device/CudaStream.synchronize", [
     ["this.enqueue(() => driver.stream.cuStreamSynchronize(handle))", "0", "The host does not wait."],
+  ]),
+  ...law("device/CudaStream.isDone", [
     [
       '    checkCuda(this.device.driver, "cuStreamQuery", code);\n',
       "    if (code !== CUresult.CUDA_SUCCESS) return false;\n",
@@ -420,6 +482,8 @@ export const cudaMutations: readonly Mutation[] = [
       "    if (code === CUresult.CUDA_ERROR_NOT_READY) return true;\n",
       "Work that is not done looks done.",
     ],
+  ]),
+  ...law("device/CudaStream.retain", [
     [
       '    this.#open("retain");\n    if (!this.#isOwned)',
       "    if (!this.#isOwned)",
@@ -430,107 +494,83 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "The context of a default stream goes before what is freed on it.",
     ],
-
     ["    this.#references.retain();\n", "", "A stream is destroyed before what is freed on it."],
-    ["    this.#references.release();\n", "", "A stream that was once a home is never destroyed."],
-
-    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
-
-    ["    this.#isShut = true;\n    state.close();\n", "    this.#isShut = true;\n", "Streams pile up."],
   ]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
-    "const watch = setInterval(() => {}, failureCheck);",
-    "A failed context, which calls nothing any more, is waited for for ever.",
-  ]]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
-    "",
-    "Work that has failed looks done.",
-  ]]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
-    "",
-    "A callback that was refused looks like work that is done.",
-  ]]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    "\n    clearInterval(watch);\n",
-    "",
-    "The program never ends: somebody keeps looking at the stream.",
-  ]]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    "\n    await wakeup.signalled;\n",
-    "",
-    "The promise of completed() settles before the work is done.",
-  ]]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts", programs, behaviours], [[
-    "\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n",
-    "",
-    "A refused callback is waited for for ever.",
-  ]]),
-  ...inFile("src/device/kernel/program.ts", [
-    "tests/sim/kernels_test.ts",
-    "tests/device/kernel/kernel_test.ts",
-    behaviours,
-  ], [
-    ["    this.#references.close();\n", "", "Code piles up."],
-
-    ["      retained[Symbol.dispose]();\n", "", "A device is never given back once it had a program."],
-
+  ...law("device/CudaStream.release", [
+    ["    this.#references.release();\n", "", "A stream that was once a home is never destroyed."],
+    ["    if (!this.#isOwned) this.device.release();\n", "", "The device of a default stream is never given back."],
+  ]),
+  ...law("device/completion", [
     [
-      "unload(device, handle, retained))",
-      "unload(device, handle, new DisposableStack()))",
-      "A context is never given back once it had a program.",
+      "const watch = setInterval(() => hasFailed(stream, handle) && wakeup.giveUp(), failureCheck);",
+      "const watch = setInterval(() => {}, failureCheck);",
+      "A failed context, which calls nothing any more, is waited for for ever.",
     ],
+    [
+      '\n  else if (state !== CUresult.CUDA_ERROR_NOT_READY) checkCuda(driver, "cuStreamQuery", state);\n',
+      "",
+      "Work that has failed looks done.",
+    ],
+    [
+      '\n  checkCuda(driver, "cuLaunchHostFunc", code);\n',
+      "",
+      "A callback that was refused looks like work that is done.",
+    ],
+    ["\n    clearInterval(watch);\n", "", "The program never ends: somebody keeps looking at the stream."],
+    ["\n    await wakeup.signalled;\n", "", "The promise of completed() settles before the work is done."],
+    ["\n  if (code !== CUresult.CUDA_SUCCESS) wakeup.cancel();\n", "", "A refused callback is waited for for ever."],
+    [
+      "hasFailed(stream, handle) && wakeup.giveUp()",
+      "hasFailed(stream, handle) && wakeup.cancel()",
+      "A file of the program is closed.",
+    ],
+  ]),
+  ...law("device/Program.close", [
+    ["    this.#references.close();\n", "", "Code piles up."],
+  ]),
+  ...law("device/unload", [
+    ["      retained[Symbol.dispose]();\n", "", "A device is never given back once it had a program."],
+    ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
+  ]),
+  ...law("device/Program.kernel", [
     [
       "() => this.#references.retained()",
       "() => new DisposableStack()",
       "Code is unloaded while a graph still runs it.",
     ],
-
     [
       '    if (this.#references.isClosed) throw new TypeError("Cannot use a closed Program");\n',
       "",
       "A kernel of unloaded code is given out.",
     ],
-
-    ["device.withContext(() => driver.module.cuModuleUnload(handle))", "0", "Code piles up."],
+    [
+      "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
+      "",
+      "Nobody says why a kernel of C++ is not found.",
+    ],
   ]),
-  ...inFile("src/device/kernel/kernel_arguments.ts", [
-    "tests/device/kernel/kernel_test.ts",
-    "tests/device/kernel/kernel_arguments_test.ts",
-    behaviours,
-  ], [
+  ...law("device/ArgumentSlots.write", [
     [
       "if (word !== arg && BigInt.asIntN(64, arg) !== arg) throw",
       "if (false) throw",
       "An argument that does not fit loses its upper bits.",
     ],
-    [" && value === (value | 0)", "", "A number that does not fit 32 bits loses its upper ones."],
     ["    checkReachable(arg, device);\n", "", "A kernel reads memory that it cannot reach."],
+  ]),
+  ...law("device/writeTyped", [
+    [" && value === (value | 0)", "", "A number that does not fit 32 bits loses its upper ones."],
     ["if (dtype.itemsize > slotBytes) throw", "if (false) throw", "An argument overwrites the next one."],
   ]),
-  ...inFile("src/device/kernel/kernel.ts", [
-    "tests/device/kernel/kernel_test.ts",
-    "tests/device/kernel/kernel_arguments_test.ts",
-    "tests/device/stream_test.ts",
-  ], [
+  ...law("device/Kernel.launch", [
     [
       "    if (!isSameDevice(stream.device, device)) {\n",
       "    if (false) {\n",
       "A kernel is launched in the context of another device, which does not know it.",
     ],
-
     [
       "if (sizes !== null && sizes.length !== args.length) {",
       "if (false) {",
       "A kernel reads arguments that are not there.",
-    ],
-
-    [
-      "        if (size === expected) continue;\n",
-      "        continue;\n",
-      "An argument that is wider than its parameter is cut off.",
     ],
     [
       "    if (!stream.needsContext) {\n",
@@ -542,30 +582,33 @@ export const cudaMutations: readonly Mutation[] = [
       "    if (false) code = this.#launchWithin",
       "Nothing can be launched on a default stream.",
     ],
+  ]),
+  ...law("device/Kernel.write", [
+    [
+      "        if (size === expected) continue;\n",
+      "        continue;\n",
+      "An argument that is wider than its parameter is cut off.",
+    ],
+  ]),
+  ...law("device/extent", [
     [
       "value >= 1 && value <= 0x7fff_ffff",
       "value <= 0x7fff_ffff",
       "An empty grid reaches the driver as a nameless error.",
     ],
-    [
-      " && this.#slots.capacity >= count",
-      "",
-      "Many arguments are written beyond the memory that is there for them.",
-    ],
+    ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
   ]),
-  ...inFile("src/device/kernel/code_cache.ts", ["tests/device/kernel/compiler_test.ts"], [
+  ...law("device/Kernel.slotsFor", [
+    [" && this.#slots.capacity >= count", "", "Many arguments are written beyond the memory that is there for them."],
+  ]),
+  ...law("device/withoutDigest", [
     [
       'if (digest.some((byte, i) => byte !== file[i])) throw new Error("damaged");',
       "",
       "A damaged file is run as code.",
     ],
   ]),
-  ...inFile("src/device/completion.ts", ["tests/device/stream_test.ts"], [[
-    "hasFailed(stream, handle) && wakeup.giveUp()",
-    "hasFailed(stream, handle) && wakeup.cancel()",
-    "A file of the program is closed.",
-  ]]),
-  ...inFile("src/unix/wakeup.ts", ["tests/unix/wakeup_test.ts"], [
+  ...law("unix/createWakeup", [
     ["    files.close(listening);\n", "", "Every wait leaves a file open."],
     ["cancel: () => void files.close(closing)", "cancel: () => {}", "What is cancelled never settles."],
     [
@@ -574,7 +617,7 @@ export const cudaMutations: readonly Mutation[] = [
       "A file of the program is closed.",
     ],
   ]),
-  ...inFile("src/device/kernel/kernel_memory.ts", ["tests/device/kernel/kernel_arguments_test.ts"], [
+  ...law("device/hasAccess", [
     ["  if (managed.value !== 0n) return true;\n", "", "Managed memory is said to be out of reach of other devices."],
     [
       "  if (pool.value === 0n) return false;\n",
@@ -583,33 +626,25 @@ export const cudaMutations: readonly Mutation[] = [
     ],
     ["  location.id = ordinal;\n", "", "Device 0's access is taken for every device's."],
   ]),
-  ...inFile("src/device/kernel/program.ts", ["tests/device/kernel/compiler_test.ts"], [
+  ...law("device/dependsOnItself", [
     [
       'source.replace(splice, "")',
       "source",
       "A directive in two lines is not seen: code is stale when the file changes.",
     ],
-    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
     [" || hidden.test(text)", "", "A name that is put together is not seen."],
     [" && !hidden.test(option)", "", "An operator that comes by an option is not seen."],
     ["selfContained.test(option) && ", "", "A file that comes by an option is not looked at again."],
     ["  return options.every(", "  return false && options.every(", "Nothing is kept."],
   ]),
-  ...inFile("src/device/device.ts", ["tests/device/device_test.ts"], [
+  ...law("device/looksAround", [
+    ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
+  ]),
+  ...law("device/CudaDevice.uuid", [
     ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
   ]),
-  ...inFile("src/device/kernel/program.ts", ["tests/device/advice_test.ts"], [
-    [
-      "      if (code === CUresult.CUDA_ERROR_NOT_FOUND) throw notFound(name);\n",
-      "",
-      "Nobody says why a kernel of C++ is not found.",
-    ],
-  ]),
-  ...inFile("src/driver/driver.ts", ["tests/device/advice_test.ts"], [
+  ...law("driver/stickyError", [
     ["...words, ...reason, told", "...words, told", "What the simulator knows is in the cause alone."],
     ["known === undefined ?", "known !== undefined ?", "The simulator is advised to those who use it."],
-  ]),
-  ...inFile("src/device/kernel/kernel.ts", ["tests/cuda/bad_input_test.ts"], [
-    ["(first ? NaN : 1)", "1", "A grid that is no grid is launched as one block."],
   ]),
 ];

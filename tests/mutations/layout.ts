@@ -1,21 +1,9 @@
 /** The protective lines of the room `layout`. */
-import { inFile, type Mutation } from "./mutation.ts";
-
-const layouts = [
-  "tests/layout/strided_layout_test.ts",
-  "tests/layout/strided_layout_oracle_test.ts",
-  "tests/layout/subbyte_test.ts",
-  "tests/layout/strided_layout_errors_test.ts",
-  "tests/layout/strided_layout_facts_test.ts",
-];
+import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const layoutMutations: readonly Mutation[] = [
-  ...inFile("src/layout/span.ts", [
-    "tests/layout/strided_layout_errors_test.ts",
-    "tests/layout/strided_layout_test.ts",
-    "tests/layout/strided_layout_oracle_test.ts",
-  ], [
+  ...law("layout/copyStrides", [
     [
       "    if (distance > limit) isNear = false;\n",
       "",
@@ -26,58 +14,73 @@ export const layoutMutations: readonly Mutation[] = [
       "",
       "Offsets are not exact any more.",
     ],
-
+    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
+  ]),
+  ...law("layout/checkSpan", [
     ["  if (total * unit >= MAX_SPAN_IN_BYTES) throw", "  if (false) throw", "Offsets are not exact any more."],
+  ]),
+  ...law("layout/checkDenseSpan", [
     [
       "  if (volume * itemsize > MAX_SPAN_IN_BYTES || volume > MAX_SPAN_IN_BYTES) {\n",
       "  if (false) {\n",
       "Sizes are not exact any more.",
     ],
-    ["    if (!Number.isSafeInteger(given)) throw", "    if (false) throw", "A stride that is no integer is believed."],
+  ]),
+  ...law("layout/divided", [
     [
       "  if (stride % unit === 0) return stride / unit;\n",
       "  return stride / unit;\n",
       "Strides in bytes point between elements.",
     ],
   ]),
-  ...inFile("src/layout/shape.ts", ["tests/layout/strided_layout_errors_test.ts"], [
+  ...law("layout/checkExtent", [
     [
       "  if (!(Number.isSafeInteger(extent) && extent >= 0)) throw",
       "  if (false) throw",
       "An extent that cannot be is believed.",
     ],
+  ]),
+  ...law("layout/checkNdim", [
     ["  if (ndim > MAX_NDIM) throw", "  if (false) throw", "More axes than any consumer takes."],
+  ]),
+  ...law("layout/checkVolume", [
     [
       "return product <= Number.MAX_SAFE_INTEGER ? product :",
       "return product < Infinity ? product :",
       "The number of elements is not exact any more.",
     ],
+  ]),
+  ...law("layout/emptyOrTooLarge", [
     ["  if (shape.includes(0)) return 0;\n", "", "An empty array with large extents is refused."],
+  ]),
+  ...law("layout/normalizeAxis", [
     ["  if (fromFront < 0 || fromFront >= ndim) throw", "  if (false) throw", "An axis that is not there is believed."],
   ]),
-  ...inFile("src/layout/repack.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+  ...law("layout/checkAdjacent", [
     [".concat(axis)", ".toSpliced(0, 0, axis)", "A copy is advised that does not help."],
     ['shape.includes(0) ? "" : ', "", "A copy of nothing is advised, which does not help."],
   ]),
-  ...inFile("src/layout/reshape.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+  ...law("layout/notEvenlySpaced", [
     ['toDense("C") is', 'toDense("K") is', "A copy in the same order is advised, which does not help."],
   ]),
-  ...inFile("src/layout/strided_layout.ts", ["tests/layout/strided_layout_oracle_test.ts"], [
+  ...law("layout/StridedLayout.repacked", [
     [
       "    if (itemsize === this.itemsize && this.ndim === 0 && options?.axis === undefined) return this;\n",
       "",
       "A layout without axes cannot keep its itemsize.",
     ],
+  ]),
+  ...law("layout/StridedLayout.maxCompatibleItemsize", [
     [
       "    if (this.ndim === 0 && options?.axis === undefined) return this.itemsize;\n",
       "",
       "A layout without axes has no compatible itemsize.",
     ],
   ]),
-  ...inFile("src/layout/shape.ts", ["tests/cuda/bad_input_test.ts"], [
+  ...law("layout/noSize", [
     ['typeof value === "bigint" ? `: Number(${value}n) is one` : ""', '""', "What to do with a bigint is not said."],
   ]),
-  ...inFile("src/layout/options.ts", ["tests/options_test.ts"], [
+  ...law("layout/checkOptions", [
     [
       "if (known[name] !== true) throw unknownOption(name, known);",
       "{}",
@@ -89,10 +92,14 @@ export const layoutMutations: readonly Mutation[] = [
       "",
       "A number of bytes is taken for options.",
     ],
+  ]),
+  ...law("layout/unknownOption", [
     ["Math.min(...distances)", "Math.max(...distances)", "The error names what was least meant."],
+  ]),
+  ...law("layout/distance", [
     ["Number(letter !== letterThere)", "1", "The error names what was hardly meant."],
   ]),
-  ...inFile("src/layout/axes.ts", layouts, [
+  ...law("layout/placeNewAxes", [
     [
       "    if (at(shape, axis) === NEW_AXIS) continue;\n    stride",
       "    stride",
@@ -103,34 +110,47 @@ export const layoutMutations: readonly Mutation[] = [
       "stride = at(strides, axis) + 0; // not -0",
       "A new axis steps into its neighbour's elements.",
     ],
+  ]),
+  ...law("layout/broadcastInto", [
     [
       "      if (extent !== 1) throw cannotBroadcast(shape, wanted);\n",
       "",
       "Elements beside the array are read as its own.",
     ],
+  ]),
+  ...law("layout/permuteInto", [
     [
       "else seenHigh |= bit;\n    newShape",
       "newShape",
       "Of more than 32 axes one is taken twice, and another one lost.",
     ],
+  ]),
+  ...law("layout/axisSet", [
     ["    else high |= bit;\n", "", "Of more than 32 axes one is new twice."],
+  ]),
+  ...law("layout/stretched", [
     [
       "return newShape[axis] = extent === 0 ? 0 : extent;",
       "return newShape[axis] = extent;",
       "A shape has an extent of -0.",
     ],
   ]),
-  ...inFile("src/layout/repack.ts", layouts, [
+  ...law("layout/packInto", [
     [
       "  if (sliceOffset % ratio !== 0) {\n",
       "  if (false) {\n",
       "Larger elements begin in the middle of a smaller one's place.",
     ],
+    ["Math.trunc(stride / ratio) + 0", "Math.trunc(stride / ratio)", "A stride is -0."],
+  ]),
+  ...law("layout/isAligned", [
     [
       "(dataPtr * 8n) % BigInt(itemsize * 8) === 0n",
       "dataPtr % BigInt(Math.ceil(itemsize)) === 0n && true",
       "Elements of less than a byte are aligned as bytes are.",
     ],
+  ]),
+  ...law("layout/largestPack", [
     [
       "gcd(gcd(most, extent), Math.abs(sliceOffset))",
       "gcd(most, extent)",
@@ -142,24 +162,29 @@ export const layoutMutations: readonly Mutation[] = [
       "An axis that nobody steps along makes the answer smaller.",
     ],
     ["  while (!isItemsize(itemsize * ratio)) ratio = nextDivisor(ratio);\n", "", "Elements of 12 bits are promised."],
-    ["Math.trunc(stride / ratio) + 0", "Math.trunc(stride / ratio)", "A stride is -0."],
   ]),
-  ...inFile("src/layout/reshape.ts", layouts, [
+  ...law("layout/stridesForShape", [
     ["    if (taken > run) return null;\n", "", "Elements that are not evenly spaced are said to be."],
     ["        if (outer === 1) continue;\n", "", "An axis of extent 1 makes a copy necessary."],
+  ]),
+  ...law("layout/completeShape", [
     ["if (product === 0) throw cannotReshape", "if (false) throw cannotReshape", "An extent is NaN."],
   ]),
-  ...inFile("src/layout/uniqueness.ts", layouts, [
+  ...law("layout/isNested", [
     [
       "    if (stride <= reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
       "    if (stride < reach) return false;\n    reach += stride * (extent - 1);\n  }\n  return true;\n}\n\n/** As",
       "Elements that overlap are said not to.",
     ],
+  ]),
+  ...law("layout/hasNoCollision", [
     [
       "  if (volume > span) return false;",
       "  if (volume > span + 1) return false;",
       "Elements that overlap are said not to.",
     ],
+  ]),
+  ...law("layout/CollisionSearch.meets", [
     ["hasMoved || taken !== 0", "taken !== 0", "Elements that meet are said not to."],
     [
       "      if (--this.#stepsLeft < 0) return true;\n",
@@ -167,18 +192,22 @@ export const layoutMutations: readonly Mutation[] = [
       "What was not looked at to the end is said to be free of overlaps.",
     ],
   ]),
-  ...inFile("src/layout/flatten.ts", layouts, [
+  ...law("layout/flattenInto", [
     [
       "        if (extent !== 1 || outerExtent === 1) outerStride = stride;\n",
       "        outerStride = stride;\n",
       "A joined axis steps as one does that nobody steps along.",
     ],
+  ]),
+  ...law("layout/mergeableAxes", [
     [
       "    if (extent !== 1) outerStride = stride;\n",
       "    outerStride = stride;\n",
       "The mask leaves out axes that can be joined.",
     ],
     ["      else high |= 1 << (axis - 32);\n", "", "Of more than 32 axes the last are never joined."],
+  ]),
+  ...law("layout/allowedMerges", [
     ["mask >> BigInt(ndim) !== 0n", "false", "A mask for axes that are not there is taken."],
   ]),
 ];

@@ -1,14 +1,25 @@
 /**
- * What a mutation is.
+ * What a mutation is, and where: behind a marker in the source that names the tests which protect the line.
+ *
+ * ```
+ * // law order/Loan.end: order/lease, memory/collection
+ * ```
+ *
+ * A marker is a comment of its own, `#` in Python, before what it is about, and reaches to the next one. It moves with the code,
+ * to another file, too: a mutation knows its label and a text that is there once behind it.
  *
  * @module
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 /** One way to break the code. */
 export interface Mutation {
-  /** Where, from the repository's root. */
+  /** The marker behind which it is. */
+  readonly label: string;
+  /** The file with the marker, from the repository's root; empty if there is none. */
   readonly file: string;
-  /** What stands there, exactly once. */
+  /** What stands behind the marker, exactly once. */
   readonly text: string;
   /** What stands there instead; often nothing. */
   readonly becomes: string;
@@ -18,16 +29,71 @@ export interface Mutation {
   readonly why: string;
 }
 
-/** The source with the mutation in it, or null if its text is not there exactly once. */
-export function mutate(source: string, { text, becomes }: Mutation): string | null {
-  const [before, after, ...more] = source.split(text);
-  return before === undefined || after === undefined || more.length > 0 ? null : before + becomes + after;
+/** A marker in a source. */
+interface Marker {
+  readonly label: string;
+  readonly tests: readonly string[];
+  /** Where it begins and where what follows it does. */
+  readonly start: number;
+  readonly end: number;
 }
 
-/** A mutation without what all of a file have in common. */
+const markerPattern = /^[ \t]*(?:\/\/|#) law (?<label>\S+):(?<tests>.*(?:\n[ \t]*(?:\/\/|#) {3}\S.*)*)\n/gm;
+
+/** The markers of a source, from its beginning on. */
+export function markersOf(source: string): Marker[] {
+  return [...source.matchAll(markerPattern)].map(({ 0: text, index, groups }) => ({
+    label: groups?.["label"] ?? "",
+    tests: (groups?.["tests"] ?? "").replace(/\n[ \t]*(?:\/\/|#)/g, "").split(",").map((name) =>
+      `tests/${name.trim()}_test.ts`
+    ),
+    start: index,
+    end: index + text.length,
+  }));
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** All markers of the sources, with their files; a label that is there twice has two. */
+export const markers: ReadonlyMap<string, readonly { readonly file: string; readonly tests: readonly string[] }[]> =
+  (() => {
+    const found = new Map<string, { file: string; tests: readonly string[] }[]>();
+    for (const folder of ["src", "bindings"]) {
+      for (const name of readdirSync(root + folder, { recursive: true, encoding: "utf8" })) {
+        const file = `${folder}/${name}`;
+        if (!/\.(ts|py)$/.test(name) || name.endsWith("guest_source.ts")) continue;
+        for (const { label, tests } of markersOf(readFileSync(root + file, "utf8"))) {
+          found.getOrInsertComputed(label, () => []).push({ file, tests });
+        }
+      }
+    }
+    return found;
+  })();
+
+/** The source with the mutation in it, or null if its text is not behind the marker exactly once. */
+export function mutate(
+  source: string,
+  { label, text, becomes }: Pick<Mutation, "label" | "text" | "becomes">,
+): string | null {
+  const all = markersOf(source);
+  const at = all.findIndex((marker) => marker.label === label);
+  const marker = all[at];
+  if (marker === undefined) return null;
+  const end = all[at + 1]?.start ?? source.length;
+  const first = source.indexOf(text, marker.end);
+  const isAlone = first >= 0 && first < end && !isBefore(source.indexOf(text, first + 1), end);
+  return isAlone ? source.slice(0, first) + becomes + source.slice(first + text.length) : null;
+}
+
+function isBefore(at: number, end: number): boolean {
+  return at >= 0 && at < end;
+}
+
+/** A mutation without what its marker says. */
 type Entry = readonly [text: string, becomes: string, why: string];
 
-/** The mutations of a file, each of which one of the same tests must notice. */
-export function inFile(file: string, tests: readonly string[], entries: readonly Entry[]): Mutation[] {
-  return entries.map(([text, becomes, why]) => ({ file, text, becomes, tests, why }));
+/** The mutations behind a marker. */
+export function law(label: string, entries: readonly Entry[]): Mutation[] {
+  const [{ file, tests } = { file: "", tests: [] }] = markers.get(label) ?? [];
+  return entries.map(([text, becomes, why]) => ({ label, file, text, becomes, tests, why }));
 }

@@ -1,62 +1,46 @@
 /** The protective lines of memory resources, pools and peer access. */
-import { inFile, type Mutation } from "./mutation.ts";
-
-const programs = "tests/memory/memory_programs_test.ts";
+import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const resourceMutations: readonly Mutation[] = [
-  ...inFile("src/memory/device_memory_resource.ts", ["tests/memory/collection_test.ts"], [
+  ...law("memory/device_memory_resource/DeviceMemoryResource.allocate", [
     [
       "        pool, // and not this resource",
       "        Object.assign(pool, { of: this }), // and",
       "A resource keeps the buffers alive that it knows.",
     ],
-  ]),
-  ...inFile("src/memory/device_memory_resource.ts", [
-    "tests/memory/device_memory_resource_test.ts",
-    "tests/order/deferred_free_test.ts",
-    "tests/memory/memory_pool_test.ts",
-    "tests/memory/cuda_core_peer_access_test.ts",
-    programs,
-    "tests/sim/behaviours_test.ts",
-    "tests/device/stream_test.ts",
-  ], [
     ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
-    [
-      "    reclaim();\n    refuseCapture",
-      "    refuseCapture",
-      "What has been released meanwhile is never given back.",
-    ],
-
-    [
-      '    if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {',
-      "    if (false) {",
-      "A device without pools answers with a nameless error.",
-    ],
-    ["    if (ptr !== 0n) freeInOrder(ptr, last);\n", "", "Memory is never freed."],
-    ["if (ptr !== 0n) freeInOrder(ptr, last", "freeInOrder(ptr, last", "The driver is asked to free nothing."],
-    [
-      "const last = home ?? pool.device.defaultStream;",
-      "const last = pool.device.defaultStream;",
-      "Memory is freed on the wrong stream.",
-    ],
-    [
-      "    pool.release(last);\n",
-      "",
-      "A pool, and its device, is never given back.",
-    ],
-
-    ["if (bytes !== this.#bytes)", "if (this.#bytes === 0)", "All memory has the size of the first."],
+    ["    reclaim();\n    refuseCapture", "    refuseCapture", "What has been released meanwhile is never given back."],
     ["    refuseCapture(stream, bytes);\n", "", "An allocation spoils a capture."],
-
     [
       "      pool.release(null);\n      throw error;\n",
       "      throw error;\n",
       "A pool is never given back after a failed allocation.",
     ],
-
     ["    pool.retain();\n", "", "A pool is destroyed under its buffers."],
-
+    ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
+  ]),
+  ...law("memory/DeviceMemoryResource.constructor", [
+    [
+      '    if (device.attribute("MEMORY_POOLS_SUPPORTED") === 0) {',
+      "    if (false) {",
+      "A device without pools answers with a nameless error.",
+    ],
+  ]),
+  ...law("memory/returnOn", [
+    ["    if (ptr !== 0n) freeInOrder(ptr, last);\n", "", "Memory is never freed."],
+    ["if (ptr !== 0n) freeInOrder(ptr, last", "freeInOrder(ptr, last", "The driver is asked to free nothing."],
+    ["    pool.release(last);\n", "", "A pool, and its device, is never given back."],
+  ]),
+  ...law("memory/returnToPool", [
+    [
+      "const last = home ?? pool.device.defaultStream;",
+      "const last = pool.device.defaultStream;",
+      "Memory is freed on the wrong stream.",
+    ],
+  ]),
+  ...law("memory/DeviceMemoryResource.allocate", [
+    ["if (bytes !== this.#bytes)", "if (this.#bytes === 0)", "All memory has the size of the first."],
     [
       "    if (code === CUresult.CUDA_ERROR_OUT_OF_MEMORY) throw this.#outOfMemory(bytes);\n",
       "",
@@ -67,33 +51,32 @@ export const resourceMutations: readonly Mutation[] = [
       "",
       "A failed allocation gives out the address of an earlier one.",
     ],
-    ["      if (bytes > 0) ptr =", "      ptr =", "The driver is asked for no bytes."],
-    [
-      "    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
-      "    code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
-      "Memory of a default stream is freed on that of another device.",
-    ],
     [
       "      if (!stream.needsContext) code = driver.pool.cuMemAlloc",
       "      code = driver.pool.cuMemAlloc",
       "Memory of a default stream is allocated on that of another device.",
     ],
-    ["  if (code === NEEDS_CONTEXT) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
     [
       "    if (code === NEEDS_CONTEXT) code = allocateWithin(stream, outParameter.$address, size, pool);\n",
       "",
       "Nothing is allocated on a default stream.",
     ],
+  ]),
+  ...law("memory/freeInOrder", [
+    [
+      "    if (!stream.needsContext) code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
+      "    code = driver.pool.cuMemFreeAsync(ptr, handle);\n",
+      "Memory of a default stream is freed on that of another device.",
+    ],
+    ["  if (code === NEEDS_CONTEXT) code = freeWithin(stream, ptr);\n", "", "Nothing is freed on a default stream."],
+  ]),
+  ...law("memory/DeviceMemoryResource.close", [
     ["  close(): void {\n    this.pool.close();\n", "  close(): void {\n", "Pools pile up."],
+  ]),
+  ...law("memory/DeviceMemoryResource.peerAccessibleBy", [
     ["    this.#peers.replace(devices);\n", "", "Assigning peers changes nothing."],
   ]),
-  ...inFile("src/memory/driver_memory_resource.ts", [
-    "tests/memory/driver_memory_resource_test.ts",
-    "tests/memory/device_memory_resource_test.ts",
-    "tests/order/deferred_free_test.ts",
-    "tests/memory/cuda_core_memory_resource_test.ts",
-    programs,
-  ], [
+  ...law("memory/DriverMemoryResource.make", [
     [
       "if (home === null) freeAfterAll(usersOf(device, kind), freeNow);",
       "if (home === null) freeNow();",
@@ -104,20 +87,7 @@ export const resourceMutations: readonly Mutation[] = [
       "freeAfterAll([device], freeNow)",
       "Memory without a home stream is gone when another device's work gets to it.",
     ],
-    [
-      "canReach(one, { kind, pool: null }, device)",
-      'kind !== "device"',
-      "A device's memory without a home stream is gone when a copy of another device gets to it.",
-    ],
-    ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
-    [
-      "    reclaim();\n    return device.retainFor",
-      "    return device.retainFor",
-      "What has been released meanwhile is never given back.",
-    ],
-
     ["      stream?.release(); // the buffer retains it now\n", "", "A stream is never destroyed."],
-
     [
       "        else freeAfter(home, freeNow);\n",
       "        else freeNow();\n",
@@ -128,11 +98,7 @@ export const resourceMutations: readonly Mutation[] = [
       "",
       "Memory is never freed.",
     ],
-    [
-      "if (at !== 0n) besideCaptures(",
-      "besideCaptures(",
-      "The driver is asked to free nothing.",
-    ],
+    ["if (at !== 0n) besideCaptures(", "besideCaptures(", "The driver is asked to free nothing."],
     [
       "() => device.withContext(() => release(device, at))",
       "() => release(device, at)",
@@ -148,79 +114,109 @@ export const resourceMutations: readonly Mutation[] = [
       "const ptr = this.#allocate(bytes);",
       "No bytes are an error of the driver.",
     ],
+  ]),
+  ...law("memory/usersOf", [
+    [
+      "canReach(one, { kind, pool: null }, device)",
+      'kind !== "device"',
+      "A device's memory without a home stream is gone when a copy of another device gets to it.",
+    ],
+  ]),
+  ...law("memory/driver_memory_resource/DriverMemoryResource.allocate", [
+    ["    checkSize(bytes);\n", "", "A negative size reaches the driver as an enormous one."],
+    [
+      "    reclaim();\n    return device.retainFor",
+      "    return device.retainFor",
+      "What has been released meanwhile is never given back.",
+    ],
+  ]),
+  ...law("memory/ManagedMemoryResource.prefetch", [
     [
       'if (size > 0) checkCuda(driver, "cuMemPrefetchAsync", ',
       'checkCuda(driver, "cuMemPrefetchAsync", ',
       "Moving an empty buffer is an error of the driver.",
     ],
     [
-      'if (size > 0) checkCuda(driver, "cuMemAdvise", ',
-      'checkCuda(driver, "cuMemAdvise", ',
-      "Advising on an empty buffer is an error of the driver.",
-    ],
-    ["CU_MEMHOSTALLOC.PORTABLE", "0", "Other devices do not take the memory for page-locked."],
-    [
       "stream.enqueue(prefetch)",
       "this.device.within(prefetch)",
       "A prefetch goes to the default stream of another device.",
     ],
-
     ["to?.ordinal ?? CU_DEVICE_CPU", "to?.ordinal ?? 0", "Memory moves to a device instead of the host."],
+  ]),
+  ...law("memory/ManagedMemoryResource.advise", [
+    [
+      'if (size > 0) checkCuda(driver, "cuMemAdvise", ',
+      'checkCuda(driver, "cuMemAdvise", ',
+      "Advising on an empty buffer is an error of the driver.",
+    ],
     ["location?.ordinal ?? CU_DEVICE_CPU", "location?.ordinal ?? 0", "Advice about the host is given about a device."],
+  ]),
+  ...law("memory/pinned", [
+    ["CU_MEMHOSTALLOC.PORTABLE", "0", "Other devices do not take the memory for page-locked."],
+  ]),
+  ...law("memory/DriverMemoryResource.allocate", [
     [
       "throw isOutOfMemory(error) ? this.#outOfMemory(error, bytes) : error;",
       "throw error;",
       "Out of memory does not say how much was asked, used and free.",
     ],
   ]),
-  ...inFile("src/memory/host_memory_resource.ts", [
-    "tests/memory/host_memory_resource_test.ts",
-    "tests/order/deferred_free_test.ts",
-  ], [
+  ...law("memory/HostMemoryResource.allocate", [
     ["    checkSize(bytes);\n", "", "A negative size reaches the C allocator as an enormous one."],
+    ["stream: null, free });", "stream: null, free: () => {} });", "Host memory is never freed."],
+    ["    reclaim();\n", "", "What consumers have released is never given back."],
+  ]),
+  ...law("memory/HostMemoryResource.constructor", [
     [
       "if (!Number.isSafeInteger(alignment) || alignment < 8 || Math.log2(alignment) % 1 !== 0) {",
       "if (false) {",
       "An alignment that is none reaches the C allocator.",
     ],
-    [
-      "  if (ptr === 0n) {\n",
-      "  if (false) {\n",
-      "A failed allocation is a buffer at address 0.",
-    ],
-
-    ["stream: null, free });", "stream: null, free: () => {} });", "Host memory is never freed."],
-    ["    reclaim();\n", "", "What consumers have released is never given back."],
   ]),
-  ...inFile("src/memory/memory_pool.ts", ["tests/memory/memory_pool_test.ts", programs], [
+  ...law("memory/align", [
+    ["  if (ptr === 0n) {\n", "  if (false) {\n", "A failed allocation is a buffer at address 0."],
+  ]),
+  ...law("memory/MemoryPool.constructor", [
     [
       "      if (retainedDevice === null) return; // the device's own pool is not ours to destroy\n",
       "",
       "The device's own pool is destroyed.",
     ],
-    ["besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));", "0;", "Pools pile up."],
     [
       "freeAfterAll([...users.keys()], ",
       "freeAfterAll([], ",
       "A pool is destroyed while its memory is on its way back, and stays.",
     ],
-    [
-      "this.#freedOn.set(user, user.retained({ evenClosed: true }));",
-      "this.#freedOn.set(user, new DisposableStack());",
-      "A device on whose stream a pool's memory is freed is forgotten before.",
-    ],
-    [
-      "        retained.use(retainedDevice);\n",
-      "",
-      "A device is never given back once it had a pool.",
-    ],
+    ["        retained.use(retainedDevice);\n", "", "A device is never given back once it had a pool."],
     [
       "        for (const user of users.values()) retained.use(user);\n",
       "",
       "A device on whose stream memory was freed is never given back.",
     ],
+  ]),
+  ...law("memory/destroyOnce", [
+    ["besideCaptures(driver, () => driver.pool.cuMemPoolDestroy(handle));", "0;", "Pools pile up."],
+  ]),
+  ...law("memory/MemoryPool.release", [
+    [
+      "this.#freedOn.set(user, user.retained({ evenClosed: true }));",
+      "this.#freedOn.set(user, new DisposableStack());",
+      "A device on whose stream a pool's memory is freed is forgotten before.",
+    ],
+    ["    this.#references.release();\n", "", "A pool is never destroyed."],
+    ["    this.device.release();\n", "", "A device is never given back."],
+  ]),
+  ...law("memory/MemoryPool.create", [
     ["      pool.close();\n      throw error;\n", "      throw error;\n", "A pool that could not be set up leaks."],
-
+    ["    properties.maxSize = maxSize;\n", "", "A pool has no limit."],
+    ["releaseThreshold === undefined ? never : BigInt(releaseThreshold)", "never", "A pool never gives memory back."],
+    [
+      "releaseThreshold === undefined ? never :",
+      "releaseThreshold === undefined ? 0n :",
+      "A pool gives its memory back at every synchronisation.",
+    ],
+  ]),
+  ...law("memory/MemoryPool.current", [
     [
       '    if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);\n',
       "",
@@ -231,44 +227,36 @@ export const resourceMutations: readonly Mutation[] = [
       "pool.#set",
       "A threshold that somebody else has chosen is overwritten.",
     ],
+  ]),
+  ...law("memory/checkPoolOptions", [
     [
       "    if (!Number.isSafeInteger(size) || size < 0) {\n",
       "    if (false) {\n",
       "A limit that cannot be is believed.",
     ],
+  ]),
+  ...law("memory/MemoryPool.trim", [
     [
       "    if (!Number.isSafeInteger(keep) || keep < 0) {\n",
       "    if (false) {\n",
       "A size that cannot be trims to another one.",
     ],
-
-    ["    properties.maxSize = maxSize;\n", "", "A pool has no limit."],
-    ["releaseThreshold === undefined ? never : BigInt(releaseThreshold)", "never", "A pool never gives memory back."],
-    [
-      "releaseThreshold === undefined ? never :",
-      "releaseThreshold === undefined ? 0n :",
-      "A pool gives its memory back at every synchronisation.",
-    ],
+  ]),
+  ...law("memory/MemoryPool.handle", [
     [
       '    if (this.#references.isClosed) throw new TypeError("Cannot use a closed memory pool");\n',
       "",
       "Memory is taken from a pool that is destroyed.",
     ],
+  ]),
+  ...law("memory/MemoryPool.retain", [
     ["    this.device.retain();\n", "", "The context goes before the memory of its pool."],
-
     ["    this.#references.retain();\n", "", "A pool is destroyed under its buffers."],
-
-    ["    this.#references.release();\n", "", "A pool is never destroyed."],
-
-    ["    this.device.release();\n", "", "A device is never given back."],
-
+  ]),
+  ...law("memory/MemoryPool.close", [
     ["    this.#references.close();\n", "", "Pools pile up."],
   ]),
-  ...inFile("src/memory/peer_access.ts", [
-    "tests/memory/peer_access_test.ts",
-    "tests/memory/peer_access_set_test.ts",
-    "tests/memory/cuda_core_peer_access_test.ts",
-  ], [
+  ...law("memory/planPeerAccess", [
     [
       "ordinal !== owner && !others.has(ordinal)).sort",
       "!others.has(ordinal)).sort",
@@ -280,21 +268,26 @@ export const resourceMutations: readonly Mutation[] = [
       "Devices are told to the driver in no order.",
     ],
     ["ordinal !== owner && !others.has(ordinal)", "ordinal !== owner", "The driver is told what is so already."],
+  ]),
+  ...law("memory/PeerAccessSet.delete", [
     [
       "    if (wasGranted) setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
       "    setAccess(this.#pool, { grant: [], revoke: [ordinal] });\n",
       "Removing a device that has no access calls the driver.",
     ],
+  ]),
+  ...law("memory/isAccessGranted", [
     [
       "flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE",
       "flags.value !== 0",
       "Access to read only is taken for access.",
     ],
-    [
-      "filter((device) => !isOwner(device))",
-      "filter(() => true)",
-      "The owner is an error instead of being dropped.",
-    ],
+    ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
+  ]),
+  ...law("memory/PeerAccessSet.resolve", [
+    ["filter((device) => !isOwner(device))", "filter(() => true)", "The owner is an error instead of being dropped."],
+  ]),
+  ...law("memory/PeerAccessSet.become", [
     [
       "canAccessPeer(owner) !== true",
       "canAccessPeer(owner) === undefined",
@@ -305,26 +298,29 @@ export const resourceMutations: readonly Mutation[] = [
       "owner.canAccessPeer(owner.siblings[ordinal] ?? owner)",
       "The path is asked for in the wrong direction.",
     ],
-    ["  if (count === 0) return;\n", "", "The driver is called for nothing."],
     [
       "    if (unreachable.length > 0) {\n",
       "    if (unreachable.length > 1) {\n",
       "One device without a path is only refused by the driver.",
     ],
+  ]),
+  ...law("memory/setAccess", [
+    ["  if (count === 0) return;\n", "", "The driver is called for nothing."],
     ['  checkCuda(driver, "cuMemPoolSetAccess", code);\n', "", "A change that failed looks done."],
-    ['  checkCuda(driver, "cuMemPoolGetAccess", code);\n', "", "A question that failed is answered by chance."],
-
-    [
-      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle))",
-      "filter((ordinal) => this.#isGranted(ordinal, handle))",
-      "The owner is its own peer.",
-    ],
-
     [
       "i < grant.length ? CU_MEM_ACCESS_FLAGS_PROT.READWRITE : CU_MEM_ACCESS_FLAGS_PROT.NONE",
       "CU_MEM_ACCESS_FLAGS_PROT.READWRITE",
       "Access is never taken away.",
     ],
+  ]),
+  ...law("memory/PeerAccessSet.current", [
+    [
+      "filter((ordinal) => ordinal !== owner && this.#isGranted(ordinal, handle))",
+      "filter((ordinal) => this.#isGranted(ordinal, handle))",
+      "The owner is its own peer.",
+    ],
+  ]),
+  ...law("memory/PeerAccessSet.find", [
     [
       "ordinal !== undefined && ordinal !== owner && siblings",
       "ordinal !== undefined && siblings",

@@ -1,18 +1,9 @@
 /** The protective lines of the simulator: what makes a program that is wrong go wrong. */
-import { inFile, type Mutation } from "./mutation.ts";
-
-const kernels = ["tests/sim/kernels_test.ts"];
-const memory = ["tests/sim/memory_test.ts"];
-const pools = ["tests/sim/pools_test.ts"];
-const contexts = ["tests/sim/contexts_test.ts"];
-const driver = ["tests/sim/driver_test.ts"];
-const frees = ["tests/sim/early_frees_test.ts"];
-
-const refusals = ["tests/sim/refusals_test.ts"];
+import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const simMutations: readonly Mutation[] = [
-  ...inFile("src/ptx/launch.ts", kernels, [
+  ...law("ptx/Execution.run", [
     [
       "      if (left <= 0) this.#exhausted(thread, this.#state.limit);\n",
       "",
@@ -20,26 +11,35 @@ export const simMutations: readonly Mutation[] = [
     ],
     ["Math.min(length, left)", "length", "A launch does more than it may, and ends as if it had not."],
   ]),
-  ...inFile("src/sim/address_space.ts", frees, [
+  ...law("sim/AddressSpace.free", [
     [
       "      if (unfinished.length > 0) this.fill(address, Uint8Array.of(poison), bytes);\n",
       "",
       "Page-locked memory that is freed while it is read is read as it was.",
     ],
+  ]),
+  ...law("sim/AddressSpace.allocateHost", [
     ["this.#reuse(block) ?? ", "", "What is written to page-locked memory after its free harms nobody."],
+  ]),
+  ...law("sim/AddressSpace.freeUnused", [
     [
       "until.every(({ done }) => done)",
       "true",
       "Work that comes late writes into memory of this process that is anybody's.",
     ],
+  ]),
+  ...law("sim/AddressSpace.isUnregistered", [
     [
       'allocation?.kind === "registered" && this.allocations.find(allocation.address)?.kind !== "registered"',
       "false",
       "Memory that was unregistered in use is used on.",
     ],
   ]),
-  ...inFile("src/sim/calls/copy.ts", ["tests/sim/overlapping_copies_test.ts"], [
+  ...law("sim/transfer", [
     ["const pieces = torn(simulator, work);", "const pieces = work;", "A copy onto its own source comes out right."],
+    ["if (waits || alwaysWaits)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
+  ]),
+  ...law("sim/torn", [
     [
       "first.to > first.from ? pieces : pieces.reverse()",
       "pieces",
@@ -48,100 +48,101 @@ export const simMutations: readonly Mutation[] = [
     ["2 + random.below(7)", "1", "A copy of one row onto its own source comes out right."],
     ["2 + random.below(7)", "2", "Only one of the ways in which a copy onto its own source can go wrong is ever seen."],
   ]),
-  ...inFile("src/sim/calls/module.ts", frees, [
+  ...law("sim/moduleCalls", [
     ["\n      module.isLoaded = false;\n", "", "Code that was unloaded in use runs on."],
   ]),
-  ...inFile("src/memory/staging_ring.ts", ["tests/memory/staging_test.ts"], [[
-    "    this.#device.synchronize(); // the bus may still be at work\n",
-    "",
-    "Memory that the bus is at work with is freed.",
-  ]]),
-  ...inFile("src/sim/allocator.ts", pools, [
-    ["adjoins && !begins &&", "adjoins &&", "Segments that lie side by side are joined, and never given back."],
+  ...law("memory/StagingRing.close", [
+    [
+      "    this.#device.synchronize(); // the bus may still be at work\n",
+      "",
+      "Memory that the bus is at work with is freed.",
+    ],
   ]),
-  ...inFile("src/sim/pool.ts", pools, [
+  ...law("sim/Heap.join", [
+    ["adjoins && !begins &&", "adjoins &&", "Segments that lie side by side are joined, and never given back."],
+    ["if (adjoins && !begins && last", "if (adjoins && last", "Two neighbouring segments are never given back."],
+  ]),
+  ...law("sim/Pool.isUsable", [
     [
       "tag.task.done ? settings.reuseAllowOpportunistic :",
       "tag.task.done ? true :",
       "A pool that may not reuse what is free by chance does.",
     ],
+  ]),
+  ...law("sim/Pool.reuse", [
     [
       "task.done && this.settings.reuseAllowOpportunistic",
       "task.done",
       "A pool that may not reuse what is free by chance does where it has nothing else.",
     ],
+  ]),
+  ...law("sim/Pool.isFollowed", [
     ["this.settings.reuseFollowEventDependencies && ", "", "A pool that may not follow events does."],
   ]),
-  ...inFile("src/sim/calls/pool.ts", pools, [
+  ...law("sim/poolCalls", [
     [
       "      changes.push([ordinal, flags]);\n",
       "      pool.setAccess(ordinal, flags);\n",
       "A change of access that is refused has changed some of it.",
     ],
+  ]),
+  ...law("sim/takeBlock", [
     ["other.trim(0n)", "other", "Memory that other pools hold and nobody uses is not there."],
   ]),
-  ...inFile("src/sim/calls/context.ts", contexts, [
+  ...law("sim/contextCalls", [
     [
       "[\n        context.barrier,\n        taskOf(simulator, event),\n      ]",
       "[taskOf(simulator, event)]",
       "A context that is to wait for two events waits for the last.",
     ],
   ]),
-  ...inFile("src/sim/calls/fill.ts", memory, [
+  ...law("sim/fill", [
     [
       " || allocation.syncMemops) simulator.wait",
       ") simulator.wait",
       "A fill of memory whose operations are to be synchronous is not.",
     ],
   ]),
-  ...inFile("src/sim/calls/copy.ts", memory, [
-    ["if (waits || alwaysWaits)", "if (waits)", "A copy of memory whose operations are to be synchronous is not."],
-  ]),
-  ...inFile("src/sim/device_memory.ts", driver, [
+  ...law("sim/DeviceMemory.poison", [
     ["      else this.#written(page)?.fill(poison, from, to);\n", "", "Memory that is freed holds what it held."],
   ]),
-  ...inFile("src/sim/address_space.ts", memory, [
+  ...law("sim/refusal", [
     [
       "  if (address + BigInt(bytes) > end) return",
       "  if (address >= end) return",
       "A kernel reads beyond the end of its memory.",
     ],
+  ]),
+  ...law("sim/AddressSpace.copy", [
     ["this.write(to + BigInt(at), part)", "this.write(to, part)", "Of a large copy only the last piece is seen."],
   ]),
-  ...inFile("src/sim/interval_map.ts", memory, [
+  ...law("sim/IntervalMap.overlaps", [
     [" || (next !== undefined && next.start < start + BigInt(bytes))", "", "Memory is registered twice."],
   ]),
-  ...inFile("src/sim/scheduler.ts", memory, [
+  ...law("sim/Scheduler.enqueue", [
     ["    while (this.#queued > capacity && this.#stepOldest());\n", "", "A queue holds more than any real one."],
   ]),
-  ...inFile("src/ptx/launch.ts", ["tests/ptx/kernels_test.ts", "tests/ptx/threads_test.ts", ...kernels], [
+  ...law("ptx/permutation", [
     ["  while (greatestCommonDivisor(step, count) !== 1) step--;\n", "", "Some blocks run twice, others never."],
   ]),
-  ...inFile("src/sim/calls/sharing.ts", ["tests/sim/sharing_test.ts"], [
-    [
-      "      if (--entry.count > 0) return;\n",
-      "",
-      "Memory that was opened twice is gone when it is closed once.",
-    ],
+  ...law("sim/ipcCalls", [
+    ["      if (--entry.count > 0) return;\n", "", "Memory that was opened twice is gone when it is closed once."],
   ]),
-  ...inFile("src/sim/kernel_faults.ts", kernels, [
+  ...law("sim/faultCode", [
     [
       "      return CUresult.CUDA_ERROR_LAUNCH_TIMEOUT;\n",
       "      return null;\n",
       "A kernel that spins leaves its context as good as new.",
     ],
   ]),
-  ...inFile("src/sim/allocator.ts", refusals, [
-    ["if (adjoins && !begins && last", "if (adjoins && last", "Two neighbouring segments are never given back."],
-  ]),
-  ...inFile("src/sim/pool.ts", refusals, [
+  ...law("sim/Pool.grow", [
     [
       "    if (this.maxBytes > 0 && this.reserved + bytes > this.maxBytes) return null;\n",
       "",
       "A pool is larger than it may be.",
     ],
   ]),
-  ...inFile("src/sim/calls/event.ts", refusals, [
+  ...law("sim/eventCalls", [
     [
       "    event.captured = stream.capture;\n    event.record = null;\n",
       "    event.captured = stream.capture;\n",
@@ -153,58 +154,54 @@ export const simMutations: readonly Mutation[] = [
       "Time is measured before it has passed.",
     ],
   ]),
-  ...inFile("src/sim/calls/stream.ts", refusals, [
+  ...law("sim/streamCalls", [
     [
       "      if (stream.capture?.of.origin === stream) simulator.invalidate(stream.capture.of);\n",
       "",
       "A capture goes on without the stream that could end it.",
     ],
+  ]),
+  ...law("sim/join", [
     [
       "  if (of.ended) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);\n",
       "",
       "A stream joins a capture that has ended.",
     ],
   ]),
-  ...inFile("src/sim/device_memory.ts", refusals, [
+  ...law("sim/DeviceMemory.unalias", [
     [
       "    for (const { page } of pieces(offset, bytes)) this.#aliases.delete(page);\n",
       "",
       "Memory of another process that was closed is there still.",
     ],
   ]),
-  ...inFile("src/sim/calls/copy.ts", refusals, [
+  ...law("sim/boxRuns", [
     [
       "  if (box.srcY + Height > sourceHeight || box.dstY + Height > destinationHeight) {\n",
       "  if (box.srcY + Height > sourceHeight) {\n",
       "A box goes beyond what it is put into.",
     ],
   ]),
-  ...inFile("src/sim/address_space.ts", [
-    "tests/sim/questions_test.ts",
-    "tests/sim/error_codes_test.ts",
-    "tests/sim/programs_test.ts",
-    "tests/sim/sharing_test.ts",
-  ], [
+  ...law("sim/isAccessible", [
     [
       "  return from.peers.has(context);",
       "  return true;",
       "Memory of a peer is reached though nobody has allowed it.",
     ],
   ]),
-
-  ...inFile("src/sim/simulator.ts", frees, [[
-    "if (this.options.freesWait) {",
-    "{",
-    "A program that frees what is in use is never wrong.",
-  ]]),
-  ...inFile("src/sim/simulator.ts", contexts, [[
-    "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
-    "",
-    "A context that comes again is reached by those that reached the last one.",
-  ]]),
-  ...inFile("src/sim/simulator.ts", contexts, [[
-    "if (owner === context) this.events.delete(handle);",
-    "if (owner === context) handle;",
-    "An event outlives its context.",
-  ]]),
+  ...law("sim/Simulator.waitBeforeFree", [
+    ["if (this.options.freesWait) {", "{", "A program that frees what is in use is never wrong."],
+  ]),
+  ...law("sim/Simulator.destroy", [
+    [
+      "    for (const other of this.contexts.values()) other.peers.delete(context);\n",
+      "",
+      "A context that comes again is reached by those that reached the last one.",
+    ],
+    [
+      "if (owner === context) this.events.delete(handle);",
+      "if (owner === context) handle;",
+      "An event outlives its context.",
+    ],
+  ]),
 ];

@@ -9,6 +9,7 @@ import { type Clock, join } from "../vector_clocks.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
+// law checker/contextCalls: checker/checker
 /** The calls of the group. */
 export function contextCalls(checker: CheckerState, inner: DriverGroups["context"]): CheckedCalls<"context"> {
   const { order, events, timeline } = checker;

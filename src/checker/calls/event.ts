@@ -9,6 +9,7 @@ import type { EventState } from "../stream_state.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
+// law checker/eventCalls: checker/checker
 /** The calls of the group. */
 export function eventCalls(checker: CheckerState, inner: DriverGroups["event"]): CheckedCalls<"event"> {
   const { order, events, lifetimes } = checker;

@@ -96,6 +96,7 @@ export function fillPitchedCalls(
   };
 }
 
+// law checker/finish: checker/lifetime
 /** The host waits for a fill only if it fills memory of the host in a call that is not asynchronous. */
 function finish(checker: CheckerState, pending: PendingCall, synchronous: boolean): void {
   pending.accepted();

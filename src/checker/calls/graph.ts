@@ -45,6 +45,7 @@ function kernelsOf({ nodes }: CheckedGraph): number {
   return nodes.filter(({ call }) => /^cuLaunch(Cooperative)?Kernel/.test(call)).length;
 }
 
+// law checker/graphCalls: checker/schedule, checker/pending_call
 /** The calls for graphs. */
 export function graphCalls(checker: CheckerState, inner: DriverGroups["graph"]): CheckedCalls<"graph"> {
   const { graphs, graphExecs, lifetimes } = checker;

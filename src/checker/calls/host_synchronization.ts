@@ -17,6 +17,7 @@ export interface Ends {
 /** Where bytes are. `unknown`: not allocated here, so pageable memory of the host or another library's. */
 type Place = "device" | "pinned" | "pageable" | "unknown";
 
+// law checker/acceptCopy: checker/checker, checker/schedule, checker/copies, checker/lifetime
 /**
  * Notes a copy that the driver has accepted, and what the host has waited for after it.
  *
@@ -51,6 +52,7 @@ function placeOf(checker: CheckerState, touches: readonly Touch[], writes: boole
   return named === "device" ? "device" : "pageable";
 }
 
+// law checker/acceptPeerCopy: checker/schedule
 /**
  * Notes a peer copy that is not asynchronous: documented as serialised with all earlier and later work of the two
  * contexts.

@@ -10,6 +10,7 @@ import type { EventState } from "../stream_state.ts";
 import type { CheckerState } from "../checker_state.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 
+// law checker/streamCalls: checker/checker
 /** The calls of the group. */
 export function streamCalls(checker: CheckerState, inner: DriverGroups["stream"]): CheckedCalls<"stream"> {
   const { order, lifetimes } = checker;

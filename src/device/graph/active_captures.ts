@@ -15,6 +15,8 @@ let active: readonly StreamCapture[] = [];
 
 let waiting: { readonly driver: CudaDriver; readonly work: () => void }[] = [];
 
+// law device/isCapturing: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Whether any stream of a driver is being captured by us. Captures of other libraries are not known. */
 export function isCapturing(driver: CudaDriver): boolean {
   for (const capture of active) if (capture.stream.device.driver === driver) return true;
@@ -27,17 +29,23 @@ export function captureOf(stream: CudaStream): StreamCapture | null {
   return null;
 }
 
+// law device/afterCaptures: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Does something once nothing of a driver is captured: now, if nothing is. */
 export function afterCaptures(driver: CudaDriver, work: () => void): void {
   if (isCapturing(driver)) waiting.push({ driver, work });
   else work();
 }
 
+// law device/beginCapture: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that a capture has begun. */
 export function beginCapture(capture: StreamCapture): void {
   active = [...active, capture];
 }
 
+// law device/endCapture: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that a capture has ended, and does what has waited for that. */
 export function endCapture(capture: StreamCapture): void {
   active = active.filter((one) => one !== capture);
@@ -46,12 +54,16 @@ export function endCapture(capture: StreamCapture): void {
   runAll(due.map(({ work }) => work));
 }
 
+// law device/noteRecord: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that an event was recorded on a stream: a stream that waits for it joins the capture, if there is one. */
 export function noteRecord(event: CudaEvent, stream: CudaStream): void {
   if (active.length === 0) return;
   for (const capture of active) capture.recorded(event, capture.includes(stream));
 }
 
+// law device/noteWait: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Notes that a stream waits for an event. */
 export function noteWait(stream: CudaStream, event: CudaEvent): void {
   if (active.length === 0) return;

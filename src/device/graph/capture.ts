@@ -59,6 +59,8 @@ export class StreamCapture {
   readonly #resources: GraphResource[] = [];
   #ended = false;
 
+  // law device/StreamCapture.constructor: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Begins. Use {@linkcode CudaStream.capture} or {@linkcode CudaStream.beginCapture}. */
   constructor(stream: CudaStream, options: CaptureOptions) {
     checkOptions(options, captureOptionNames);
@@ -87,6 +89,8 @@ export class StreamCapture {
     return this.#ended;
   }
 
+  // law device/StreamCapture.includes: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Whether a stream takes part: the one that it began on, and those that have waited for an event of it. */
   includes(stream: CudaStream): boolean {
     return this.#isOurs(stream) && this.#streams.has(name(stream));
@@ -97,6 +101,8 @@ export class StreamCapture {
     return device.driver === this.stream.device.driver;
   }
 
+  // law device/StreamCapture.recorded: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Notes that an event was recorded. Called by streams. */
   recorded(event: CudaEvent, inside: boolean): void {
     if (!this.#isOurs(event)) return;
@@ -104,11 +110,15 @@ export class StreamCapture {
     else this.#events.delete(event.handle);
   }
 
+  // law device/StreamCapture.waits: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Notes that a stream waits for an event. Called by streams. */
   waits(stream: CudaStream, event: CudaEvent): void {
     if (this.#isOurs(stream) && this.#events.has(event.handle) && !this.includes(stream)) this.#add(stream);
   }
 
+  // law device/StreamCapture.retain: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
    * Retains what captured work uses until its graph is gone. Called by whatever enqueues work.
    *
@@ -118,6 +128,8 @@ export class StreamCapture {
     this.#resources.push(used);
   }
 
+  // law device/StreamCapture.end: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
    * Ends the capture.
    *
@@ -141,6 +153,8 @@ export class StreamCapture {
     }
   }
 
+  // law device/StreamCapture.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Throws away what was captured, unless it has ended. Never throws: it is what happens after an error. */
   close(): void {
     if (this.#ended) return;
@@ -165,11 +179,15 @@ export class StreamCapture {
     this.close();
   }
 
+  // law device/StreamCapture.add: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   #add(stream: CudaStream): void {
     stream.retain();
     this.#streams.set(name(stream), stream);
   }
 
+  // law device/StreamCapture.finish: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   #finish(): [code: number, graph: bigint] {
     this.#ended = true;
     using arena = new NativeArena();

@@ -65,6 +65,7 @@ export class CudaGraph {
   readonly #resources: GraphResources;
   readonly #state: GraphState;
 
+  // law device/CudaGraph.constructor: device/dropped
   /** Use {@linkcode CudaStream.capture}. */
   constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
     this.device = device;
@@ -159,6 +160,7 @@ export class CudaGraph {
     return CudaGraphExec.instantiate(this);
   }
 
+  // law device/CudaGraph.close: device/dropped
   /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;

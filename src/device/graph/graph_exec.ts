@@ -36,6 +36,8 @@ class GraphExecState implements DroppedState {
     this.#retained = resources.retained();
   }
 
+  // law device/GraphExecState.switchTo: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Its later launches are of another graph's work. */
   switchTo(resources: GraphResources): void {
     const before = this.#retained;
@@ -45,6 +47,8 @@ class GraphExecState implements DroppedState {
     before[Symbol.dispose]();
   }
 
+  // law device/GraphExecState.close: device/graph/active_captures, device/graph/graph_resources, device/graph/graph,
+  //   sim/behaviours, order/deferred_free, device/failures, device/graph/graph_launches, memory/beside_captures
   close(): void {
     const { driver } = this;
     this.resources.noteLast(this);
@@ -63,6 +67,7 @@ export class CudaGraphExec {
   readonly #handle: bigint;
   readonly #state: GraphExecState;
 
+  // law device/CudaGraphExec.constructor: device/dropped
   private constructor(device: CudaDevice, handle: bigint, resources: GraphResources) {
     this.device = device;
     this.#handle = handle;
@@ -80,6 +85,8 @@ export class CudaGraphExec {
     return new CudaGraphExec(device, out.value, resources);
   }
 
+  // law device/CudaGraphExec.handle: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
    * `CUgraphExec`.
    *
@@ -131,6 +138,8 @@ export class CudaGraphExec {
     this.#state.switchTo(graph.resources);
   }
 
+  // law device/CudaGraphExec.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;
@@ -143,6 +152,8 @@ export class CudaGraphExec {
     this.close();
   }
 
+  // law device/CudaGraphExec.enqueue: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   #enqueue(call: "cuGraphLaunch" | "cuGraphUpload", stream: CudaStream): void {
     const { device, handle } = this;
     const { driver } = device;

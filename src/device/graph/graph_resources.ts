@@ -32,6 +32,8 @@ export class LastLaunch implements Disposable {
   /** Whether its executable is closed, so that no other launch follows. */
   isLast = false;
 
+  // law device/LastLaunch.prepare: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Before a launch: whatever may fail, fails now. */
   prepare(stream: CudaStream): void {
     const { successor, isHandleStable } = stream[internals];
@@ -45,6 +47,8 @@ export class LastLaunch implements Disposable {
     }
   }
 
+  // law device/LastLaunch.note: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** After a launch, also after one that has failed: then it notes a launch that never was, which does no harm. */
   note(stream: CudaStream): void {
     const { successor, isHandleStable } = stream[internals];
@@ -64,6 +68,8 @@ export class LastLaunch implements Disposable {
     return mark !== null && isBusy(mark) ? mark : null;
   }
 
+  // law device/LastLaunch.Symbol.dispose: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Releases the stream or event. Called once. */
   [Symbol.dispose](): void {
     this.#stream?.release();
@@ -85,6 +91,8 @@ export class GraphResources {
   readonly #retainedDevice: Disposable;
   readonly #references: ReferenceCount;
 
+  // law device/GraphResources.constructor: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
    * What a capture has found its work to use.
    *
@@ -97,6 +105,8 @@ export class GraphResources {
     this.#references = new ReferenceCount(() => afterCaptures(device.driver, () => this.#release()));
   }
 
+  // law device/GraphResources.retained: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Retains everything until the result is disposed of. All is released when nobody retains it any more. */
   retained(): Disposable {
     const retained = this.#references.retained();
@@ -104,6 +114,8 @@ export class GraphResources {
     return retained;
   }
 
+  // law device/GraphResources.launchOf: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /**
    * The last launch of an executable, to be noted.
    *
@@ -117,12 +129,16 @@ export class GraphResources {
     return launch;
   }
 
+  // law device/GraphResources.noteLast: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Notes that an executable launches nothing of this any more. */
   noteLast(exec: object): void {
     const launch = this.#launches.get(exec);
     if (launch !== undefined) launch.isLast = true;
   }
 
+  // law device/GraphResources.forgetFinished: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   #forgetFinished(): void {
     if (isCapturing(this.#device.driver)) return; // no stream may be queried meanwhile
     for (const [exec, launch] of this.#launches) {
@@ -133,6 +149,8 @@ export class GraphResources {
     this.#enough = Math.max(few, 2 * this.#launches.size);
   }
 
+  // law device/GraphResources.release: device/graph/graph_resources, device/graph/graph, sim/behaviours,
+  //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** What has a home stream is released there, behind the launches; the rest when these are over. */
   #release(): void {
     const launches = [...this.#launches.values()];
@@ -158,6 +176,8 @@ export class GraphResources {
   }
 }
 
+// law device/isBusy: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
+//   device/failures, device/graph/active_captures, device/graph/graph_launches
 /** Whether work is in flight. In a lost context none is; where the driver cannot say, it may be. */
 function isBusy(mark: CudaStream | CudaEvent): boolean {
   try {

@@ -59,6 +59,7 @@ function withDigest(code: Uint8Array): Uint8Array {
   return file;
 }
 
+// law device/withoutDigest: device/kernel/compiler
 /** @throws {Error} if the file is not what was written */
 function withoutDigest(file: Uint8Array): Uint8Array<ArrayBuffer> {
   const code = file.slice(digestBytes);

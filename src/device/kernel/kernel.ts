@@ -81,6 +81,7 @@ export class Kernel {
     return this.#parameters;
   }
 
+  // law device/Kernel.launch: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
   /**
    * Enqueues the kernel on a stream. The memory that it uses must stay allocated until the stream has passed it, which
    * memory freed on the same stream does by itself.
@@ -157,6 +158,7 @@ export class Kernel {
     return { blockSize: block.value, minGridSize: grid.value };
   }
 
+  // law device/Kernel.write: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
   #write(slots: ArgumentSlots, args: readonly KernelArg[], sizes: readonly number[] | null): void {
     let index = 0;
     try {
@@ -172,6 +174,7 @@ export class Kernel {
     }
   }
 
+  // law device/Kernel.slotsFor: device/kernel/kernel, device/kernel/kernel_arguments, device/stream
   #slotsFor(count: number): ArgumentSlots {
     if (this.#slots !== undefined && this.#slots.capacity >= count) return this.#slots;
     this.#slots?.close();
@@ -229,6 +232,7 @@ function checkShared(name: string, bytes: number): void {
   }
 }
 
+// law device/extent: device/kernel/kernel, device/kernel/kernel_arguments, device/stream, cuda/bad_input
 function extent(what: string, dim: Dim3, axis: 0 | 1 | 2): number {
   const first = axis === 0;
   const value = (typeof dim === "object" ? dim[axis] : first ? dim : 1) ?? (first ? NaN : 1);

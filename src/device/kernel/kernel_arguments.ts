@@ -36,6 +36,7 @@ export class ArgumentSlots {
     this.#values = new DataView(values.bytes.buffer, values.bytes.byteOffset, values.bytes.byteLength);
   }
 
+  // law device/ArgumentSlots.write: device/kernel/kernel, device/kernel/kernel_arguments, sim/behaviours
   /**
    * Writes an argument.
    *
@@ -70,6 +71,7 @@ export class ArgumentSlots {
   }
 }
 
+// law device/writeTyped: device/kernel/kernel, device/kernel/kernel_arguments, sim/behaviours
 /** Writes a number. @returns the bytes that it takes */
 function writeTyped(values: DataView, at: number, name: string, value: number | bigint | boolean): number {
   // What kernels are given most is written at once, without looking up the dtype and how it is written.

@@ -42,6 +42,7 @@ export class Program {
   readonly #references: ReferenceCount;
   readonly #kernels = new Map<string, Kernel>();
 
+  // law device/Program.constructor: device/dropped, sim/kernels, device/kernel/kernel, sim/behaviours
   private constructor(device: CudaDevice, code: Uint8Array<ArrayBuffer>) {
     this.device = device;
     [this.#handle, this.#references] = device.retainFor((retained) => {
@@ -76,6 +77,7 @@ export class Program {
     return new Program(device, cString(ptx));
   }
 
+  // law device/Program.kernel: sim/kernels, device/kernel/kernel, sim/behaviours, device/advice
   /**
    * A kernel of the program.
    *
@@ -100,6 +102,7 @@ export class Program {
     return kernel;
   }
 
+  // law device/Program.close: sim/kernels, device/kernel/kernel, sim/behaviours
   /**
    * Unloads the code once no graph needs it. No kernel of it may be running any more, and none can be launched. Closing
    * twice is harmless.
@@ -115,6 +118,7 @@ export class Program {
   }
 }
 
+// law device/unload: sim/kernels, device/kernel/kernel, sim/behaviours, memory/beside_captures
 function unload(device: CudaDevice, handle: bigint, retained: Disposable): void {
   const { driver } = device;
   // The driver unloads nothing while a stream is captured: it would spoil the capture.
@@ -128,6 +132,7 @@ function unload(device: CudaDevice, handle: bigint, retained: Disposable): void 
   });
 }
 
+// law device/stateOf: device/dropped
 /** What unloads a program that was dropped with its kernels. One of them may be running, on whatever stream. */
 function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
   return {
@@ -143,6 +148,7 @@ function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
   };
 }
 
+// law device/atRest: device/dropped
 /** Settles when everything is done that the device holds now; where that cannot be waited for, the host waits. */
 async function atRest(device: CudaDevice): Promise<void> {
   using event = device.makeEvent();
@@ -211,6 +217,7 @@ const splice = /(\\|\?\?\/)\r?\n/g;
 /** What no text shows in the end: the clock, and the operator that puts names together. */
 const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
 
+// law device/looksAround: device/kernel/compiler
 /** What a source that looks at files has somewhere: the name of the directive, for which no macro can stand. */
 const looksAround = /include|embed|import/;
 
@@ -222,6 +229,7 @@ const selfContained = new RegExp(
     "-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|--restrict|-restrict)$",
 );
 
+// law device/dependsOnItself: device/kernel/compiler
 /**
  * Whether code depends on its source and options alone, so that they are a key to it. NVRTC does not say which files it
  * has read: whatever might read one is compiled anew, and so is whatever has an option that is not known here.

@@ -64,6 +64,7 @@ export class ChannelExports {
     return { kind: "value", value: plain, parts, pools, marks };
   }
 
+  // law memory/ChannelExports.undo: memory/sharing/memory_channel
   /** Takes back what was described and not sent. */
   undo({ undo, marks }: Outgoing): void {
     undo.dispose();
@@ -76,6 +77,7 @@ export class ChannelExports {
     for (const share of shares) this.#shares.get(share)?.(mark);
   }
 
+  // law memory/ChannelExports.takeAllBack: memory/sharing/memory_channel
   /** Takes everything back: who is gone uses nothing any more. */
   takeAllBack(): void {
     for (const end of [...this.#shares.values()]) end(null);
@@ -105,6 +107,7 @@ export class ChannelExports {
     return id;
   }
 
+  // law memory/ChannelExports.share: memory/sharing/memory_channel
   /** Keeps a buffer's memory until the other end gives it back. */
   #share(buffer: MemoryBuffer, outgoing: Outgoing): number {
     const share = this.#nextShare++;

@@ -107,6 +107,7 @@ export class ChannelImports {
     }
   }
 
+  // law memory/ChannelImports.importBuffer: memory/sharing/memory_channel
   #importBuffer(part: Extract<Part, { readonly kind: "buffer" }>, stream: CudaStream | undefined): MemoryBuffer {
     const device = findDevice(this.#devices, part.descriptor.device);
     const home = stream ?? device.defaultStream;

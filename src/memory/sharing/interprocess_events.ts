@@ -30,6 +30,7 @@ export class StreamMarks {
     this.#devices = devices;
   }
 
+  // law memory/StreamMarks.mark: memory/sharing/memory_channel
   /**
    * Marks the present end of a stream.
    *
@@ -66,6 +67,7 @@ export class StreamMarks {
     }
   }
 
+  // law memory/StreamMarks.learn: memory/sharing/memory_channel
   /** Opens the marks that the other side tells of. */
   learn(marks: readonly Mark[]): void {
     for (const { id, event } of marks) {
@@ -75,6 +77,7 @@ export class StreamMarks {
     }
   }
 
+  // law memory/StreamMarks.wait: memory/sharing/memory_channel
   /** Makes a stream wait for a mark of the other side, or the host where the driver refuses. */
   wait(stream: CudaStream, id: number): void {
     const event = this.#theirs.get(id);
@@ -87,6 +90,7 @@ export class StreamMarks {
     }
   }
 
+  // law memory/StreamMarks.close: memory/sharing/memory_channel
   /** Destroys the events; waits that are enqueued are kept. */
   close(): void {
     for (const ours of this.#ours.values()) for (const { event } of ours.values()) event.close();
@@ -99,6 +103,7 @@ export class StreamMarks {
 /** So many marks are asked whether they have passed before another event is made. */
 const patience = 8;
 
+// law memory/passed: memory/sharing/memory_channel
 /** A stream whose mark has passed: whoever waits for it waits for nothing. Those that have not are asked last next time. */
 function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
   for (let asked = 0; asked < Math.min(patience, ours.size); asked++) {

@@ -121,6 +121,7 @@ export class MemoryChannel {
     }
   }
 
+  // law memory/MemoryChannel.receive: memory/sharing/memory_channel
   /**
    * Waits for the next value. Its buffers are usable on their home streams at once, and have to be closed; its pools
    * belong to the channel; its events have to be closed, before their owner closes them; so have its files.
@@ -170,6 +171,7 @@ export class MemoryChannel {
     }
   }
 
+  // law memory/MemoryChannel.markEnd: memory/sharing/memory_channel
   /** Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give. */
   #markEnd(stream: CudaStream, marks: Mark[]): number | null {
     try {
@@ -188,6 +190,7 @@ export class MemoryChannel {
     });
   }
 
+  // law memory/MemoryChannel.listen: memory/sharing/memory_channel
   async #listen(): Promise<void> {
     try {
       for (let next = await this.#socket.receive(); next !== null; next = await this.#socket.receive()) {

@@ -129,6 +129,7 @@ function loader(type: ScalarType, registerBits: number): Load {
   return (view, offset, r, slot) => r.setInt32(slot, read(view, offset) & mask, true);
 }
 
+// law ptx/ld: checker/kernels
 function ld(reader: InstructionReader): Compiled {
   dropHints(reader);
   const space = spaceOf(reader);

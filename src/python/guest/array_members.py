@@ -9,6 +9,7 @@ from .copies import bytes_at, gathered
 from .dlpack_structs import HOST, Layout
 
 
+# law python/loaded: python/numpy
 def loaded(name):
     """Return a module if a program has imported it and it is loaded in full; else None."""
     module = sys.modules.get(name)
@@ -97,11 +98,13 @@ class ArrayMembers:
             raise TypeError("cannot tell the length of an array without axes")
         return self.shape[0]
 
+# law python/ArrayMembers.__bool__: python/numpy
     def __bool__(self):
         if self.size != 1:
             raise ValueError(f"the truth of an array of {self.size} elements is ambiguous")
         return bool(self[(0,) * self.ndim])
 
+# law python/ArrayMembers.__iter__: python/numpy
     def __iter__(self):
         length, layout, element_format = len(self), self.layout, self.element_format
         if len(layout.shape) > 1 or element_format is None or self.device[0] != HOST:
@@ -109,6 +112,7 @@ class ArrayMembers:
         dense = gathered(layout, layout.start)
         return map(value_of, iter_unpack(element_format, bytes_at(dense.address, layout.size)))
 
+# law python/ArrayMembers.__getitem__: python/numpy
     def __getitem__(self, key):
         from .array import Part
 
@@ -134,6 +138,7 @@ def value_of(numbers):
     return numbers[0] if len(numbers) == 1 else complex(*numbers)
 
 
+# law python/select: python/numpy
 def select(layout, keys):
     """Return the address of the first element that keys select, the shape and the steps: as NumPy's basic indexing."""
     ellipses = [at for at, key in enumerate(keys) if key is Ellipsis]
@@ -162,6 +167,7 @@ def select(layout, keys):
     return start, tuple(shape), tuple(steps)
 
 
+# law python/position: python/numpy
 def position(key, extent):
     """Return the position that an integer means on an axis: negative ones count from the end."""
     try:

@@ -21,6 +21,7 @@ FAMILIES = (
 )
 
 
+# law python/check_options: python/arrow_capsules
 def check_options(options):
     """Raise an exception if a consumer asks for something that is not known."""
     unknown = [name for name, value in options.items() if value is not None]
@@ -33,6 +34,7 @@ def family_of(format):
     return next((name for name, prefixes in FAMILIES if format.startswith(prefixes)), format)
 
 
+# law python/check_convertible: python/arrow_capsules
 def check_convertible(ours, wanted):
     """Raise an exception if nobody could convert values of our schema to the wanted one."""
     if ours.dictionary:
@@ -69,6 +71,7 @@ def name_of(schema):
     return schema.name and ctypes.string_at(schema.name)
 
 
+# law python/check_request: python/arrow_capsules
 def check_request(requested, make_schema):
     """Check the capsule with a requested schema, or None, against a schema of ours that is made for this."""
     if requested is None:

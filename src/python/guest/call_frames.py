@@ -9,6 +9,7 @@ import sys
 import types
 
 
+# law python/framed: python/object, python/frame, python/leaks
 def framed(call):
     """Return a function whose frame is one of the module __main__, like its statements': its locals are its globals."""
     import __main__

@@ -45,6 +45,7 @@ def gather(to, layout, itemsize, start):
     to_contiguous(to, view, size, b"C")
 
 
+# law python/copy_of: python/copy
 def copy_of(array, layout, home, is_on_device):
     """Return memory with a copy of an array, the address of its first element, and its steps.
 
@@ -70,6 +71,7 @@ def copy_of(array, layout, home, is_on_device):
     return made, made.address, layout.dense
 
 
+# law python/copy_tensor: python/copy
 def copy_tensor(array, is_versioned, device, stream):
     """Return the address of a struct over a copy of an array, which is the consumer's alone."""
     layout, home, consumer = Layout(array.tensor), array.home or 1, stream or 1
@@ -81,6 +83,7 @@ def copy_tensor(array, is_versioned, device, stream):
     return make_tensor(memory, is_versioned, COPIED | layout.padded, data, device, layout.type, layout.shape, steps)
 
 
+# law python/make_tensor: python/copy
 def make_tensor(memory, is_versioned, flags, data, device, type, shape, steps):
     """Return the address of a struct that keeps memory until its deleter is called."""
     ndim = len(shape)

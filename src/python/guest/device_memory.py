@@ -29,6 +29,7 @@ def bind_memory(*addresses):
     driver = SimpleNamespace(**functions)
 
 
+# law python/allocating: python/copy
 @contextlib.contextmanager
 def allocating(context):
     """Make a context current in which this thread allocates and frees, also while a stream is captured."""
@@ -64,6 +65,7 @@ class OnDevice:
 
     __slots__ = "number", "context", "address"
 
+# law python/OnDevice.__init__: python/copy
     def __init__(self, number, context, size):
         self.number, self.context, self.address = number, context, 0
         retained, address = ctypes.c_void_p(), ctypes.c_uint64()
@@ -76,6 +78,7 @@ class OnDevice:
             if not self.address:
                 driver.release(number)
 
+# law python/OnDevice.__del__: python/copy
     def __del__(self):
         if not self.address:
             return

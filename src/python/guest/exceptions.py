@@ -3,6 +3,7 @@
 import traceback
 
 
+# law python/describe_exception: python/values
 def describe_exception(error):
     """Return the name of an exception's type, its message as Python prints it, and its traceback."""
     kind = type(error)

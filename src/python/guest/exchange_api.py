@@ -25,6 +25,7 @@ def work_stream(number):
     return ctypes.c_uint64.from_address(address + 8 * number).value if number < count else LEGACY_STREAM
 
 
+# law python/tensor_from_object: python/current_work_streams
 def tensor_from_object(address):
     """Return a tensor over an array of ours, ready for work on the stream that the table names."""
     array, ordered = plain_array(ctypes.cast(address, ctypes.py_object).value), None
@@ -41,6 +42,7 @@ class Foreign(Array):
 
     __slots__ = ()
 
+# law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
         self.tensor = None  # it is not ours to release before everything is known to be right
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
@@ -77,6 +79,7 @@ class Foreign(Array):
         )
         self.tensor = address  # from here on it is ours to release
 
+# law python/Foreign.home: python/current_work_streams
     @property
     def home(self):
         """The stream that the table names: the library made the array on it, or on one that was named before.
@@ -86,6 +89,7 @@ class Foreign(Array):
         kind, number = self.device
         return None if kind == HOST else work_stream(number)
 
+# law python/Foreign.__del__: python/offered_exchange_api
     def __del__(self):
         if self.tensor is None:
             return
@@ -106,6 +110,7 @@ malloc = function(c_library, "malloc", ctypes.c_void_p, ctypes.c_size_t)
 free_address = ctypes.cast(c_library.free, ctypes.c_void_p).value
 
 
+# law python/allocate_tensor: python/offered_exchange_api
 def allocate_tensor(prototype):
     """Return a new tensor like a DLTensor. On the host it is one block of malloc(), and its deleter is free()."""
     _, kind, number, ndim, code, bits, lanes, shape, _, _ = tensor_fields(prototype)

@@ -50,6 +50,7 @@ def copy_struct(kind, address, owner):
     )
 
 
+# law python/end_export: python/arrow_capsules
 def end_export(counter):
     """Stop keeping what a released struct has kept, and what the structs inside it have: they end with it."""
     kept = counters.forget(counter)
@@ -74,6 +75,7 @@ def put_in_capsule(one, name):
     return capsule
 
 
+# law python/release_unclaimed: python/arrow_capsules
 def release_unclaimed(name, address):
     """Release the struct of a capsule that nobody took it from, if nobody has moved it out meanwhile."""
     if name.startswith(b"dltensor"):
@@ -94,12 +96,14 @@ def reference_counts(objects):
 listed_only = reference_counts([object()])[0]  # the count of an object that only a list holds
 
 
+# law python/poll_exports: python/offered_exchange_api
 def poll_exports():
     """Take back the structs that consumers have released, and those in capsules that are gone unused."""
     while poll_once():
         pass  # what has ended may have held something else of ours
 
 
+# law python/poll_once: python/export_array, python/offered_exchange_api
 def poll_once():
     """Whether anything has ended."""
     has_ended = False

@@ -3,6 +3,7 @@
 from .dlpack_structs import CUDA_HOST, HOST
 
 
+# law python/check_elements: python/malformed, peers/torch
 def check_elements(value):
     """Raise an exception for a torch tensor whose elements are not what its memory says."""
     for bit in "conj", "neg":
@@ -13,6 +14,7 @@ def check_elements(value):
             )
 
 
+# law python/request_capsule: python/malformed, peers/torch
 def request_capsule(value, stream):
     """Return the DLPack capsule of an array: a versioned one, or one without a version from a library that has none."""
     check_elements(value)

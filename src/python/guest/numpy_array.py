@@ -33,6 +33,7 @@ def plain_array(array):
     return made_by_numpy(array) if exported is None else exported
 
 
+# law python/unchanged: python/numpy, python/arrow_capsules
 def unchanged(array):
     """Return the Array behind one of NumPy's, if it still describes the same elements; else None."""
     exported, interface = getattr(array, "exported", (None, None))
@@ -42,6 +43,7 @@ def unchanged(array):
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLPack's code for each kind of NumPy's types
 
 
+# law python/made_by_numpy: python/numpy, python/arrow_capsules
 def made_by_numpy(array):
     """Return an Array over what NumPy has made."""
     type, width = array.dtype, array.dtype.itemsize
@@ -88,6 +90,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
+# law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -100,6 +103,7 @@ def host_array_class(numpy):
 
         return property(find)
 
+# law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 

@@ -25,6 +25,7 @@ import type { Task } from "../scheduler.ts";
 /** The driver of an H200 accepts one mode of threads more than the header names. */
 const mostOfMode = 3;
 
+// law sim/captureCalls: sim/graph_memory
 /** The calls for captures. */
 export function captureCalls(simulator: Simulator): CallTable<"capture"> {
   const modes: readonly number[] = Object.values(CU_STREAM_CAPTURE_MODE);
@@ -100,6 +101,7 @@ function status({ capture }: Stream): number {
   return capture.of.invalidated ? CU_STREAM_CAPTURE_STATUS.INVALIDATED : CU_STREAM_CAPTURE_STATUS.ACTIVE;
 }
 
+// law sim/graphCalls: sim/graph_memory
 /** The calls for graphs. */
 export function graphCalls(simulator: Simulator): CallTable<"graph"> {
   const graph = (handle: bigint): Graph => {
@@ -255,6 +257,7 @@ function dot(nodes: readonly GraphNode[]): string {
   return `digraph dot {\n${[...labels, ...edges].join("\n")}\n}\n`;
 }
 
+// law sim/launch: gpu/implied_order
 /** Queues a graph's nodes between two tasks of the stream: one that they wait for, and one that waits for them. */
 function launch(simulator: Simulator, exec: GraphExec, stream: Stream): void {
   simulator.refuseImplicit(stream);

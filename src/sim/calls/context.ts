@@ -12,6 +12,7 @@ import { recordTask, taskOf } from "./event.ts";
 
 const allFlags = Object.values(CU_CTX).reduce<number>((all, flag) => all | flag, 0);
 
+// law sim/contextCalls: sim/contexts
 /** The calls of the group. */
 export function contextCalls(simulator: Simulator): CallTable<"context"> {
   const { stack } = simulator;

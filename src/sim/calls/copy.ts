@@ -113,6 +113,7 @@ function expect(simulator: Simulator, address: bigint, bytes: number, expected: 
   if (simulator.space.allocations.find(address) === undefined) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
 }
 
+// law sim/transfer: sim/overlapping_copies, sim/memory
 /**
  * Enqueues a copy of runs, and waits for it as far as CUDA says that the call does.
  *
@@ -174,6 +175,7 @@ function transfer(
   if (waits || alwaysWaits) simulator.wait(context, task);
 }
 
+// law sim/torn: sim/overlapping_copies
 /**
  * The runs of a copy, or, if it overlaps its own source, pieces of them in an order in which each overwrites the
  * source of a later one: CUDA leaves the result undefined, so a program must not happen to get the bytes that it hopes
@@ -198,6 +200,7 @@ function torn({ random }: Simulator, runs: readonly Run[]): readonly Run[] {
 /** Driver 580 reads up to so many bytes of page-locked memory during the call if it can. */
 const readAtOnce = 24 * 1024;
 
+// law sim/isReadAtOnce: gpu/implied_order, sim/driver
 /**
  * Whether a copy reads page-locked memory during the call: the driver does so if nothing that was enqueued on the
  * stream itself is unfinished. It does not check work that the copy must follow only by the rules of default streams
@@ -298,6 +301,7 @@ function plain(view: Rectangle): Rectangle {
   };
 }
 
+// law sim/boxRuns: sim/refusals
 /** The rows of a box. A pitch of 0 means rows without gaps. */
 function boxRuns(box: Box): Run[] {
   const { WidthInBytes: bytes, Height, Depth } = box;

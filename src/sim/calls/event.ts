@@ -69,6 +69,7 @@ function refuseCaptured(simulator: Simulator, { captured }: Event): void {
   throw refuse(CUresult.CUDA_ERROR_CAPTURED_EVENT);
 }
 
+// law sim/eventCalls: sim/refusals, gpu/implied_order
 /** The calls of the group. */
 export function eventCalls(simulator: Simulator): CallTable<"event"> {
   const record = (handle: bigint, streamHandle: bigint): void => {

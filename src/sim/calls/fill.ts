@@ -60,6 +60,7 @@ function pattern(bytes: 1 | 2 | 4, value: number): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
+// law sim/fill: sim/memory
 /** Enqueues a fill. The host waits for it only if it fills memory of the host in a call that is not asynchronous. */
 function fill(
   simulator: Simulator,

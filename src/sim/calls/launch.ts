@@ -145,6 +145,7 @@ function mostThreads({ maxThreads: declared = maxThreads }: PtxKernel): number {
   return Math.min(maxThreads, declared);
 }
 
+// law sim/enqueueLaunch: sim/output, ptx/faults
 function enqueueLaunch(
   simulator: Simulator,
   { entry, module, maxDynamicShared }: LoadedFunction,

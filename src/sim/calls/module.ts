@@ -13,6 +13,7 @@ import { nativeView, writeWord } from "../out_parameters.ts";
 import type { Simulator } from "../simulator.ts";
 import { sharedBytes } from "./launch.ts";
 
+// law sim/moduleCalls: sim/output, ptx/faults, sim/early_frees
 /** The calls for modules. */
 export function moduleCalls(simulator: Simulator): CallTable<"module"> {
   const { modules, functions } = simulator;

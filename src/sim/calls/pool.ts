@@ -24,6 +24,7 @@ import { nativeView, readInt, readWord, writeInt, writeWord } from "../out_param
 import type { Allocation, Device, Stream } from "../objects.ts";
 import type { Pool, PoolBlock } from "../pool.ts";
 
+// law sim/poolCalls: sim/driver, sim/pools
 /** The calls of the group. */
 export function poolCalls(simulator: Simulator): CallTable<"pool"> {
   const refuseWithoutPools = (): void => {
@@ -165,6 +166,7 @@ export function poolCalls(simulator: Simulator): CallTable<"pool"> {
   };
 }
 
+// law sim/allocate: sim/driver
 function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, stream: Stream): void {
   nativeView(out, 8);
   if (pool.destroyed || pool.origin !== null) throw refuse(CUresult.CUDA_ERROR_INVALID_VALUE);
@@ -186,6 +188,7 @@ function allocate(simulator: Simulator, out: bigint, size: bigint, pool: Pool, s
   writeWord(out, address);
 }
 
+// law sim/takeBlock: sim/pools
 /** Memory from the pool; as a last resort after waiting for all frees and trimming the other pools. */
 function takeBlock(simulator: Simulator, bytes: number, pool: Pool, stream: Stream): PoolBlock | null {
   const preferReuse = simulator.options.schedule === "random" && simulator.random.chance(0.25);

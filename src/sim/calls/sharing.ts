@@ -92,6 +92,7 @@ export function poolSharingCalls(simulator: Simulator): CallTable<"poolSharing">
   };
 }
 
+// law sim/ipcCalls: sim/sharing
 /** The calls for memory without pools, and for events. */
 export function ipcCalls(simulator: Simulator): CallTable<"ipc"> {
   /** What is open, and how often. */

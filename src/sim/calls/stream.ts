@@ -15,6 +15,7 @@ import { taskOf } from "./event.ts";
 /** `void (*CUhostFn)(void *userData)`. */
 const CUhostFn = { args: ["ptr"], returns: "void" } as const;
 
+// law sim/streamCalls: sim/refusals, sim/output, ptx/faults
 /** The calls of the group. */
 export function streamCalls(simulator: Simulator): CallTable<"stream"> {
   const create = (out: bigint, flags: number, priority: number): void => {
@@ -104,6 +105,7 @@ function awaited(stream: Stream): (Stream["tail"])[] {
   return [...context.streams].filter(({ isBlocking }) => isBlocking).map(({ tail }) => tail);
 }
 
+// law sim/join: sim/refusals
 /** A wait in a capture, or for an event of one: the stream joins the capture. */
 function join(simulator: Simulator, stream: Stream, event: Event): void {
   const { capture } = stream;

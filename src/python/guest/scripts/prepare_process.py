@@ -4,6 +4,7 @@ Nothing finalises it, so nothing would write out what a pipe's buffer holds at t
 first takes Ctrl-C away from the runtime, which this import gives back.
 """
 
+# law python/prepare_process: python/guest, python/open
 import signal
 import sys
 
