@@ -17,7 +17,7 @@ export interface ExportEntry extends LiveExport {
   /** Its place in the list, so that taking it off costs next to nothing; -1 before it has one, and afterwards. */
   index: number;
 
-  /** Whether consumers have let go of all of it. Changes nothing. */
+  /** Whether consumers have released all of it. Changes nothing. */
   isReleasedByConsumer(): boolean;
 
   /** Makes what comes next to its memory wait for its consumers' work. @returns false if that cannot be done now */
@@ -49,7 +49,7 @@ export function pollExport(one: ExportEntry): boolean {
 }
 
 // law order/end: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
-/** Ends what consumers had let go of before the first wait was ordered. */
+/** Ends what consumers had released before the first wait was ordered. */
 function end(one: ExportEntry, order: ReleaseOrder): void {
   if (one.index < 0 || !one.order(order)) return;
   const last = live.pop();
@@ -101,7 +101,7 @@ export function pollAll(): void {
   do {
     errors = [];
     before = live.length;
-    // First all that consumers have let go of, then the waits, which these share: another thread may let go meanwhile, after
+    // First all that consumers have released, then the waits, which these share: another thread may release meanwhile, after
     // work that such a wait is too early for.
     const gone: ExportEntry[] = [];
     for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);
@@ -117,7 +117,7 @@ export function pollAll(): void {
   if (errors.length > 0) throw errors[0];
 }
 
-/** How many may be out before an export looks after them: so that looking costs each export a constant time. */
+/** How many may be live before an export polls them: so that polling costs each export a constant time. */
 let enough = 64;
 
 // law order/pollIfMany: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection

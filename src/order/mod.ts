@@ -1,16 +1,20 @@
 /**
- * Order, the heart: who must wait for whom when memory changes hands, and when memory may be freed.
+ * Order: who must wait for whom when memory changes hands, and when memory may be freed.
  *
  * The room knows streams and devices, and of memory the interface `OrderedMemory` alone: no buffer's class, no view, no
- * protocol, no Python. Whatever leaves or comes back passes through here, over any protocol, wire or library:
+ * protocol, no Python. Whatever is handed over or comes back passes through here, over any protocol, wire or library:
  *
- * - before a consumer begins: `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event by `recordReady`;
- * - while it has the memory: the memory is pinned, by a `Loan` or by an export on the list of `addExport`;
- * - when it has released: `ReleaseOrder` orders the home stream behind all that the consumer may have enqueued, then the
- *   memory is unpinned; before an import is returned to its producer, `hostWaitsBeforeReturn`;
- * - memory that the driver does not free in stream order is freed by `freeAfter`, once the work before it is done.
+ * - before a consumer begins (`order.ts`): `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event by `recordReady`;
+ * - while it has the memory: the memory is pinned, by a `Loan` (`loan.ts`) or by an export on the list of `exports.ts`;
+ * - when it has released: `exports.ts` polls the marks that consumers leave, has `ReleaseOrder` (`order.ts`) order the home
+ *   stream behind all that the consumer may have enqueued, and then ends the export, which unpins the buffer. So a free, which
+ *   the buffer does on its home stream, comes after the consumer's work;
+ * - before an import is returned to its producer: `hostWaitsBeforeReturn`;
+ * - memory that the driver does not free in stream order is freed by `freeAfter` (`deferred_free.ts`), once the work before it
+ *   is done; ordinary memory that a copy uses is pinned meanwhile (`pageable_in_use.ts`).
  *
- * Consumers release on any thread, where no JavaScript can run, so somebody has to poll: `reclaim`, before each allocation.
+ * Consumers release on any thread, where no JavaScript can run, so somebody has to poll: `reclaim` does, before each allocation,
+ * and an export does when many are out.
  *
  * @module
  */

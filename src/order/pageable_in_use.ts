@@ -1,6 +1,6 @@
 /**
  * Ordinary memory of the host that work on a stream uses. To ask the driver about each copy would take longer than a small
- * copy does, so what one stream uses is kept together: it is let go when somebody has waited for the stream, and otherwise the
+ * copy does, so what one stream uses is kept together: it is unpinned when somebody has waited for the stream, and otherwise the
  * stream's end is marked for all of it, once it is much or the stream is closed.
  *
  * @module
