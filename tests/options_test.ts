@@ -175,6 +175,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "CudaDevice.createStream": ({ device }, wrong) => device.createStream(wrong),
   "CudaDevice.createEvent": ({ device }, wrong) => device.createEvent(wrong),
   "CudaDevice.makeEvent": ({ device }, wrong) => device.makeEvent(wrong),
+  "CudaDevice.retained": ({ device }, wrong) => device.retained(wrong),
   "CudaDevice.compile": ({ device }, wrong) => device.compile("", wrong),
   "Program.compile": ({ device }, wrong) => api.Program.compile(device, "", wrong),
   "CudaStream.capture": ({ stream }, wrong) => stream.capture(() => {}, wrong),

@@ -66,6 +66,8 @@ const copyCalls = {
   DtoD: "cuMemcpyDtoDAsync_v2",
 } as const;
 
+const retainOptionNames = { evenClosed: true } as const;
+
 /** What fills, by the bytes of a value. */
 const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async" } as const;
 
@@ -463,6 +465,7 @@ export class CudaDevice {
    * @throws {TypeError} if the `Cuda` is closed
    */
   retained(options: { readonly evenClosed?: true } = none): Disposable {
+    checkOptions(options, retainOptionNames);
     if (options.evenClosed !== true) this.#checkOpen();
     return this.#references.retained();
   }
