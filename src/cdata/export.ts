@@ -19,7 +19,7 @@ import { hasOffsets, hasViews, secondBuffer } from "./buffers.ts";
 import { ArrowDeviceArray, releaseSchema, toArrowOptionNames, type ToArrowOptions } from "./device_array.ts";
 import { applyRequestedSchema } from "./requested_schema.ts";
 import { exportSchema } from "./schema_export.ts";
-import { ExportedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
+import { ExportedTree, type PlannedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { ExchangeError, hostWaits, pollIfMany, recordReady, type ReleaseOrder } from "../order/mod.ts";
 
 // law cdata/exportArrow: order/refusals, order/reclaim, dlpack/host_consumers, sim/behaviours, arrow/release,
@@ -108,11 +108,6 @@ export function checkOptions(options: ToArrowOptions): ToArrowOptions {
   return options;
 }
 
-interface Planned {
-  readonly node: TreeNode;
-  readonly write: () => void;
-}
-
 /** Which of an array's elements are exported. */
 interface Part {
   readonly length: number;
@@ -139,7 +134,7 @@ function partOf(array: ArrowNode, start: number, length: number): Part {
  * gets its offset moved into the children. Nulls are counted for that only on the host, where the elements have been
  * waited for.
  */
-function planRoot(array: ArrowNode, block: StructBlock, head: number, where: "host" | "device"): Planned {
+function planRoot(array: ArrowNode, block: StructBlock, head: number, where: "host" | "device"): PlannedTree {
   const { type, length, offset, buffers: [validity = null] } = array;
   if (type.kind !== "struct") return plan(array, block, wholeOf(array), head);
   const isAtStart = offset === 0 || length === 0; // an array without elements may have no buffers, and skips nothing
@@ -163,7 +158,7 @@ function plan(
   reserved?: number,
   partOfChild: (child: ArrowNode) => Part = wholeOf,
   hidden = 0,
-): Planned {
+): PlannedTree {
   const at = reserved ?? block.struct(ArrowArrayStruct);
   const counter = block.reserve(8);
   // Before anything is allocated: a closed buffer has no address.

@@ -100,6 +100,12 @@ export interface TreeNode {
   readonly inner: readonly TreeNode[];
 }
 
+/** A tree that has its places in a block; `write` writes it once the block is allocated. */
+export interface PlannedTree {
+  readonly node: TreeNode;
+  readonly write: () => void;
+}
+
 const releaseAt = {
   ArrowSchema: layoutOf(ArrowSchema).offsets.release,
   ArrowArray: layoutOf(ArrowArray).offsets.release,

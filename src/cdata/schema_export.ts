@@ -8,7 +8,7 @@ import { releaseThunks } from "../native/mod.ts";
 import { cString } from "../ffi/mod.ts";
 import { formatOf } from "./format.ts";
 import { encodeMetadata } from "./metadata.ts";
-import { ExportedTree, noOwner, StructBlock, type TreeNode } from "./exported_tree.ts";
+import { ExportedTree, noOwner, type PlannedTree, StructBlock, type TreeNode } from "./exported_tree.ts";
 import { type ArrowField, childrenOf } from "./type.ts";
 
 /** Exports a field. */
@@ -20,15 +20,10 @@ export function exportSchema(field: ArrowField): ExportedTree {
   return new ExportedTree(block.address(root.node.struct), block.tree, root.node, noOwner);
 }
 
-interface Planned {
-  readonly node: TreeNode;
-  readonly write: () => void;
-}
-
 /**
  * Reserves the memory of a field's struct, its strings and its children; `write` fills it once the block is allocated.
  */
-function plan(field: ArrowField, block: StructBlock): Planned {
+function plan(field: ArrowField, block: StructBlock): PlannedTree {
   const { type } = field;
   const children = childrenOf(type).map((child) => plan(child, block));
   const dictionary = type.kind === "dictionary" ? plan(type.values, block) : null;

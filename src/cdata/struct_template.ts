@@ -10,7 +10,7 @@ import {
   ArrowSchema,
 } from "../../bindings/arrow.ts";
 import type { CudaEvent } from "../device/mod.ts";
-import { cString, layoutOf, littleEndian, SlabPool } from "../ffi/mod.ts";
+import { cString, layoutOf, littleEndian, SlabPool, type StructView } from "../ffi/mod.ts";
 import { releaseThunks } from "../native/mod.ts";
 import type { Place } from "./export.ts";
 import { StructBlock, type TreeNode } from "./exported_tree.ts";
@@ -131,10 +131,7 @@ function arrayTemplate(block: StructBlock, axes: number): TreeTemplate & Pick<St
         out.buffers = block.address(buffers);
         out.release = releaseThunks().address.ArrowArray;
         out.private_data = block.address(counter);
-        if (inner === undefined) return;
-        out.n_children = 1n;
-        out.children = block.address(child);
-        block.pointers(child, [block.address(inner.struct)]);
+        if (inner !== undefined) writeChild(block, out, child, inner.struct);
       });
     },
   };
@@ -163,13 +160,22 @@ function schemaTemplate(block: StructBlock, format: string, axes: number): TreeT
         out.name = block.address(name);
         out.release = releaseThunks().address.ArrowSchema;
         out.private_data = block.address(counter);
-        if (inner === undefined) return;
-        out.n_children = 1n;
-        out.children = block.address(child);
-        block.pointers(child, [block.address(inner.struct)]);
+        if (inner !== undefined) writeChild(block, out, child, inner.struct);
       });
     },
   };
+}
+
+/** Writes that a struct has one child, by way of a pointer that is in the block, too. */
+function writeChild(
+  block: StructBlock,
+  out: Pick<StructView<typeof ArrowSchema>, "n_children" | "children">,
+  pointer: number,
+  child: number,
+): void {
+  out.n_children = 1n;
+  out.children = block.address(pointer);
+  block.pointers(pointer, [block.address(child)]);
 }
 
 const listFormat = "+w:";

@@ -51,7 +51,7 @@ const vectors: readonly (readonly [name: string, vector: arrow.Vector, values: A
   ["Null", arrow.vectorFromArray([null, null], new arrow.Null()), [null, null]],
 ];
 
-test("vectors of every kind come in with their values, whole and sliced", () => {
+test("vectors of every kind are imported with their values, whole and sliced", () => {
   for (const [name, vector, values] of vectors) {
     for (let start = 0; start <= values.length; start++) {
       for (let end = start; end <= values.length; end++) {
@@ -63,7 +63,7 @@ test("vectors of every kind come in with their values, whole and sliced", () => 
   }
 });
 
-test("numbers and text come in where they are, and go to C and back without a copy", () => {
+test("numbers and text are imported in place, and exported to C and imported again without a copy", () => {
   const numbers = new Float64Array([1, 2, 3, 4]);
   const [array] = fromApacheArrow(arrow.makeVector(numbers));
   assert(array !== undefined);
@@ -75,7 +75,7 @@ test("numbers and text come in where they are, and go to C and back without a co
   assertEquals(liveExports(), 0);
 });
 
-test("a table comes in as an array per batch, and a batch as a struct", () => {
+test("a table is imported as an array per batch, and a batch as a struct", () => {
   const table = arrow.tableFromArrays({ x: Int32Array.of(1, 2), y: ["a", "b"] });
   const twice = table.concat(table);
   assertEquals(fromApacheArrow(twice).length, 2);
@@ -89,7 +89,7 @@ test("memory that other threads share is refused: it has no address that stays",
   assertThrows(() => fromApacheArrow(shared), TypeError, "shared memory");
 });
 
-test("what is no vector is refused in words", () => {
+test("what is no vector is refused with a message", () => {
   for (const value of [null, undefined, 3, {}, [1], new Int32Array(2), { data: "text" }]) {
     const vector = value as unknown as arrow.Vector; // as a program without types may pass it
     assertThrows(() => fromApacheArrow(vector), TypeError, "expected one of its vectors, tables or record batches");
@@ -132,7 +132,7 @@ const columns = models.filter(hasApache).chain((model) =>
   fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 12 }), quirk: quirks })
 );
 
-test("an array of any type that goes to the package comes back with its values, in the same memory", () => {
+test("an array of any type, made a vector of the package and imported again, has its values and its memory", () => {
   using release = new CountingRelease();
   let same = 0;
   check(

@@ -1,4 +1,4 @@
-/** Arrow arrays of any type, in and out: the values are the model's, the memory is the producer's, and all is given back. */
+/** Arrow arrays of any type, imported and exported: the values are the model's, the memory is the producer's, and all is released. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -23,12 +23,12 @@ const columns = models.chain((model) =>
   fc.record({ model: fc.constant(model), values: fc.array(valueOf(model), { maxLength: 6 }), quirk: quirks })
 );
 
-/** What the structs at these addresses say when they have been moved out of. */
+/** The release callbacks of the structs at these addresses, after they were moved. */
 function isTaken(array: bigint, schema: bigint): boolean {
   return pointerAt(array, layout.array.release) === 0n && pointerAt(schema, layout.schema.release) === 0n;
 }
 
-test("an array of any type that comes in has its producer's values, and is given back once", () => {
+test("an imported array of any type has its producer's values, and is released once", () => {
   using release = new CountingRelease();
   const seen = new Set<string>();
   check(
@@ -64,7 +64,7 @@ function nullsOf(model: Model, values: readonly Value[]): number {
   return model.dictionary === null ? values.filter((value) => value === null).length : 0;
 }
 
-test("what came in goes out as the same memory under the same schema", () => {
+test("an imported array is exported as the same memory with the same schema", () => {
   using release = new CountingRelease();
   check(
     fc.property(columns, ({ model, values, quirk }) => {
@@ -85,7 +85,7 @@ test("what came in goes out as the same memory under the same schema", () => {
   );
 });
 
-test("the children of a part of a struct say what the part has: how many, from where, and how many nulls", () => {
+test("the children of an exported slice of a struct have its length, its offset and its nulls", () => {
   const numbers = StridedMemoryView.fromTypedArray(new Uint8Array(5));
   const children = [
     new ArrowArray({ field: arrowField("n", { name: "nothing" }), length: 5, buffers: [] }),
@@ -119,7 +119,7 @@ test("the children of a part of a struct say what the part has: how many, from w
   assertEquals(liveExports(), 0);
 });
 
-test("an array whose dictionary is read by other numbers than integers is refused", () => {
+test("an array whose dictionary has indices that are no integers is refused", () => {
   using release = new CountingRelease();
   using arena = new NativeArena();
   const writer = new RawWriter(arena, release);
@@ -159,7 +159,7 @@ test("a struct has the values of all of its fields, whatever they are called", (
   );
 });
 
-test("texts and metadata keep every character and every byte on their way, also a mark at the beginning", () => {
+test("texts and metadata keep every character and every byte, also a byte order mark", () => {
   const text = fc.tuple(fc.constantFrom("", "\ufeff"), fc.string({ unit: "binary", maxLength: 4 })).map((parts) =>
     parts.join("")
   );
@@ -193,7 +193,7 @@ test("a decimal is written as the integer that it is, with all of its zeros", ()
   );
 });
 
-test("a map whose entries are behind the last of its child is refused when it is read", () => {
+test("a map whose entries lie beyond the end of its child is refused when it is read", () => {
   const bytes = (...numbers: number[]) =>
     StridedMemoryView.fromTypedArray(new Uint8Array(Int32Array.from(numbers).buffer));
   const number = (name: string) =>

@@ -1,6 +1,6 @@
 /**
- * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. And what comes in by
- * addresses is what went out, or an error.
+ * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. What is imported by
+ * addresses is what was exported, or an error.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import {
   StridedMemoryView,
 } from "../../mod.ts";
 
-test("elements, nulls and offsets are read when they are written, at the first time and at every later one", () => {
+test("elements, nulls and offsets are read after they are written, the first time and every later one", () => {
   for (const Resource of [PinnedMemoryResource, ManagedMemoryResource]) {
     using cuda = Cuda.simulate({ schedule: "latest" });
     const device = cuda.device(0);
@@ -57,7 +57,7 @@ test("elements, nulls and offsets are read when they are written, at the first t
   }
 });
 
-test("parts of structs go out without looking at what streams have yet to write, and with nothing in them too", () => {
+test("slices of structs are exported without reading what streams have yet to write, and empty ones, too", () => {
   using cuda = Cuda.simulate({ schedule: "latest", check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -88,7 +88,7 @@ test("parts of structs go out without looking at what streams have yet to write,
   for (const one of [back, ...held]) one.close();
 });
 
-test("structs that were taken out come in as what they are: memory of the device, or after its event", () => {
+test("structs that were taken are imported as what they are: memory of the device, or after its event", () => {
   using cuda = Cuda.simulate({ schedule: "latest", check: true });
   const device = cuda.device(0);
   using stream = device.createStream();
@@ -121,7 +121,7 @@ test("addresses that no memory has are refused before anything is read", () => {
   }
 });
 
-test("options that mean nothing are refused by name, and null is what Python's None is", () => {
+test("unknown options are refused by name, and null stands for Python's None", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   using other = Cuda.simulate();
   const [device, next] = [cuda.device(0), cuda.device(1)];

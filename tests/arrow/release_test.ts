@@ -1,4 +1,4 @@
-/** When exported Arrow structs are given back: every part on its own, moved or not, by whoever and in whatever order. */
+/** When exported Arrow structs are released: each part separately, moved or not, in any order. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -56,7 +56,7 @@ function innerOf(address: bigint, kind: "schema" | "array"): bigint[] {
   return entries === 0n ? inner : [...inner, entries];
 }
 
-test("what is exported is given back when the base and all that was moved out of it are released, not before", () => {
+test("an export is released when the base struct and all that was moved out of it are, not before", () => {
   let moves = 0;
   check(
     fc.property(plans, fc.boolean(), fc.boolean(), (plan, movesBase, looks) => {
@@ -102,7 +102,7 @@ test("what is exported is given back when the base and all that was moved out of
   assert(moves > 500, `only ${moves} structs were moved out`);
 });
 
-test("exactly one consumer takes an export, and what nobody took is released", () => {
+test("exactly one consumer takes an export, and one that no consumer took is released", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
   const before = liveExports();
   const once = view.toArrowDevice();
@@ -127,7 +127,7 @@ test("exactly one consumer takes an export, and what nobody took is released", (
   assertEquals([exported.released, liveExports()], [true, before]);
 });
 
-test("closing an export leaves alone what somebody who only looked has moved out of it, or released", () => {
+test("closing an export does not touch what was moved out of it, or released, without taking it", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(6), { shape: [2, 3] });
   using array = ArrowArray.from(view); // which is an export, too
   const before = liveExports();
@@ -210,7 +210,7 @@ test(
   },
 );
 
-test("a requested schema is honoured in its names, left aside in what can be converted, and refused beyond that", () => {
+test("a requested schema gives its names; types that the consumer can convert stay, and others are refused", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1, 2, 3));
   const asked = arrowField("f", { name: "x", metadata: { unit: "m" } });
   using named = view.__arrow_c_device_array__({ requestedSchema: asked });
@@ -227,7 +227,7 @@ test("a requested schema is honoured in its names, left aside in what can be con
   view.reshaped([3, 1]).toArrowDevice({ requestedSchema: list }).close();
 });
 
-test("names of a struct's fields stay with their values, whatever is requested in whatever order", () => {
+test("the names of a struct's fields stay with their values, in whatever order they are requested", () => {
   const struct = (...fields: readonly (readonly [name: string, format: string, unit?: string])[]) =>
     arrowField({
       kind: "struct",
@@ -266,7 +266,7 @@ test("names of a struct's fields stay with their values, whatever is requested i
   assertThrows(() => make().toArrowDevice({ requestedSchema: other }), ExchangeError, "requested");
 });
 
-test("options that change nothing are accepted only when they ask for nothing", () => {
+test("unknown options are accepted only if they are null or undefined", () => {
   const view = StridedMemoryView.fromTypedArray(Float32Array.of(1));
   const options = { requestedSchema: null, stream: undefined, later: null };
   view.__arrow_c_device_array__(options).close();

@@ -1,6 +1,6 @@
 /**
- * Arrays whose parts have homes of their own: whoever takes one comes after the work of every home, and not of the first or
- * the last alone. Each home has a slow and unseen backlog: the simulated driver does nothing before it must.
+ * Arrays whose parts have several home streams: a consumer comes after the work of every one of them, not only of the first
+ * or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -92,7 +92,7 @@ test("a consumer of an Arrow array finds what every home has written, on the hos
   );
 });
 
-test("how long an imported array's texts are is read when their producer has written it, wherever they are", () => {
+test("the length of an imported array's texts is read after its producer has written it, wherever it is", () => {
   check(
     fc.property(
       fc.constantFrom("pinned" as const, "managed" as const, "device" as const),

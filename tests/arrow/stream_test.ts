@@ -1,4 +1,4 @@
-/** Arrow streams, out and in: every array once and in order, whoever takes how many, and nothing is left. */
+/** Arrow streams, exported and imported: every array once and in order, however many are taken, and no leaks. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -41,7 +41,7 @@ const batches = models.chain((model) =>
   })
 );
 
-test("a stream that goes out and comes in gives every array once and in order, and all of them are given back", () => {
+test("a stream that is exported and imported gives every array once and in order, and all of them are released", () => {
   using release = new CountingRelease();
   check(
     fc.property(batches, ({ model, chunks, taken, device }) => {
@@ -88,7 +88,7 @@ function holdsMemory({ buffers, children, dictionary }: RawArray): boolean {
     (dictionary !== null && holdsMemory(dictionary));
 }
 
-test("a consumer may ask for the schema several times, gets a copy of its own each time, and an error in words at last", () => {
+test("a consumer may ask for the schema several times and gets a copy each time, and finally an error with a message", () => {
   using arena = new NativeArena();
   const array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
   const exported = exportArrowStream([array, array]);
@@ -113,7 +113,7 @@ test("a consumer may ask for the schema several times, gets a copy of its own ea
   assertEquals(liveExports(), 0);
 });
 
-test("an array that a stream cannot have is refused with what is other about it", () => {
+test("an array of another type than the stream's is refused, with what differs", () => {
   const u = (name: string, options = {}) => arrowField("u", { name, ...options });
   const struct = (...children: ArrowField[]) => arrowField({ kind: "struct", children });
   const coded = (values: ArrowField, ordered = false) =>
@@ -163,7 +163,7 @@ test("an array that a stream cannot have is refused with what is other about it"
   assertEquals(liveExports(), 0);
 });
 
-test("streams of unequal types, of nothing, and of device memory for the host are refused, and nothing is left", () => {
+test("streams of unequal types, of nothing, and of device memory for the host are refused, without a leak", () => {
   using cuda = Cuda.simulate({ devices: 1 });
   using stream = cuda.device(0).createStream();
   using buffer = new DeviceMemoryResource(cuda.device(0)).allocate(4, { stream });
@@ -181,7 +181,7 @@ test("streams of unequal types, of nothing, and of device memory for the host ar
   assertEquals(liveExports(), 0);
 });
 
-test("device arrays cross by a stream, each with its event", () => {
+test("device arrays are exported by a stream, each with its event", () => {
   using cuda = Cuda.simulate({ devices: 1 });
   const device = cuda.device(0);
   using home = device.createStream();
@@ -196,7 +196,7 @@ test("device arrays cross by a stream, each with its event", () => {
   got.close();
 });
 
-test("a stream that nobody took is released with its arrays, and one that is no stream is refused", () => {
+test("a stream that no consumer took is released with its arrays, and what is no stream is refused", () => {
   const array = ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(1)));
   const exported = exportArrowStream([array]);
   array.close();
@@ -214,7 +214,7 @@ test("a stream that nobody took is released with its arrays, and one that is no 
   assertThrows(() => ArrowStream.from({ stream: address }), ExchangeError, "get_schema");
 });
 
-test("an array of a stream that cannot be taken is released, and the next one comes", () => {
+test("an array of a stream that cannot be imported is released, and the next one comes", () => {
   const arrays = [1, 2].map((value) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.of(value))));
   const exported = exportArrowStream(arrays);
   for (const array of arrays) array.close();

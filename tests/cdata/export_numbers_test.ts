@@ -1,6 +1,6 @@
 /**
- * Views go out by Arrow on a way of their own, which is fast. It says what the way of every other array says, whatever
- * consumers have done to the structs that were in the same memory before.
+ * Views have a fast export by Arrow of their own. It writes what the export of every other array writes, whatever consumers
+ * have done to the structs that were in the same memory before.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -63,7 +63,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 100, size: "max" },
 );
 
-/** What an array says, without the addresses of what is not its elements. */
+/** The fields of an array, without addresses other than those of its elements. */
 function said(exported: ArrowDeviceArray): unknown {
   const view = new DataView(ffiPort().memory(exported.ptr, layout.deviceArray.size));
   const { deviceId, deviceType, syncEvent, reserved } = layout.deviceArray;
@@ -81,7 +81,7 @@ function said(exported: ArrowDeviceArray): unknown {
   };
 }
 
-/** Writes over all of a struct that is its consumer's to write: everything that does not tell who releases it. */
+/** Overwrites all of a struct that its consumer may write: everything but what its release needs. */
 function scribble(address: bigint, kind: "schema" | "array"): void {
   new Uint8Array(ffiPort().memory(address, layout[kind].release)).fill(0xee);
 }
@@ -110,7 +110,7 @@ function consume(taken: { readonly schema: bigint; readonly array: bigint }, how
   }
 }
 
-test("a view says to Arrow what the same array says that goes out as every other, and is released as that is", () => {
+test("the fast export of a view writes what the general one writes, and is released alike", () => {
   check(
     fc.property(steps, (program) => {
       const cuda = Cuda.simulate({ check: true });
@@ -162,7 +162,7 @@ test("a view says to Arrow what the same array says that goes out as every other
   );
 });
 
-test("a view of a closed buffer does not go out, and holds nothing", () => {
+test("a view of a closed buffer is not exported, and nothing is allocated", () => {
   const buffer = new HostMemoryResource().allocate(16);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2, 2], dtype: "float32" });
   buffer.close();
@@ -198,7 +198,7 @@ test("the memory of released structs is used again", () => {
   assert(allocated < 5, `${allocated} blocks`); // 128 exports share one
 });
 
-test("an event that cannot be recorded is an error, and nothing is out", () => {
+test("an event that cannot be recorded is an error, and nothing is exported", () => {
   const cuda = Cuda.simulate();
   const simulated = SimulatedDriver.of(cuda.driver);
   const stream = cuda.device(0).createStream();

@@ -116,7 +116,7 @@ test("the legacy default stream is 1 and never 0, which is refused", () => {
   );
 });
 
-/** How a consumer takes a view of its producer's. */
+/** How a consumer imports a view. */
 type Take = (source: StridedMemoryView, consumer: CudaStream) => StridedMemoryView;
 
 const takes = {
@@ -161,7 +161,7 @@ test("a consumer comes after what the producer enqueued, and the producer's next
   );
 });
 
-test("control: with stream null there is no order, and both are seen to go wrong", () => {
+test("control: with stream null there is no order, and both go wrong", () => {
   const seen = { early: 0, late: 0 };
   for (let seed = 0; seed < 200; seed++) {
     using cuda = Cuda.simulate({ seed });
@@ -173,7 +173,7 @@ test("control: with stream null there is no order, and both are seen to go wrong
 });
 
 // Random programs have shown it: a consumer records its event on the named stream, on the memory's own device.
-test("memory that is ordered on another device's stream is not described: its consumer would wait for another stream", () => {
+test("memory that is ordered on another device's stream is not described: its consumer would take it for one of its own", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const [one, other] = [cuda.device(0), cuda.device(1)];
   using created = other.createStream();
@@ -186,7 +186,7 @@ test("memory that is ordered on another device's stream is not described: its co
   }
 });
 
-test("one wait on the way in and one on the way out, none of the host's; none at all on the same stream or for null", () => {
+test("one wait at the import and one at its end, none of the host; none at all on the same stream or for null", () => {
   const { device, log } = recordingDevice();
   const stream: CudaStream = device.createStream();
   const source = (producer: bigint | null) => ({
@@ -205,7 +205,7 @@ test("one wait on the way in and one on the way out, none of the host's; none at
   assertEquals(calls(null, { stream }), []);
 });
 
-test("a closed import is an error to use, and its owner is let go", () => {
+test("using a closed import is an error, and its owner can be collected", () => {
   const { device } = recordingDevice();
   using stream = device.createStream();
   const owner = { __cuda_array_interface__: { version: 2, shape: [4], typestr: "|u1", data: [4096n, true] } };
@@ -220,7 +220,7 @@ test("a closed import is an error to use, and its owner is let go", () => {
   }
 });
 
-test("masked and structured arrays are refused, and a description that merely names its one field is not", () => {
+test("masked and structured arrays are refused, but not a description that names its only field", () => {
   const plain = { version: 3, shape: [2], typestr: "<f4", data: [4096, false] };
   const from = (more: object) => StridedMemoryView.from({ __array_interface__: { ...plain, ...more } });
   assertThrows(() => from({ mask: {} }), ExchangeError, "mask");
@@ -232,7 +232,7 @@ test("masked and structured arrays are refused, and a description that merely na
   assertEquals(from({ version: 0, strides: [-4], data: [8192, 1] }).strides, [-1]);
 });
 
-test("a view outside its buffer cannot be made by any description: the memory is what the description spans", () => {
+test("no description makes a view outside its buffer: the memory is what the description spans", () => {
   const memory = MemoryBuffer.fromPointer(8192n, 64);
   const view = StridedMemoryView.fromBuffer(memory, { shape: [4, 2], dtype: "int64" });
   const back = StridedMemoryView.from({ __array_interface__: view.sliced(1, null).__array_interface__ });
@@ -240,7 +240,7 @@ test("a view outside its buffer cannot be made by any description: the memory is
   assertThrows(() => back.view({ layout: view.layout }), RangeError, "outside");
 });
 
-/** Values that have no business where they are put. */
+/** Values that are wrong wherever they are put. */
 const wild: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(undefined, null, NaN, Infinity, -1, -1n, 0, 2 ** 53, 2n ** 64n, 1e300, "", "x", true, {}, [], [[]]),
   fc.integer(),
@@ -249,7 +249,7 @@ const wild: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom("<f4", ">f4", "|O", "<M8[ns]", "<U3", "|V16", "<f3", "=i8", "bfloat16", "c"),
 );
 
-test("whatever a description says, it is seen as said or refused, and nothing is dereferenced", () => {
+test("whatever a description says, it is imported as it says or refused, and no memory is read", () => {
   const { device, log } = recordingDevice();
   const good: ArrayInterface = { version: 3, shape: [2, 3], typestr: "<f4", data: [4096n, false], strides: [12, 4] };
   const keys = ["version", "shape", "typestr", "data", "strides", "descr", "mask", "stream"];
@@ -277,7 +277,7 @@ test("whatever a description says, it is seen as said or refused, and nothing is
   assertEquals(log, [], "no order is needed where no stream is given");
 });
 
-test("arrays in host memory are seen without a call of the driver, whatever stream is passed and whoever describes them", () => {
+test("arrays in host memory are imported without a call of the driver, whatever stream is passed, by every protocol", () => {
   const { device, log } = recordingDevice();
   const stream = device.createStream();
   const calls: string[] = [];

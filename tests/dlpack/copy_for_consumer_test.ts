@@ -58,7 +58,7 @@ const cases: fc.Arbitrary<Case> = fc.tuple(
   })
 );
 
-/** Where the tensor has to be by the rules, and whether it is a copy; null if it has to be refused. */
+/** Where the tensor must be by the rules, and whether it is a copy; null if it must be refused. */
 function byTheRules(one: Case): { readonly at: Case["at"]; readonly isCopy: boolean } | null {
   const { at, wanted, copy, stream, kind, readonly, dtype } = one;
   const target = wanted === null
@@ -194,7 +194,7 @@ function makeSource(
   return buffer;
 }
 
-/** Reads on a consumer's stream, which nobody else has told to wait; the result is called when the host needs it. */
+/** Reads on a consumer's stream, which waits for nothing else; the result is called when the host needs it. */
 function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream | null): () => number[] {
   if (nbytes === 0) return () => [];
   if (stream === null) {
@@ -211,7 +211,7 @@ function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream
   };
 }
 
-test("a device that nobody has, a copy that is not allowed and a stream that cannot be are said in words", () => {
+test("the errors for a device that does not exist, a copy that is not allowed and a stream that cannot be say so", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const device = cuda.device(0);
   using stream = device.createStream();

@@ -1,5 +1,5 @@
 /**
- * What an exported tensor says, read by hand; what is refused; and on a device, which stream waits for which.
+ * The fields of an exported tensor, read by hand; what is refused; and on a device, which stream waits for which.
  */
 import { assert, assertEquals, assertNotEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -82,7 +82,7 @@ test("an exported tensor says where the elements are, what they are and who owns
   assertEquals(liveExports(), 0);
 });
 
-test("elements of less than a byte are said to be padded or packed, and the old struct cannot say it", () => {
+test("elements of less than a byte are marked as padded or packed, which the old struct cannot express", () => {
   using buffer = resource.allocate(16);
   for (const dtype of DType.all().filter(({ bits }) => bits < 8)) {
     const view = StridedMemoryView.fromBuffer(buffer, { shape: [3], dtype });
@@ -156,7 +156,7 @@ test("a copy belongs to the consumer: memory of its own, dense, writable, and ma
   assertThrows(() => gone.toDlpack({ copy: false }), TypeError, "Cannot use a closed MemoryBuffer");
 });
 
-test("host memory has no stream to order on, copied or not", () => {
+test("host memory is ordered on no stream, copied or not", () => {
   const view = StridedMemoryView.fromTypedArray(new Uint8Array(4));
   const { device } = recordingDevice();
   for (const copy of [true, false, null]) {
@@ -180,7 +180,7 @@ function deviceView(options?: Parameters<typeof recordingDevice>[0]) {
   return { device, log, stream, buffer, view };
 }
 
-test("a consumer's stream is made to wait for the home stream, by DLPack's rules for CUDA", () => {
+test("a consumer's stream waits for the home stream, by DLPack's rules for CUDA", () => {
   const { device, log, stream, view, buffer } = deviceView();
   const other = CudaStream.fromHandle(device, 0x77n);
   const cases: readonly (readonly [ToDlpackOptions["stream"], bigint | null])[] = [
@@ -218,7 +218,7 @@ test("a consumer's stream is made to wait for the home stream, by DLPack's rules
   buffer.close();
 });
 
-test("device memory is freed after whatever its context holds when the consumer has released", () => {
+test("device memory is freed after whatever its context holds when the consumer releases", () => {
   const { log, stream, buffer, view } = deviceView();
   const { ptr } = buffer;
   const tensor = view.toDlpack({ stream: -1n });
@@ -242,7 +242,7 @@ test("a driver that cannot mark a whole context waits for it before the memory i
   assertEquals(log, ["cuCtxSynchronize()", `cuMemFreeAsync(${ptr}, ${stream.handle})`]);
 });
 
-test("a tensor is given away once, and released by close only if it was not", () => {
+test("a tensor is taken once, and released by close only if it was not taken", () => {
   using buffer = resource.allocate(8);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [8], dtype: "uint8" });
   const kept = view.toDlpack();
@@ -265,7 +265,7 @@ test("a tensor is given away once, and released by close only if it was not", ()
   assertEquals([given.released, liveExports()], [true, 0]);
 });
 
-test("exported bytes are the view's own: both sides see what the other writes", () => {
+test("exported bytes are the view's own: each side sees what the other writes", () => {
   const array = pattern(64, 1);
   const view = StridedMemoryView.fromTypedArray(array);
   using tensor = view.toDlpack();
@@ -276,7 +276,7 @@ test("exported bytes are the view's own: both sides see what the other writes", 
   assertEquals([array[5], seen[6]], [123, 45]);
 });
 
-test("an allocation gives back what consumers have released meanwhile", () => {
+test("an allocation frees what consumers have released meanwhile", () => {
   let freed = 0;
   const ptr = libc().loading.malloc(8n);
   const free = (at: bigint) => {
@@ -296,7 +296,7 @@ test("an allocation gives back what consumers have released meanwhile", () => {
   assert(buffer.isClosed);
 });
 
-test("structs that are out lie apart and say what they said, and of those that are released little memory is left", () => {
+test("exported structs lie apart and do not change, and those that are released leave little memory", () => {
   const functions = libc();
   const { loading } = functions;
   const blocks = new Set<bigint>();

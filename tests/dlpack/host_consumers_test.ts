@@ -1,4 +1,4 @@
-/** Consumers on the host, which have no stream that could wait: what they are handed is there. */
+/** Consumers on the host, which have no stream that could wait: what they get is ready. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -19,7 +19,7 @@ interface Handed {
   close(): void;
 }
 
-/** How host memory is handed over, to somebody who reads it at once. */
+/** How host memory is exported to a consumer that reads it at once. */
 const ways: Readonly<Record<string, (view: StridedMemoryView) => Handed>> = {
   dlpack: (view) => tensorOf(view, {}),
   "a copy by dlpack": (view) => tensorOf(view, { copy: true }),
@@ -52,7 +52,7 @@ function seen(hand: (view: StridedMemoryView) => Handed, how: "home" | "default 
 }
 
 for (const [name, hand] of Object.entries(ways)) {
-  test(`a consumer on the host finds in page-locked memory what streams were told to write there: ${name}`, () => {
+  test(`a consumer on the host finds in page-locked memory what streams had to write there: ${name}`, () => {
     // A blocking home stream comes after the default stream, whose work it does not hold.
     for (const how of ["home", "default stream"] as const) {
       assertEquals(seen(hand, how, "pinned"), new Array(8).fill(2), how);
@@ -61,7 +61,7 @@ for (const [name, hand] of Object.entries(ways)) {
   });
 }
 
-test("the host copies and reads page-locked memory after what streams were told to write there", async () => {
+test("the host copies and reads page-locked memory after what streams have to write there", async () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const device = cuda.device(0);
   const streams = Array.from({ length: 3 }, () => device.createStream());
@@ -100,13 +100,13 @@ test("page-locked memory is read as it is when its home stream's next work could
   }
 });
 
-test("a consumer on the host that wants no order is not waited for", () => {
+test("for a consumer on the host that wants no order the host does not wait", () => {
   for (const stream of [null, -1n]) {
     assertEquals(seen((view) => tensorOf(view, { stream }), "home", "pinned"), new Array(8).fill(1));
   }
 });
 
-test("a consumer on the host is not handed memory of a device", () => {
+test("memory of a device is not exported to a consumer on the host", () => {
   using cuda = Cuda.simulate();
   const device = cuda.device(0);
   using buffer = device.memory.allocate(8, { stream: device.defaultStream });

@@ -1,5 +1,5 @@
 /**
- * Taking tensors over: round trips of our own, tensors that were written by hand, and what is refused.
+ * Importing tensors: round trips of our own, tensors written by hand, and what is refused.
  */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
@@ -20,12 +20,12 @@ import { recordingDevice } from "../support/recording_driver.ts";
 const resource = new HostMemoryResource();
 const maxVersion: { readonly [K in Kind]: readonly [number, number] } = { versioned: [1, 3], legacy: [0, 8] };
 
-/** A tensor of somebody else on its way in. */
+/** A foreign tensor to import. */
 function tensorAt(ptr: bigint, kind: Kind): DlpackTensor {
   return new DlpackTensor(ptr, kind === "versioned" ? [1, 3] : null, { isReleased: () => false });
 }
 
-/** Fails unless a tensor of somebody else is refused with these words, and is still the caller's afterwards. */
+/** Asserts that a foreign tensor is refused with this message, and is still the caller's afterwards. */
 function assertRefused(ptr: bigint, kind: Kind, options: ImportOptions, message: string): void {
   const tensor = tensorAt(ptr, kind);
   assertThrows(() => StridedMemoryView.fromDlpack(tensor, options), ExchangeError, message);
@@ -45,7 +45,7 @@ function layoutsFor(dtype: DType): fc.Arbitrary<StridedLayout> {
   return shapes().map((shape) => StridedLayout.dense(shape, dtype.itemsize));
 }
 
-test("what is exported comes back as it was: address, layout, type, bytes and whether it may be written", () => {
+test("an exported view is imported as it was: address, layout, type, bytes and whether it may be written", () => {
   const cases = fc.constantFrom(...dtypes).chain((dtype) =>
     fc.record({
       dtype: fc.constant(dtype),
@@ -116,7 +116,7 @@ test("a tensor's deleter is called once, with the tensor, when the import is clo
 
 const bothKinds: readonly Kind[] = ["versioned", "legacy"];
 
-/** Tensors by hand that are right, and the view that each must become. */
+/** Valid tensors written by hand, and the view that each must become. */
 const rightTensors: readonly {
   readonly what: string;
   readonly kinds?: readonly Kind[];
@@ -183,7 +183,7 @@ const rightTensors: readonly {
   },
 ];
 
-test("tensors of others are taken as they are: offsets, NULL strides, scalars, flags and newer minor versions", () => {
+test("foreign tensors are imported as they are: offsets, NULL strides, scalars, flags and newer minor versions", () => {
   using deleter = new CountingDeleter();
   using memory = resource.allocate(128);
   for (const { what, kinds = bothKinds, tensor, at, expected } of rightTensors) {
@@ -204,7 +204,7 @@ test("tensors of others are taken as they are: offsets, NULL strides, scalars, f
   }
 });
 
-test("a tensor without elements is taken whatever its data pointer", () => {
+test("a tensor without elements is imported whatever its data pointer", () => {
   using deleter = new CountingDeleter();
   for (const data of [0n, 0xdead_0000n]) {
     const foreign = foreignTensor("versioned", { shape: [3, 0], strides: [7, -2], data, deleter: deleter.address });
@@ -217,7 +217,7 @@ test("a tensor without elements is taken whatever its data pointer", () => {
   }
 });
 
-test("packed elements take the bytes that hold their bits, however many they are", () => {
+test("packed elements take the bytes of their bits, however many they are", () => {
   // A fraction of 2^52 elements of 6 bits has more bits than a number holds: rounding claimed a byte too few.
   using deleter = new CountingDeleter();
   const packed = DType.all().filter(({ isPacked }) => isPacked);
@@ -247,11 +247,11 @@ test("packed elements take the bytes that hold their bits, however many they are
   }));
 });
 
-test("a tensor without a deleter frees itself", () => {
+test("a tensor without a deleter is not released", () => {
   using memory = resource.allocate(16);
   const foreign = foreignTensor("legacy", { shape: [4], strides: [1], data: memory.ptr });
   StridedMemoryView.fromDlpack(tensorAt(foreign.ptr, "legacy")).close();
-  tensorAt(foreign.ptr, "legacy").close(); // which nobody has taken
+  tensorAt(foreign.ptr, "legacy").close(); // which was not taken
   foreign.free();
 });
 
@@ -272,7 +272,7 @@ test("a source is asked for the newest version, for no order of host memory, and
   assertEquals(liveExports(), 0);
 });
 
-test("a source that fails is not hidden, and what it made for an import that fails is released", () => {
+test("the error of a source is passed on, and what it made for an import that fails is released", () => {
   using deleter = new CountingDeleter();
   const failing = {
     __dlpack__(): DlpackTensor {
@@ -318,7 +318,7 @@ test("a source may return the address of a struct of its own, in either form, wh
   }
 });
 
-test("a tensor that is refused is still the caller's, and one that is taken is nobody else's", () => {
+test("a tensor that is refused is still the caller's, and one that is taken is not", () => {
   using deleter = new CountingDeleter();
   const foreign = foreignTensor("versioned", { shape: [2], strides: [1], data: 0n, deleter: deleter.address });
   const tensor = tensorAt(foreign.ptr, "versioned");
@@ -345,7 +345,7 @@ test("a tensor that is refused is still the caller's, and one that is taken is n
   assertEquals(view.shape, [3]);
 });
 
-test("memory of a device needs to be told which, and the right one", () => {
+test("memory of a device is imported for that device only, which must be given", () => {
   using deleter = new CountingDeleter();
   const { device, log } = recordingDevice();
   const stream = CudaStream.fromHandle(device, 0x99n);
@@ -373,7 +373,7 @@ test("memory of a device needs to be told which, and the right one", () => {
   }
 });
 
-test("host memory has no stream, even where one is given for the case that it is a device's", () => {
+test("host memory has no stream, even if one is given in case it is a device's", () => {
   const { device, log } = recordingDevice();
   using memory = resource.allocate(16);
   const foreign = foreignTensor("legacy", { shape: [4], strides: [1], data: memory.ptr });

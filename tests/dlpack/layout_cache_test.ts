@@ -1,4 +1,4 @@
-/** Arrays of few shapes, one after the other: each is seen as it is, not as one that came before, wherever its numbers lie. */
+/** Arrays of few shapes, one after the other: each is imported as it is, not as one before it, wherever its numbers lie. */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ExchangeError, StridedMemoryView } from "../../mod.ts";
@@ -68,7 +68,7 @@ function structOf(ndim: number, shape: bigint, strides: bigint, itemsize: number
   return address;
 }
 
-test("arrays that are nearly alike are seen as they are, by DLPack and by the array interface", () => {
+test("arrays that are nearly alike are told apart, by DLPack and by the array interface", () => {
   let found = 0;
   const seen = new Set<StridedLayout>();
   check(
@@ -121,7 +121,7 @@ test("a layout is found by its description alone, and the array that described i
   ) assertEquals(cachedLayout(other, strides, other.length, itemsize, 4), null);
 });
 
-test("strides are where the struct says, also where only the upper half of their address differs from the shape's", () => {
+test("strides are read where the struct says, also if only the upper half of their address differs from the shape's", () => {
   const { mmap, munmap } = libc().memory;
   const bytes = 4096n;
   const near = 0x5000_0000_0000n;
@@ -138,7 +138,7 @@ test("strides are where the struct says, also where only the upper half of their
   for (const page of pages) munmap(page, bytes);
 });
 
-test("of a struct of another version nothing is read that it may not have", () => {
+test("a struct of another version is not read beyond its version", () => {
   const known = 32; // version, context, deleter and flags are the same in all versions
   const { address, bytes } = memory.bytes(known);
   bytes[0] = 2;

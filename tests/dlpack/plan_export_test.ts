@@ -1,6 +1,6 @@
 /**
- * What an export comes to, for every array and every wish: the plan, against the protocol's rules one by one. Nothing is
- * exported here; a simulated root has the devices and streams that plans speak of.
+ * The plan of an export, for every array and every request, against the protocol's rules one by one. Nothing is exported;
+ * a simulated root has the devices and streams that are in plans.
  */
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";
@@ -18,11 +18,11 @@ interface Case {
   readonly home: 0 | 1 | null;
   readonly readonly: boolean;
   readonly dtype: string;
-  readonly options: Wishes;
+  readonly options: RequestedOptions;
 }
 
-/** What a consumer may say, or say wrong. A stream that is named by a word is one of `streams`. */
-interface Wishes {
+/** What a consumer may request, or pass by mistake. A word stands for a stream. */
+interface RequestedOptions {
   readonly maxVersion?: unknown;
   readonly copy?: unknown;
   readonly dlDevice?: unknown;
@@ -33,11 +33,11 @@ interface Wishes {
 const versions = [[1, 0], [1, 3], [2, 0], [0, 8], [0, 0], null];
 const devices = [[1, 0], [2, 0], [2, 1], null];
 const strangeDevices = [[1, 1], [2, 2], [2, -1], [3, 0], [10, 0]];
-/** In place of each word a case has a stream: the home stream, or another one of device 0 or 1. */
-const words = ["home", "of 0", "of 1"];
+/** Names of streams: the home stream, or another one of device 0 or 1. */
+const streamNames = ["home", "of 0", "of 1"];
 const handles = [1n, 2n, 0x5000n];
 
-const mistaken = fc.constantFrom<Wishes>(
+const mistaken = fc.constantFrom<RequestedOptions>(
   { maxVersion: 1 },
   { maxVersion: [1] },
   { maxVersion: [1, 0.5] },
@@ -51,12 +51,12 @@ const mistaken = fc.constantFrom<Wishes>(
   { max_version: [1, 0] },
 );
 
-const wishes: fc.Arbitrary<Wishes> = fc.record({
+const requests: fc.Arbitrary<RequestedOptions> = fc.record({
   maxVersion: fc.constantFrom(...versions),
   copy: fc.constantFrom(true, false, null),
   dlDevice: fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...devices) }, fc.constantFrom(...strangeDevices)),
   stream: fc.oneof(
-    fc.constantFrom(...words),
+    fc.constantFrom(...streamNames),
     fc.constantFrom(...handles),
     fc.constantFrom(null, -1n, 0n),
   ),
@@ -68,12 +68,12 @@ const cases: fc.Arbitrary<Case> = fc.record({
   readonly: fc.boolean(),
   dtype: fc.constantFrom("float32", "uint4_packed", "float4_e2m1fn"),
   options: fc.oneof(
-    { weight: 9, arbitrary: wishes },
-    fc.tuple(wishes, mistaken).map(([right, wrong]) => ({ ...right, ...wrong })),
+    { weight: 9, arbitrary: requests },
+    fc.tuple(requests, mistaken).map(([right, wrong]) => ({ ...right, ...wrong })),
   ),
 });
 
-test("an export is planned by the rules of DLPack, and refused for a reason that holds", () => {
+test("an export is planned by the rules of DLPack, or refused for a reason that holds", () => {
   using cuda = Cuda.simulate({ devices: 2 });
   const homes = cuda.devices.map((device) => device.createStream());
   const others = cuda.devices.map((device) => device.createStream());
@@ -136,8 +136,8 @@ function assertSamePlan(plan: ExportPlan, expected: ExportPlan): void {
   assertStrictEquals(homeOf(plan.copy), homeOf(expected.copy));
 }
 
-/** What the rules say of a case, wherever it depends on more than one wish. */
-function situation({ place, options }: Case) {
+/** What follows from several options of a case. */
+function implications({ place, options }: Case) {
   const here = typeof place === "number" ? [2, place] : [1, 0];
   const wanted = options.dlDevice ?? here;
   const target = Array.isArray(wanted) ? wanted : here;
@@ -155,7 +155,7 @@ function situation({ place, options }: Case) {
 /** Each reason for which a case has to be refused: the error's class, and a part of its text that no other has. */
 function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: never[]) => Error, string][] {
   const { place, readonly, dtype, options } = one;
-  const { isOnHost, isOld, moves, isCopied, target: [type, id], namesStream } = situation(one);
+  const { isOnHost, isOld, moves, isCopied, target: [type, id], namesStream } = implications(one);
   const isMissing = (value: unknown) => value === undefined || value === null;
   const isPair = (value: unknown) =>
     isMissing(value) || (Array.isArray(value) && value.length === 2 && value.every(Number.isInteger));
@@ -185,7 +185,7 @@ function reasonsAgainst(one: Case, named: CudaStream | null): [new (...args: nev
   ];
 }
 
-/** The plan for a case that nothing is against. */
+/** The plan for a case that is not refused. */
 function planByTheRules(
   one: Case,
   { devices, home, named }: {
@@ -194,7 +194,7 @@ function planByTheRules(
     readonly named: CudaStream | null;
   },
 ): ExportPlan {
-  const { isOnHost, isOld, isCopied, target: [type, id], namesStream } = situation(one);
+  const { isOnHost, isOld, isCopied, target: [type, id], namesStream } = implications(one);
   const { stream } = one.options;
   const device = type === 2 ? at(devices, id) : null;
   // A copy stays on the home stream if that can be, follows the consumer if not, and is else the default stream's.

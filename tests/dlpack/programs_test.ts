@@ -1,6 +1,6 @@
 /**
- * Random programs of producers and consumers: exports, imports, exports of imports, tensors taken by others, closes and
- * releases in any order. A model that only counts users says when each piece of memory must be free.
+ * Random programs of producers and consumers: exports, imports, exports of imports, tensors taken by other consumers, closes
+ * and releases in any order. A model that only counts users says when each piece of memory must be free.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
 import { check, fc } from "../support/property.ts";
 import { CountingDeleter, foreignTensor, type Kind, patchDeleter, readRaw } from "../support/raw_dlpack.ts";
 
-/** Memory in the model: a buffer of ours, or what an import holds. */
+/** Memory in the model: a buffer of ours, or an import. */
 interface Memory {
   readonly view: StridedMemoryView;
   /** The tensor that this memory came by; none for a buffer of ours. */
@@ -22,7 +22,7 @@ interface Memory {
   closed: boolean;
 }
 
-/** A tensor in the model: ours over some memory, or one of somebody else's (`over` is null). */
+/** A tensor in the model: ours over some memory, or a foreign one (`over` is null). */
 interface Tensor {
   readonly ptr: bigint;
   readonly kind: Kind;
@@ -63,7 +63,7 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("look" as const) }) },
 );
 
-/** One run: the real things, the model of them, and the comparison. */
+/** One run: the objects, the model of them, and the comparison. */
 class Run {
   readonly #memories: Memory[] = [];
   readonly #tensors: Tensor[] = [];

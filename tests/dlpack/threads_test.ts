@@ -1,5 +1,5 @@
 /**
- * Consumers that release from threads of their own, which no JavaScript may run on.
+ * Consumers that release from threads of their own, where no JavaScript may run.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ function releaseOnThread(ptr: bigint, kind: Kind): bigint {
   return start(readRaw(ptr, kind).deleter, ptr);
 }
 
-test("a deleter may be called from any thread, before or after the buffer is closed, and frees once it is seen", () => {
+test("a deleter may be called from any thread, before or after the buffer is closed, and the memory is freed at the next poll", () => {
   const rounds = scaled(10);
   const each = 20;
   let freed = 0;
@@ -50,7 +50,7 @@ test("a deleter may be called from any thread, before or after the buffer is clo
   }
 });
 
-test("many threads release tensors of one buffer at once, and it is freed when all have", () => {
+test("many threads release tensors of one buffer at once, and it is freed when all have released", () => {
   let freed = 0;
   const ptr = libc().loading.calloc(1n, 64n);
   const free = (at: bigint) => {

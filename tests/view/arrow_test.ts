@@ -1,4 +1,4 @@
-/** Views as Arrow arrays and back, and what an array shows of itself as views. */
+/** Views as Arrow arrays and back, and the views of an array's values and validity. */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
@@ -25,7 +25,7 @@ const views = fc.record({
   start: fc.nat(20),
 }).map(({ dtype, shape, start }) => ({ dtype, shape, start: dtype.isPacked ? 8 * start : start }));
 
-test("a view in C order goes out as its first element's address and its shape, and comes back as itself", () => {
+test("a view in C order is exported as its first element's address and its shape, and imported as it was", () => {
   check(
     fc.property(views, ({ dtype, shape, start }) => {
       const volume = shape.reduce((product, extent) => product * extent, 1);
@@ -65,7 +65,7 @@ test("a view in C order goes out as its first element's address and its shape, a
   );
 });
 
-test("what Arrow cannot say is refused with what to do", () => {
+test("what Arrow cannot express is refused, with what to do", () => {
   const view = StridedMemoryView.fromTypedArray(new Float32Array(12), { shape: [3, 4] });
   assertThrows(() => view.permuted([1, 0]).toArrowDevice(), ExchangeError, "Copy to such memory first");
   assertThrows(() => view.sliced(slice(), slice(0, 2)).toArrowDevice(), ExchangeError, "C order without gaps");
@@ -117,7 +117,7 @@ test("the slots of times, truth values and dictionaries are views, and nulls are
   assertEquals(bits.sliced(1).toArray(), [false, null, false]);
 });
 
-test("of fixed-size lists any part without nulls is a view, whatever the lists beside it have", () => {
+test("any slice of fixed-size lists without nulls is a view, whatever the other lists have", () => {
   const lists = fc.array(fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }), { minLength: 1, maxLength: 5 });
   check(
     fc.property(lists, fc.nat(2), fc.nat(5), fc.nat(5), (valid, before, from, to) => {
@@ -152,7 +152,7 @@ test("of fixed-size lists any part without nulls is a view, whatever the lists b
   );
 });
 
-test("an array with nulls, and one of text, is no view, and stays its producer's", () => {
+test("an array with nulls, and one of text, is refused as a view, and stays its producer's", () => {
   const words = new ArrowArray({
     field: arrowField("u"),
     length: 1,
@@ -164,7 +164,7 @@ test("an array with nulls, and one of text, is no view, and stays its producer's
   assertEquals(taken.toArray(), ["ok"]);
 });
 
-test("lists with fewer elements inside than they say are no view, and stay their producer's", () => {
+test("lists whose child has too few elements are refused as a view, and stay their producer's", () => {
   check(
     fc.property(
       fc.constantFrom("int32", "bool1_packed"),
@@ -265,7 +265,7 @@ test("elements that lead outside of an array's buffers are refused when they are
   assertThrows(() => child.sliced(1, 3), RangeError, "from 1 to 3");
 });
 
-test("a long array prints its ends, and a closed one nothing", () => {
+test("a long array prints its ends, and a closed one throws", () => {
   const numbers = Int32Array.from({ length: 100 }, (_, i) => i);
   using array = ArrowArray.from(StridedMemoryView.fromTypedArray(numbers));
   const text = `${array}`;

@@ -86,7 +86,7 @@ test(...patient(needs(missing, "of any bytes, of every type, in every layout")),
   );
 });
 
-/** Numbers as people have them, and numbers where something changes. */
+/** Everyday numbers, and numbers where the format changes. */
 const number = fc.oneof(
   fc.integer({ min: -20, max: 20 }),
   fc.integer({ min: -2000, max: 2000 }).map((value) => value / 100),
@@ -98,7 +98,7 @@ const number = fc.oneof(
   fc.constantFrom(0, -0, NaN, Infinity, -Infinity, 1e-4, 9.9999e-5, 999.5, 1e3, 1e6, 1e8, 99999999, 1e16, 0.1, 1 / 3),
   fc.constantFrom(5e-324, 2 ** -24, 2 ** -149, 65504, 3.4028234663852886e38, 2 ** -44, 0.000244140625, 0.5, 1.5e-9),
 );
-/** Several of a kind: so that what decides for all of an array is not always an outlier. */
+/** Several of a kind, so that the format of an array is not always decided by an outlier. */
 const numbers = fc.oneof(
   fc.array(number, { maxLength: 20 }),
   fc.array(fc.integer({ min: 1, max: 99_999 }).map((value) => value / 128), { maxLength: 20 }),
@@ -108,7 +108,7 @@ const numbers = fc.oneof(
   fc.array(fc.constantFrom(0, -0, 1, NaN, Infinity, -Infinity, 0.5, -12.25), { maxLength: 20 }),
 );
 
-test(...patient(needs(missing, "of the numbers that people have, together and alone")), () => {
+test(...patient(needs(missing, "of everyday numbers, in arrays and alone")), () => {
   const print = text();
   check(
     fc.property(numbers, fc.constantFrom(...floats, "bfloat16"), (values, name) => {
@@ -160,7 +160,7 @@ test("of many elements only the corners are printed", () => {
   assertEquals(table[3], " ...");
 });
 
-test("elements that NumPy does not have are printed as well: packed, and with lanes, which are an axis", () => {
+test("elements that NumPy does not have are printed, too: packed ones, and lanes as an axis", () => {
   const bytes = StridedMemoryView.fromTypedArray(Uint8Array.of(0x21, 0x43)).buffer;
   const packed = StridedMemoryView.fromBuffer(bytes, { shape: [4], dtype: "uint4_packed" });
   assertEquals(packed.toString(), "[1 2 3 4]");
@@ -193,7 +193,7 @@ test("device memory is printed as host memory is, in order, and little of it is 
   assertEquals(theirs.permuted([1, 0]).toString(), ours.permuted([1, 0]).toString());
 });
 
-test("where a part of it cannot be read, nothing is written afterwards to memory that was given back", () => {
+test("if a part of it cannot be read, nothing is written afterwards to memory that was freed", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
   const simulated = SimulatedDriver.of(cuda.driver);
   assert(simulated !== null);

@@ -58,7 +58,7 @@ test("a view is accepted exactly when every byte of every element lies inside th
   assert(accepted > 500 && refused > 500, `the cases must be on both sides: ${accepted} accepted, ${refused} refused`);
 });
 
-test("the refusal of a layout says what would do", () => {
+test("the refusal of a layout says what would be accepted", () => {
   using buffer = resource.allocate(16);
   const options = { shape: [3, 2], dtype: "float32" };
   const error = assertThrows(() => StridedMemoryView.fromBuffer(buffer, options), RangeError);
@@ -88,7 +88,7 @@ test("packed elements lie inside the buffer when their last bit does", () => {
   }
 });
 
-test("slices, permutations and reshapes of a view see the same memory, where the oracle says", () => {
+test("slices, permutations and reshapes of a view have the same memory, where the oracle says", () => {
   const cases = layouts([1, 2, 4, 8]).filter(({ ndim }) => ndim > 0)
     .chain((layout) => fc.tuple(fc.constant(layout), sliceItems(layout.shape), permutations(layout.ndim)));
   check(
@@ -117,7 +117,7 @@ test("slices, permutations and reshapes of a view see the same memory, where the
   );
 });
 
-/** What a typed array of each class is seen as. */
+/** The element type of a view of each class of typed array. */
 const classes: readonly (readonly [string, string])[] = [
   ["Int8Array", "int8"],
   ["Uint8Array", "uint8"],
@@ -135,7 +135,7 @@ const classes: readonly (readonly [string, string])[] = [
 
 type Constructor = new (buffer: ArrayBuffer, byteOffset?: number, length?: number) => TypedArray;
 
-test("every class of typed array is seen in place, whole or in part, at its own address", () => {
+test("every class of typed array is viewed in place, whole or in part, at its own address", () => {
   for (const [className, dtype] of classes) {
     const arrayClass: Constructor = Reflect.get(globalThis, className);
     const memory = pattern(4096, 5);
@@ -197,7 +197,7 @@ test("a typed array takes any shape with as many elements", () => {
   }
 });
 
-test("memory that may move or that other threads see is refused, and so is what is no array", () => {
+test("memory that may move or that threads share is refused, and so is what is no array", () => {
   const shared = new Uint8Array(new SharedArrayBuffer(8)) as unknown as TypedArray; // its type says as much
   assertThrows(() => StridedMemoryView.from(shared), TypeError, "shared memory");
   for (const length of [8, 0]) {
@@ -213,7 +213,7 @@ test("memory that may move or that other threads see is refused, and so is what 
   }
 });
 
-test("a view is itself: seeing it again makes no other", () => {
+test("a view of a view is the view itself", () => {
   const view = StridedMemoryView.fromTypedArray(new Int8Array(3));
   assertStrictEquals(StridedMemoryView.from(view), view);
   using cuda = Cuda.simulate();
@@ -238,7 +238,7 @@ test("closing a view that is no import leaves its buffer alone", () => {
   assertEquals(view.ptr, buffer.ptr);
 });
 
-test("a view of a closed buffer has no address and no elements to give", async () => {
+test("a view of a closed buffer has neither an address nor elements", async () => {
   const buffer = resource.allocate(8);
   const view = StridedMemoryView.fromBuffer(buffer, { shape: [2], dtype: "float32" });
   buffer.close();
@@ -248,7 +248,7 @@ test("a view of a closed buffer has no address and no elements to give", async (
   await assertRejects(() => view.toTypedArray(), TypeError, "a closed MemoryBuffer");
 });
 
-/** What is used of WebAssembly, by hand: the types of both runtimes come without it. */
+/** The part of WebAssembly that is used here: both runtimes' types lack it. */
 const wasm = Reflect.get(globalThis, "WebAssembly") as {
   readonly Memory: new (size: { readonly initial: number }) => {
     readonly buffer: ArrayBuffer;
@@ -256,7 +256,7 @@ const wasm = Reflect.get(globalThis, "WebAssembly") as {
   };
 };
 
-test("a view of an ArrayBuffer that was transferred has no elements to give: its memory goes with whoever has it now", async () => {
+test("a view of an ArrayBuffer that was transferred has no elements: its memory belongs to the receiver", async () => {
   const transfers: ((buffer: ArrayBuffer) => unknown)[] = [
     (buffer) => buffer.transfer(),
     (buffer) => structuredClone(buffer, { transfer: [buffer] }),
@@ -304,7 +304,7 @@ test("copyFrom and copyTo move every element to the same index, whatever the lay
   );
 });
 
-test("a copy within one memory gives the elements from before it, however the two overlap", () => {
+test("a copy within one buffer has the elements from before it, however the two overlap", () => {
   check(
     fc.property(pairs, fc.nat(40), fc.nat(40), ({ source, destination }, first, second) => {
       const size = Math.max(first + source.size, second + destination.size);
@@ -322,7 +322,7 @@ test("a copy within one memory gives the elements from before it, however the tw
   );
 });
 
-test("moving an array by one within its memory smears nothing", () => {
+test("moving an array by one element within its buffer duplicates none", () => {
   for (const length of [5, 500]) { // a loop over bytes, and a copy at once
     const array = Uint8Array.from({ length }, (_, i) => i);
     const view = StridedMemoryView.fromTypedArray(array);
