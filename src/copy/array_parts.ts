@@ -26,8 +26,8 @@ export interface Closeable {
 }
 
 /**
- * Makes an array of parts that an import has found, whose layout lies inside the buffer. Parts one by one: an object of all
- * of them would be one more to make for each import.
+ * Makes an array of parts that an import has found, whose layout lies inside the buffer. Parts one by one: an object of
+ * all of them would be one more to make for each import.
  *
  * @param imported what closing the array closes: the buffer, or an import that is more than that; null for nothing
  */

@@ -74,8 +74,8 @@ const words = [16, 8, 4, 2] as const;
  * forwards and nested as it lies, neighbours joined, and elements joined to the largest words that both sides allow.
  *
  * @param conversion what becomes of each element; a word is one of them then, or up to four side by side
- * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element, or
- * packed elements do not fill whole bytes
+ * @throws {RangeError} if the shapes or sizes of elements differ, two indices of the destination lead to one element,
+ *   or packed elements do not fill whole bytes
  */
 export function coalesce(
   source: StridedLayout,

@@ -21,11 +21,11 @@ export interface ViewCopyOptions {
   /**
    * Whether elements of another type are converted: default false, and another type is an error.
    *
-   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses its
-   * fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part is
-   * kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are, the
-   * results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16, float32,
-   * float64, complex64 and complex128.
+   * Numbers are rounded to the nearest, ties to even. Integers wrap around when they become smaller ones; a float loses
+   * its fraction, becomes the nearest integer that there is, and 0 if it is NaN. Of a complex number only the real part
+   * is kept, unless the destination is complex; a truth value is whether anything is not 0. Wherever the elements are,
+   * the results are the same. There are conversions between booleans, integers of 8 to 64 bits, float16, bfloat16,
+   * float32, float64, complex64 and complex128.
    */
   readonly convert?: boolean;
 }

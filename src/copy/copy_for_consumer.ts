@@ -12,8 +12,8 @@ import { copyElements } from "./copy.ts";
 
 // law copy/withLastingCopies: order/worker_end
 /**
- * Does something with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as long as
- * consumers want them, wherever the Worker is then.
+ * Does something with copies of arrays whose memory ends with this Worker: an export, which pins the copies for as long
+ * as consumers want them, wherever the Worker is then.
  *
  * @param use is given what stands for an array: its copy, read-only, or any other array itself
  */

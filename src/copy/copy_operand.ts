@@ -78,8 +78,8 @@ export function canReach(device: CudaDevice, side: CopyOperand): boolean {
 
 // law copy/outOfReach: copy/far_stream
 /**
- * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory of a
- * device that it is about; or null. Between two devices the driver finds the way by itself.
+ * The device on which a copy has to be enqueued, instead of the stream's own, because that one cannot reach the memory
+ * of a device that it is about; or null. Between two devices the driver finds the way by itself.
  */
 export function outOfReach(source: CopyOperand, destination: CopyOperand, { device }: CudaStream): CudaDevice | null {
   if (canReachDevices(device, source) && canReachDevices(device, destination)) return null;
@@ -97,8 +97,8 @@ export function canReachBoth(device: CudaDevice, source: CopyOperand, destinatio
 }
 
 /**
- * The device whose kernels can use both sides, or null. Between two devices it is, if it has access, the one on whose side
- * there are gaps: what crosses lies close together then, which is twice as fast.
+ * The device whose kernels can use both sides, or null. Between two devices it is, if it has access, the one on whose
+ * side there are gaps: what crosses lies close together then, which is twice as fast.
  */
 export function kernelDevice(
   source: CopyOperand,

@@ -61,9 +61,9 @@ function explainPlanned(planned: Planned, source: CopyOperand, destination: Copy
 // law copy/copyOnDevice: copy/device_copy, view/strided_memory_view, copy/home_order, order/pageable_in_use,
 //   sim/behaviours
 /**
- * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to be
- * arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for the
- * stream.
+ * Enqueues a copy on a stream. The home streams of both sides are ordered before and after it. Where host memory has to
+ * be arranged element by element, the host does that: before it returns, and for a copy to the host after waiting for
+ * the stream.
  *
  * @param conversion what becomes of each element; kernels do it, wherever the sides are
  */
@@ -158,9 +158,9 @@ function launch(plan: KernelPlan, stream: CudaStream, to: bigint, from: bigint):
 
 // law copy/copyBetween: copy/peer_copy, copy/packed_copy
 /**
- * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on the
- * one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that makes
- * them smaller before they are sent.
+ * Between two devices neither of which can use the other's memory, and which does not lie alike on both: gathered on
+ * the one, as the other wants it, sent in one piece, and spread there if need be. Elements are converted where that
+ * makes them smaller before they are sent.
  */
 function copyBetween(
   source: CopyOperand,
@@ -187,8 +187,8 @@ function copyBetween(
 }
 
 /**
- * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte, which
- * the copy may have, but no other destination.
+ * To memory of our own with the same dense layout. Packed elements are copied with what is left of their last byte,
+ * which the copy may have, but no other destination.
  */
 function copyAlike(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   copy(inWholeBytes(source), inWholeBytes(destination), stream);
@@ -223,7 +223,9 @@ function explainBetween(source: CopyOperand, destination: CopyOperand, conversio
   return `${before}sent to the other device in one piece${isSpread ? ", and spread there by a kernel" : ""}`;
 }
 
-/** Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot. */
+/**
+ * Converts on the device where a kernel cannot reach both sides: by way of dense memory there for each that it cannot.
+ */
 function convertInParts(
   source: CopyOperand,
   destination: CopyOperand,
@@ -248,8 +250,8 @@ function explainParts(source: CopyOperand, destination: CopyOperand, { from, to 
 
 // law copy/toDevice: checker/copies
 /**
- * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel could
- * reach over to the host's memory, but one copy in one piece is faster.
+ * From a host array that the driver cannot take as it lies: the host arranges it as the destination lies. A kernel
+ * could reach over to the host's memory, but one copy in one piece is faster.
  */
 function toDevice(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   const layout = destination.layout.toDense("K");

@@ -48,7 +48,10 @@ function runMover(source: HostArray, destination: HostArray, { from, to }: Conve
   };
 }
 
-/** The typed array whose elements are JavaScript's numbers, and the very numbers or parts of a type; null if there is none. */
+/**
+ * The typed array whose elements are JavaScript's numbers, and the very numbers or parts of a type; null if there is
+ * none.
+ */
 function numbersOf({ kind, bits }: NumberType) {
   switch (`${kind}${bits}` as const) {
     case "int8":
@@ -149,8 +152,8 @@ function longReader(from: NumberType, to: NumberType): Reader {
   if (to.bits === 64) return (view, at) => upper(view, at) * 2 ** 32 + view.getUint32(at, littleEndian);
   return (view, at) => {
     const [high, low] = [upper(view, at), view.getUint32(at, littleEndian)];
-    // What is small is exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell apart:
-    // one bit above them says whether any was set. The rest has 53 bits, and is rounded once, by the writer.
+    // What is small is exact. Of what is large the lowest 11 bits are far below all that a smaller float can tell
+    // apart: one bit above them says whether any was set. The rest has 53 bits, and is rounded once, by the writer.
     const isSmall = high >= -(2 ** 20) && high < 2 ** 20;
     const kept = isSmall || (low & 0x7ff) === 0 ? low : ((low & ~0x7ff) | 0x800) >>> 0;
     return high * 2 ** 32 + kept;

@@ -17,9 +17,9 @@ export interface HostArray {
  * Copies every element of a source to the element with the same index of a destination of the same shape. The two must
  * not overlap.
  *
- * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is dense
- * on both sides, and a loop over elements where it is not. Of a byte that packed elements share with others only their
- * own bits are written.
+ * Axes that are contiguous on both sides are joined first; the innermost run is then one copy of bytes where it is
+ * dense on both sides, and a loop over elements where it is not. Of a byte that packed elements share with others only
+ * their own bits are written.
  */
 export function copyHost(source: HostArray, destination: HostArray): void {
   if (source.layout.volume === 0) return;

@@ -1,6 +1,6 @@
 /**
- * Pinned memory for a short use, cached for the next one of the same size. Freeing it waits for the device: reading 1 MiB by
- * way of memory that was allocated for it ran at 0.4 GB/s on an H200.
+ * Pinned memory for a short use, cached for the next one of the same size. Freeing it waits for the device: reading 1
+ * MiB by way of memory that was allocated for it ran at 0.4 GB/s on an H200.
  *
  * @module
  */
@@ -57,8 +57,8 @@ const spares = new PerDevice<Spares>((device) => new Spares(device), (own) => ow
 
 // law copy/withPinned: copy/pinned_cache
 /**
- * Does something with pinned memory of at least so many bytes. When the promise is fulfilled nothing may use the memory any
- * more. If it is rejected, something may: then the memory is freed once the stream has passed it.
+ * Does something with pinned memory of at least so many bytes. When the promise is fulfilled nothing may use the memory
+ * any more. If it is rejected, something may: then the memory is freed once the stream has passed it.
  *
  * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY
  */

@@ -128,8 +128,8 @@ function saturated(ptx: PtxWriter, to: NumberType, { register, type }: Wide): Re
 
 // law copy/oddFloat: copy/conversion
 /**
- * A number as float32: towards zero, and with the last bit set if anything was lost. Rounded once more, to less than half
- * as many bits, it gives what the number itself would.
+ * A number as float32: towards zero, and with the last bit set if anything was lost. Rounded once more, to less than
+ * half as many bits, it gives what the number itself would.
  */
 function oddFloat(ptx: PtxWriter, { register, type }: Wide): Register {
   if (type === "f32") return register;

@@ -29,9 +29,9 @@ export const moves: { readonly [word in WordSize]: Access } = {
 
 // law copy/load: copy/kernel_registers
 /**
- * Reads a word into registers, which hold zeros if the guard says no. They must hold something: the driver's assembler takes
- * a register that might never be written for whatever suits it. With nothing there it made one read, under the first guard, of
- * several that had the same address and guards of their own.
+ * Reads a word into registers, which hold zeros if the guard says no. They must hold something: the driver's assembler
+ * takes a register that might never be written for whatever suits it. With nothing there it made one read, under the
+ * first guard, of several that had the same address and guards of their own.
  */
 export function load(
   ptx: PtxWriter,
@@ -142,7 +142,8 @@ export function reciprocal(divisor: number, end: number): { readonly factor: big
     const one = 1n << BigInt(32 + shift);
     const factor = one / BigInt(divisor) + 1n;
     if (factor >= 1n << 32n) return null;
-    // The product is too large by n * excess / divisor, which must not reach the next quotient, 1 / divisor of `one` away.
+    // The product is too large by n * excess / divisor, which must not reach the next quotient, 1 / divisor of `one`
+    // away.
     const excess = factor * BigInt(divisor) - one;
     if (BigInt(end) * excess <= one) return { factor, shift };
   }

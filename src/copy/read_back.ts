@@ -17,8 +17,8 @@ import { copyOnDevice } from "./device_copy.ts";
 /**
  * Copies the elements, as they are in the order of the stream now, to host memory; settles when they are there.
  *
- * By way of pinned memory, or if the copy is to be staged of a copy on the device, as far as there is memory for one: what
- * is enqueued while this waits must not change what is read.
+ * By way of pinned memory, or if the copy is to be staged of a copy on the device, as far as there is memory for one:
+ * what is enqueued while this waits must not change what is read.
  *
  * @param layout in which they are to lie; dense
  * @param staging how so much memory is staged, if it is

@@ -49,10 +49,10 @@ interface Cell {
  * Threads side by side read words that lie side by side in the source, and write words that lie side by side in the
  * destination; between the two the tile is turned over.
  *
- * A word holds `lanes` elements: narrow ones are moved four bytes at a time. A thread reads the words of as many rows that are
- * neighbours, turns them over in registers, and puts them into shared memory as the words of as many columns. Those that
- * threads put there side by side lie one word further apart than needed: so no two of the threads meet in a bank. Elements
- * that are converted have one lane, and are converted when they leave the tile.
+ * A word holds `lanes` elements: narrow ones are moved four bytes at a time. A thread reads the words of as many rows
+ * that are neighbours, turns them over in registers, and puts them into shared memory as the words of as many columns.
+ * Those that threads put there side by side lie one word further apart than needed: so no two of the threads meet in a
+ * bank. Elements that are converted have one lane, and are converted when they leave the tile.
  */
 export function tiledKernel(problem: CoalescedCopy, { along, lanes, cells, threads }: Tiled): CopyKernel {
   const { axes, conversion, word: size, fromWord: fromSize } = problem;

@@ -19,7 +19,7 @@ export interface CudaProbe {
   readonly available: boolean;
   /** Why not; empty if it would. */
   readonly reason: string;
-  /** Where libcuda was looked for without success; empty if it was found. */
+  /** Where libcuda was searched for without success; empty if it was found. */
   readonly searched: string[];
 }
 
@@ -95,8 +95,8 @@ export class Cuda {
    * console.log(cuda.devices.length); // 2
    * ```
    *
-   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are no
-   *   integer of at least 1, or a seed that is none
+   * @throws {RangeError} for a number of devices or bytes that is no integer of at least 0, for instructions that are
+   *   no integer of at least 1, or a seed that is none
    * @throws {TypeError} for a schedule that there is not
    * @throws {CudaError} CUDA_ERROR_NO_DEVICE for no devices
    */
@@ -107,7 +107,7 @@ export class Cuda {
   }
 
   /**
-   * A CUDA over any driver: a checked one, a simulated one that a test holds, or one of somebody's own.
+   * A CUDA over any driver: a checked one, a simulated one that a test has made, or one of your own.
    *
    * @example
    * ```ts
@@ -119,7 +119,7 @@ export class Cuda {
    * console.log(cuda.path); // given
    * ```
    *
-   * @param driver with the functions of libcuda. It stays whoever made it's to close
+   * @param driver with the functions of libcuda. Whoever made it closes it
    * @param options whether the order of all calls is checked. Default: not, whatever the environment says
    * @throws {CudaError} if the driver does not start, or has no devices
    */
@@ -189,9 +189,9 @@ export class Cuda {
 
   // law cuda/Cuda.close: device/device
   /**
-   * Gives the devices' primary contexts back. Closing twice is harmless.
+   * Releases the devices' primary contexts. Closing twice is harmless.
    *
-   * @throws {CausalityError} if the driver is checked and something made through it is still there
+   * @throws {CausalityError} if the driver is checked and something made through it was not closed
    */
   close(): void {
     this.#closed = true;
@@ -203,7 +203,7 @@ export class Cuda {
     }
   }
 
-  /** Gives the devices' primary contexts back. */
+  /** Releases the devices' primary contexts. */
   [Symbol.dispose](): void {
     this.close();
   }

@@ -1,6 +1,7 @@
 /**
- * Whether two objects belong together: nothing of one Cuda can be used with another one's, and some objects only with those
- * of their own device. Checked before the driver is called, which would say no more than that an argument is invalid.
+ * Whether two objects belong together: nothing of one Cuda can be used with another one's, and some objects only with
+ * those of their own device. Checked before the driver is called, which would say no more than that an argument is
+ * invalid.
  *
  * @module
  */

@@ -28,8 +28,8 @@ export interface StreamOptions {
   /** Whether the stream ignores the legacy default stream. Default true. */
   readonly nonBlocking?: boolean;
   /**
-   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0, the
-   * last.
+   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0,
+   * the last.
    */
   readonly priority?: number;
 }
@@ -49,7 +49,7 @@ const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess
 /** Makes what `device.memory` is: memory is a room above, and whoever makes the device gives it. */
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 
-/** How many events that nobody uses a device keeps: as many as exports can be out before somebody looks after them, twice. */
+/** How many unused events a device keeps: twice the number of live exports at which they are polled. */
 const enoughSpare = 128;
 
 /** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
@@ -75,7 +75,7 @@ const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32
  * A GPU.
  *
  * Its primary context is the one that every other library in the process uses too (torch, CuPy, the CUDA runtime). It
- * is retained at first need, made current for the length of a call only, and given back by `Cuda.close()`: whatever
+ * is retained at first need, made current for the length of a call only, and released by `Cuda.close()`: whatever
  * context was current before a call is current after it.
  */
 export class CudaDevice {
@@ -120,7 +120,9 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.uuid: device/device
-  /** The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, or `MIG-...` for a slice of a GPU. */
+  /**
+   * The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, or `MIG-...` for a slice of a GPU.
+   */
   get uuid(): string {
     using arena = new NativeArena();
     const { address, bytes } = arena.bytes(16);
@@ -175,14 +177,14 @@ export class CudaDevice {
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs
   /**
-   * Whether anybody in this process uses the primary context: we, or another library. Does not retain it. False once the
-   * `Cuda` is closed and nothing of it is left on the device.
+   * Whether anybody in this process uses the primary context: we, or another library. Does not retain it. False once
+   * the `Cuda` is closed and nothing of it is left on the device.
    */
   get isActive(): boolean {
     if (this.#references.isDestroyed) return false;
     if (this.#context !== 0n) return true;
     const { cuDevicePrimaryCtxGetState } = this.driver.context;
-    // Flags go to a place of eight bytes that nobody reads them from: releases ask this, and must make nothing.
+    // The flags go to eight bytes that are not read: every release of an export asks this, and must not allocate.
     const code = cuDevicePrimaryCtxGetState(this.#handle, this.#out.$address, this.#int.$address);
     this.#check("cuDevicePrimaryCtxGetState", code);
     return this.#int.value !== 0;
@@ -212,15 +214,15 @@ export class CudaDevice {
     }
   }
 
-  /** The legacy default stream, which waits for and holds up every blocking stream of the context. */
+  /** The legacy default stream, which waits for every blocking stream of the context and makes it wait. */
   get defaultStream(): CudaStream {
     this.#defaultStream ??= CudaStream.ofDevice(this, CU_STREAM_LEGACY);
     return this.#defaultStream;
   }
 
   /**
-   * The default stream of the calling thread: a blocking stream as any other, which only waits for the legacy one. It is
-   * what `cudaStreamPerThread` means in the CUDA runtime.
+   * The default stream of the calling thread: a blocking stream as any other, which only waits for the legacy one. It
+   * is what `cudaStreamPerThread` means in the CUDA runtime.
    */
   get perThreadStream(): CudaStream {
     this.#perThreadStream ??= CudaStream.ofDevice(this, CU_STREAM_PER_THREAD);
@@ -233,7 +235,10 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.knownStream: device/stream
-  /** The last of {@linkcode CudaDevice.foreignStream}, if this is its handle: who exchanges arrays names one stream again and again. */
+  /**
+   * The last of {@linkcode CudaDevice.foreignStream}, if this is its handle: libraries that exchange arrays name one
+   * stream again and again.
+   */
   knownStream(handle: bigint): CudaStream | null {
     const last = this.#foreignStream;
     if (last === undefined || last.isClosed || last.handle !== handle) return null;
@@ -297,7 +302,7 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.makeEvent: device/device, memory/memory_programs
-  /** As {@linkcode CudaDevice.createEvent}, for who closes it for certain. */
+  /** As {@linkcode CudaDevice.createEvent}, for callers who close it for certain. */
   makeEvent(options: EventOptions = none): CudaEvent {
     checkOptions(options, eventOptionNames);
     const { timing = false, interprocess = false } = options;
@@ -329,8 +334,8 @@ export class CudaDevice {
   }
 
   /**
-   * An event to order streams by, until `giveEvent` is called: one that was used before, if there is one. What has been told
-   * to wait for it waits for what was recorded then, whatever is recorded later.
+   * An event to order streams by, until `releaseEvent` is called: one that was used before, if there is one. What has
+   * been told to wait for it waits for what was recorded then, whatever is recorded later.
    */
   acquireEvent(): CudaEvent {
     const spare = this.#spareEvents.pop();
@@ -340,15 +345,16 @@ export class CudaDevice {
     return event;
   }
 
-  /** Gives an event of {@linkcode CudaDevice.acquireEvent} back. */
+  /** Returns an event of {@linkcode CudaDevice.acquireEvent}. */
   releaseEvent(event: CudaEvent): void {
     if (this.#references.isClosed || this.#spareEvents.length >= enoughSpare) event.close();
     else this.#spareEvents.push(event);
   }
 
   /**
-   * Marks the present end of everything in the primary context with an event, whatever stream holds it, also one that was
-   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
+   * Marks the present end of all work in the primary context with an event, on whatever stream, also one that was
+   * destroyed.
+   What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */
@@ -360,7 +366,7 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.synchronize: device/device, memory/memory_programs
-  /** Blocks until everything enqueued in the primary context is done. Makes none: where nobody has one, there is no work. */
+  /** Blocks until everything enqueued in the primary context is done. Where there is no context there is no work. */
   synchronize(): void {
     if (!this.#references.isDestroyed && !this.isActive) return;
     this.withContext(() => this.#check("cuCtxSynchronize", this.driver.context.cuCtxSynchronize()));
@@ -368,8 +374,8 @@ export class CudaDevice {
 
   /**
    * Compiles CUDA C++ for this device and loads it. The compiled code is kept in the user's cache folder, by source,
-   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`). NVRTC does not say which files it has
-   * read: a source that might include one, and one with `##`, `__DATE__` or `__TIME__`, is compiled each time.
+   * options, compiler and driver (`CAUSEWAY_CACHE` names another folder, or `off`). NVRTC does not say which files it
+   * has read: a source that might include one, and one with `##`, `__DATE__` or `__TIME__`, is compiled each time.
    *
    * @throws {CompileError} with the compiler's words and the lines that they are about
    * @throws {LibraryNotFoundError} if there is no compiler (libnvrtc)
@@ -390,8 +396,8 @@ export class CudaDevice {
   /**
    * Loads PTX, which the driver compiles; the simulator's interpreter reads what docs/ptx.md lists.
    *
-   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with what
-   *   the driver's compiler said, and the lines that it is about
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with
+   *   what the driver's compiler said, and the lines that it is about
    */
   loadPtx(ptx: string): Program {
     return Program.fromPtx(this, ptx);
@@ -457,11 +463,11 @@ export class CudaDevice {
 
   // law device/CudaDevice.retained: device/device, memory/memory_programs
   /**
-   * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer does,
-   * and a stream: the memory may be in use by a consumer that knows nothing of either.
+   * Retains the primary context until the result is disposed of, even if the `Cuda` is closed meanwhile. What a buffer
+   * does, and a stream: the memory may be in use by a consumer that knows nothing of either.
    *
-   * @param options `evenClosed`: also after `close`, for whoever still has work to finish while somebody else retains the
-   *   device. Default: a closed `Cuda` is an error
+   * @param options `evenClosed`: also after `close`, for whoever still has work to finish while somebody else retains
+   *   the device. Default: a closed `Cuda` is an error
    * @throws {TypeError} if the `Cuda` is closed
    */
   retained(options: { readonly evenClosed?: true } = none): Disposable {
@@ -488,8 +494,8 @@ export class CudaDevice {
 
   // law device/CudaDevice.retain: device/device, memory/memory_programs
   /**
-   * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, which must be once. For
-   * frequent calls: it allocates nothing.
+   * Retains the primary context as {@linkcode CudaDevice.retained} does, until `release` is called, which must be once.
+   * For frequent calls: it allocates nothing.
    */
   retain(): void {
     this.#checkOpen();
@@ -502,13 +508,13 @@ export class CudaDevice {
     this.#references.release();
   }
 
-  /** A place for what the driver answers to one call, to be read before the next one. */
+  /** Where the driver writes the result of one call, to be read before the next one. */
   get outParameter(): { readonly $address: bigint; readonly value: bigint } {
     this.#checkThere();
     return this.#answer;
   }
 
-  /** Whether its `Cuda` is closed and nobody needs it any more: all that was in its context has gone with it. */
+  /** Whether its `Cuda` is closed and nobody retains it any more: its context is gone, with all that was in it. */
   get isGone(): boolean {
     return this.#references.isDestroyed;
   }
@@ -535,7 +541,7 @@ export class CudaDevice {
   }
 
   // law device/CudaDevice.close: device/device, memory/memory_programs
-  /** Gives the primary context back, once no buffer and no stream needs it. Called by `Cuda.close()`. */
+  /** Releases the primary context, once no buffer and no stream needs it. Called by `Cuda.close()`. */
   close(): void {
     for (const work of this.#beforeClose.splice(0)) work();
     this.#references.close();
@@ -550,8 +556,8 @@ export class CudaDevice {
   }
 
   /**
-   * Remembers that memory of this device was freed on a stream of another one. Such a free is done when that stream comes to
-   * it, and needs this device's context: so the context is not released before.
+   * Notes that memory of this device was freed on a stream of another one. That free needs this device's context when
+   * the stream comes to it: so the context is not released before.
    */
   noteFreeOn(other: CudaDevice): void {
     if (other !== this) this.#freedOn.add(other);

@@ -96,7 +96,7 @@ export class CudaEvent {
   }
 
   // law device/CudaEvent.there: device/check_device
-  /** The handle, for calls that need no stream: those of a context that is gone lead nowhere. */
+  /** The handle, for calls that need no stream: those of a destroyed context are invalid. */
   #there(doing: string): bigint {
     const handle = this.#open(doing);
     const { device } = this;
@@ -150,8 +150,8 @@ export class CudaEvent {
   }
 
   /**
-   * Writes the event down for another process, which opens it with `device.importEvent()` and may record it, wait for it
-   * and ask for it. A wait is for what was recorded last when the wait is made: record first, and only then tell the
+   * A handle of the event for another process, which opens it with `device.importEvent()` and may record it, wait for
+   * it and query it. A wait is for what was recorded last when the wait is made: record first, and only then tell the
    * other process to wait.
    *
    * @throws {TypeError} if it was not created with `interprocess: true`

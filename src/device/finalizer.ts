@@ -1,6 +1,6 @@
 /**
- * Closes native objects that their users dropped without closing them, when the garbage collector finds them. Objects that
- * Causeway makes for itself alone are closed for certain, and need no finalizer.
+ * Closes native objects that their users dropped without closing them, when the garbage collector finds them. Objects
+ * that Causeway makes for itself alone are closed for certain, and need no finalizer.
  *
  * @module
  */

@@ -1,14 +1,14 @@
 /**
- * What one process writes down for another about an event or memory of a GPU: the driver's 64 bytes, and whose they are,
- * as a plain value that survives JSON, `structuredClone` and any wire.
+ * Handles by which another process opens an event or memory of a GPU: the driver's 64 bytes and the device they belong
+ * to, as a plain value that survives JSON, `structuredClone` and any wire.
  *
  * @module
  */
 import type { CudaDevice } from "./device.ts";
 
-/** The driver's word for something of another process. A plain object: send it as you like. */
+/** A handle of an event or of memory of another process. A plain object: send it as you like. */
 export interface IpcHandle {
-  /** What it is about: an event, memory of a pool, or memory that was allocated without one. */
+  /** What it stands for: an event, memory of a pool, or memory that was allocated without one. */
   readonly kind: "event" | "pool memory" | "memory";
   /** UUID of the device. Ordinals differ between processes, as `CUDA_VISIBLE_DEVICES` has it; UUIDs do not. */
   readonly device: string;
@@ -19,18 +19,18 @@ export interface IpcHandle {
 /** Bytes of every such handle in the driver's ABI. */
 export const handleBytes = 64;
 
-/** Writes a handle of the driver down. */
+/** A handle of the driver as a plain value. */
 export function writeHandle(kind: IpcHandle["kind"], device: CudaDevice, bytes: Uint8Array): IpcHandle {
   return { kind, device: device.uuid, data: bytes.toHex() };
 }
 
 /**
- * Reads what another process has written down.
+ * Reads a handle that another process has sent.
  *
  * @param kinds what is expected
  * @param device the device that it is to be used on
  * @throws {TypeError} if it is no such handle
- * @throws {RangeError} if it is about another device
+ * @throws {RangeError} if it belongs to another device
  */
 export function readHandle(
   handle: IpcHandle,
@@ -48,7 +48,7 @@ export function readHandle(
 }
 
 /**
- * Refuses to use something of one device on another.
+ * Throws unless an object belongs to a device.
  *
  * @param uuid of the device that it belongs to
  * @throws {RangeError} naming both, and the right one if this process sees it
@@ -56,6 +56,6 @@ export function readHandle(
 export function checkDevice(uuid: string, device: CudaDevice): void {
   if (uuid === device.uuid) return;
   const right = device.siblings.find((one) => one.uuid === uuid);
-  const way = right === undefined ? "which this process does not see" : `which is device ${right.ordinal} here`;
-  throw new RangeError(`Cannot import to device ${device.ordinal} (${device.uuid}): it belongs to ${uuid}, ${way}`);
+  const which = right === undefined ? "which this process does not see" : `which is device ${right.ordinal} here`;
+  throw new RangeError(`Cannot import to device ${device.ordinal} (${device.uuid}): it belongs to ${uuid}, ${which}`);
 }

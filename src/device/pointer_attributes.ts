@@ -12,7 +12,7 @@ import { checkCuda, type CudaDriver } from "../driver/mod.ts";
 export interface PointerAttributes {
   /**
    * Where the memory is and who can use it: of a device; of the host, known to the driver and usable by devices; moving
-   * between them; or `host` for ordinary memory, which the driver knows nothing about.
+   * between them; or `host` for ordinary memory, which the driver does not know.
    */
   readonly kind: "host" | "device" | "pinned" | "managed";
   /** The device with which the memory was allocated; null for ordinary host memory. */
@@ -21,7 +21,7 @@ export interface PointerAttributes {
 
 const asked = [CU_POINTER_ATTRIBUTE.MEMORY_TYPE, CU_POINTER_ATTRIBUTE.IS_MANAGED, CU_POINTER_ATTRIBUTE.DEVICE_ORDINAL];
 
-/** Asks a driver about addresses. What it asks with is laid out once: an address is the only thing that changes. */
+/** Queries a driver about addresses. The arguments are laid out once: only the address changes. */
 export class PointerQuery {
   readonly #driver: CudaDriver;
   readonly #devices: readonly CudaDevice[];
@@ -30,7 +30,7 @@ export class PointerQuery {
   readonly #places: bigint;
   readonly #answers: DataView;
 
-  /** Lays out the question: the attributes, and the places for the answers. */
+  /** Lays out the arguments: the attributes, and where their values are written. */
   constructor(driver: CudaDriver, devices: readonly CudaDevice[]) {
     this.#driver = driver;
     this.#devices = devices;
@@ -47,7 +47,7 @@ export class PointerQuery {
     this.#answers = view(answers.bytes);
   }
 
-  /** Asks about one address. Addresses that the driver does not know are no error. */
+  /** Asks about one address. An address that the driver does not know is no error. */
   ask(ptr: bigint): PointerAttributes {
     const { cuPointerGetAttributes } = this.#driver.pointer;
     const code = cuPointerGetAttributes(asked.length, this.#attributes, this.#places, ptr);
@@ -59,7 +59,7 @@ export class PointerQuery {
     return { kind, device: this.#devices[this.#answers.getInt32(16, true)] ?? null };
   }
 
-  /** Frees what the question was laid out in. */
+  /** Frees the memory of the arguments. */
   close(): void {
     this.#arena.close();
   }

@@ -1,8 +1,9 @@
 /**
  * What may be done while another library captures a stream, of whatever kind and on whatever thread: with its thread
- * relaxed, the driver lets a call through that it would otherwise refuse, spoiling the capture. Which calls those are is
- * in `tests/data/driver_answers.json`. Not among them are what concerns all streams of a context (`cuCtxSynchronize`,
- * `cuCtxRecordEvent`), and the legacy default stream while a stream is captured that it would wait for.
+ * relaxed, the driver lets a call through that it would otherwise refuse, invalidating the capture. Which calls those
+ * are is in `tests/data/driver_answers.json`. Not among them are what concerns all streams of a context
+ * (`cuCtxSynchronize`, `cuCtxRecordEvent`), and the legacy default stream while a stream is captured that it would wait
+ * for.
  *
  * @module
  */
@@ -12,7 +13,10 @@ import { isCapturing } from "./graph/active_captures.ts";
 import type { CudaDevice } from "./device.ts";
 import { type CudaDriver, CudaError } from "../driver/mod.ts";
 
-/** Where the driver reads the mode that a thread is to have, and writes the one that it had. There as long as the process. */
+/**
+ * Where the driver reads the mode that a thread is to have, and writes the one that it had. Lives as long as the
+ * process.
+ */
 interface Slot {
   readonly word: Int32Array<ArrayBuffer>;
   readonly address: bigint;
@@ -41,8 +45,8 @@ function relaxThread({ capture }: CudaDriver): number {
 
 // law device/relax: memory/beside_captures, device/graph/active_captures
 /**
- * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` says what is let through. For calls so
- * frequent that the function which {@linkcode besideCaptures} takes would show.
+ * Relaxes the calling thread, unless a capture of ours is active: then its own `mode` says what is let through. For
+ * calls so frequent that the function which {@linkcode besideCaptures} takes would show.
  *
  * @returns what {@linkcode restore} takes, which must be called next, whatever happens
  */
@@ -51,14 +55,14 @@ export function relax(driver: CudaDriver): number {
 }
 
 // law device/restore: memory/beside_captures, device/graph/active_captures
-/** Gives the thread the mode back that it had. */
+/** Restores the mode that the thread had. */
 export function restore({ capture }: CudaDriver, mode: number): void {
   if (mode === unchanged || slot === undefined) return;
   slot.word[0] = mode;
   capture.cuThreadExchangeStreamCaptureMode(slot.argument);
 }
 
-/** Makes calls that a capture of another library must not be spoiled by. While one of ours is active its `mode` counts. */
+/** Makes calls that must not invalidate a capture of another library. While one of ours is active its `mode` counts. */
 export function besideCaptures<T>(driver: CudaDriver, calls: () => T): T {
   const before = relax(driver);
   try {
@@ -68,7 +72,7 @@ export function besideCaptures<T>(driver: CudaDriver, calls: () => T): T {
   }
 }
 
-/** Makes calls that concern no stream, and so no capture, of ours neither. */
+/** Makes calls that concern no stream, and so no capture either, not even one of ours. */
 export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
   const before = relaxThread(driver);
   try {
@@ -80,9 +84,9 @@ export function besideAllCaptures<T>(driver: CudaDriver, calls: () => T): T {
 
 // law device/isBlockedByCapture: memory/beside_captures, device/graph/active_captures, order/default_home
 /**
- * Whether another library captures a stream that the legacy default stream of a device would wait for. Then whatever is done
- * there, and what concerns all streams, is refused and spoils the capture, and has to wait. To ask harms nobody. Captures of
- * streams that ignore the legacy one are not seen: of those the driver says nothing.
+ * Whether another library captures a stream that the legacy default stream of a device would wait for. Then whatever is
+ * done there, and what concerns all streams, is refused and invalidates the capture, and has to wait. This query does
+ * not. Captures of streams that ignore the legacy one are not seen: of those the driver says nothing.
  */
 export function isBlockedByCapture(device: CudaDevice): boolean {
   if (device.isGone) return false;
@@ -92,7 +96,7 @@ export function isBlockedByCapture(device: CudaDevice): boolean {
 }
 
 // law device/isRefusedByCapture: memory/beside_captures, device/graph/active_captures
-/** Whether a call was refused because somebody captures: it may be tried again after that. */
+/** Whether a call was refused because of a capture: it may be tried again after that. */
 export function isRefusedByCapture(error: unknown): boolean {
   return error instanceof CudaError && refusals.has(error.code);
 }

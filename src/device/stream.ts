@@ -25,13 +25,15 @@ import { ReferenceCount } from "./reference_count.ts";
 import { internals, type StreamInternals, type StreamWatcher } from "./stream_internals.ts";
 
 /**
- * Bytes. Driver 580 reads up to 24 KiB of page-locked host memory during the call that copies them to a device, if the stream
- * is idle. This is more, for drivers to come: for a larger copy an event costs little.
+ * Bytes. Driver 580 reads up to 24 KiB of page-locked host memory during the call that copies them to a device, if the
+ * stream is idle. This is more, for drivers to come: for a larger copy an event costs little.
  */
 const readAtOnce = 64 * 1024;
 
 // law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
-/** Records when the first attempt has failed: a function of its own, so that `record` stays small enough to be inlined. */
+/**
+ * Records when the first attempt has failed: a function of its own, so that `record` stays small enough to be inlined.
+ */
 function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
   const { driver } = device;
   const event = marked.argumentFor("record");
@@ -143,13 +145,13 @@ export class CudaStream {
   readonly #isDefault: boolean;
   readonly #isOwned: boolean;
   /**
-   * Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing that it
-   * was not told to wait for.
+   * Whether it is known, without asking the driver, to ignore the legacy default stream, and so to wait for nothing
+   * that it was not told to wait for.
    */
   readonly isKnownNonBlocking: boolean;
   readonly #references: ReferenceCount;
   readonly #state: StreamState;
-  /** Whether it is closed or destroyed, to be asked in one step. */
+  /** Whether it is closed or destroyed: one field, because every call checks it. */
   #isShut: boolean;
   /** Whether `close` leaves it open: a successor, or a default stream of a device, is nobody's to close. */
   readonly #ignoresClose: boolean;
@@ -206,7 +208,7 @@ export class CudaStream {
   }
 
   /**
-   * `CUstream`, the same as `cudaStream_t`. It is good until the stream is closed, or nobody holds this object any more.
+   * `CUstream`, the same as `cudaStream_t`. It is valid until the stream is closed, or this object is collected.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -242,8 +244,8 @@ export class CudaStream {
 
   // law device/CudaStream.orSuccessor: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * The stream as those see it who hold it: open until the last of them lets it go, whoever has closed it. Buffers go on
-   * with it, whose home it is. What nobody holds is as closed as it seems.
+   * An open object of this stream for whoever retains it, also when its user has closed it: this one, or its successor.
+   * It is what buffers go on with whose home the stream is. This one, closed, if nobody retains the stream.
    */
   get orSuccessor(): CudaStream {
     return this.#isShut && !this.#references.isDestroyed ? this.#state.successor : this;
@@ -251,23 +253,26 @@ export class CudaStream {
 
   /**
    * Whether calls of the driver that name this stream need the device's context to be current, for certain. Others may
-   * answer CUDA_ERROR_INVALID_CONTEXT. What `enqueue` does, for calls so frequent that the function it takes would show.
+   * answer CUDA_ERROR_INVALID_CONTEXT. What `enqueue` does, for calls so frequent that the function it takes would
+   * show.
    */
   get needsContext(): boolean {
     return this.#isDefault;
   }
 
   // law device/CudaStream.isLegacy: memory/beside_captures
-  /** Whether it is the legacy default stream, which waits for and holds up every blocking stream of its context. */
+  /**
+   * Whether it is the legacy default stream, which waits for every blocking stream of its context and makes it wait.
+   */
   get isLegacy(): boolean {
     return this.#handle <= CU_STREAM_LEGACY;
   }
 
   // law device/CudaStream.enqueue: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Makes a call of the driver that names this stream. A stream that somebody has created says itself which context is
-   * meant. For a default stream, and for a driver that wants a current context all the same (it then does nothing but say
-   * so), the device's context is made current, which costs two calls more.
+   * Makes a call of the driver that names this stream. A created stream says itself which context is meant. For a
+   * default stream, and for a driver that requires a current context all the same (its call then has no other effect
+   * than its error), the device's context is made current, which costs two more calls.
    *
    * @returns what the driver returned
    */
@@ -297,7 +302,7 @@ export class CudaStream {
   }
 
   // law device/CudaStream.recordNew: device/stream, memory/memory_programs, sim/behaviours
-  /** As {@linkcode CudaStream.record} of a new event, for who closes it for certain. */
+  /** As {@linkcode CudaStream.record} of a new event, for callers who close it for certain. */
   recordNew(): CudaEvent {
     this.#open("record an event in");
     const event = this.device.makeEvent();
@@ -355,9 +360,10 @@ export class CudaStream {
 
   // law device/CudaStream.makeOrderExplicit: gpu/implied_order, device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the stream
-   * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
-   * or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it is told.
+   * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the
+   * stream comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what
+   * a default or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it
+   * is told.
    */
   makeOrderExplicit(bytes: number): void {
     this.#open("copy on");
@@ -372,8 +378,9 @@ export class CudaStream {
   }
 
   /**
-   * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one meanwhile
-   * takes part (`other.wait(stream)`), and must be waited for before the function returns (`stream.wait(other)`).
+   * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one
+   * meanwhile takes part (`other.wait(stream)`), and must be waited for before the function returns
+   * (`stream.wait(other)`).
    *
    * Whatever would wait for the device or ask it fails meanwhile, as do allocations on the stream: allocate before. If
    * the function throws, what was captured is thrown away, and the stream is as it was before.
@@ -430,8 +437,9 @@ export class CudaStream {
 
   // law device/CudaStream.waitUntilReady: copy/page_locked, order/pageable_in_use
   /**
-   * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what that one
-   * holds, and the legacy one after what those hold: `synchronize` of an empty stream does not wait for that.
+   * Blocks until the stream's next work could begin. A stream that knows the legacy default stream comes after what is
+   * enqueued there, and the legacy one after what is enqueued on those: `synchronize` of an idle stream does not wait
+   * for that.
    */
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
@@ -439,7 +447,10 @@ export class CudaStream {
     this.#state.watcher?.onPassed();
   }
 
-  /** Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not block. */
+  /**
+   * Settles when the stream's next work could begin: {@linkcode CudaStream.waitUntilReady} for those who need not
+   * block.
+   */
   async ready(): Promise<void> {
     if (!this.isReady) await this.completed(); // what that enqueues comes after all of it
   }
@@ -453,7 +464,7 @@ export class CudaStream {
 
   // law device/CudaStream.atNext: device/stream, memory/memory_programs, sim/behaviours, order/order,
   //   dlpack/host_consumers
-  /** Asks an event that stands where the stream's next work would. */
+  /** Queries an event in the place of the stream's next work. */
   #atNext<T>(ask: (event: CudaEvent) => T): T {
     this.#open("wait for");
     const event = this.device.acquireEvent();
@@ -487,7 +498,7 @@ export class CudaStream {
     return out.value;
   }
 
-  /** Whether it ignores the legacy default stream, instead of waiting for it and holding it up. */
+  /** Whether it ignores the legacy default stream, instead of waiting for it and making it wait. */
   get isNonBlocking(): boolean {
     using arena = new NativeArena();
     const out = arena.out("u32");
@@ -516,9 +527,9 @@ export class CudaStream {
 
   // law device/CudaStream.retain: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Retains the stream, and the context that it belongs to, until `release` is called, which must be once, even if both are
-   * closed meanwhile. What a buffer does with its home stream, on which it will be freed. For frequent calls: it allocates
-   * nothing.
+   * Retains the stream, and the context that it belongs to, until `release` is called, which must be once, even if both
+   * are closed meanwhile. What a buffer does with its home stream, on which it will be freed. For frequent calls: it
+   * allocates nothing.
    *
    * @throws {TypeError} if the stream is closed, or its Cuda
    */
@@ -529,8 +540,8 @@ export class CudaStream {
   }
 
   /**
-   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for whoever still
-   * has work to finish.
+   * Retains the stream until the result is disposed of, as `retain` does, also after the `Cuda` was closed: for whoever
+   * still has work to finish.
    *
    * @throws {TypeError} if the stream is closed
    */
@@ -551,9 +562,9 @@ export class CudaStream {
 
   // law device/CudaStream.close: device/stream, memory/memory_programs, sim/behaviours
   /**
-   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot be
-   * used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own object of a
-   * default stream stays open. Closing twice is harmless.
+   * Destroys the stream once no buffer has it as its home and its work is done, without waiting for either. It cannot
+   * be used any more: what buffers go on with is their `stream`. A foreign stream is left alone, and a device's own
+   * object of a default stream stays open. Closing twice is harmless.
    */
   close(): void {
     if (this.#isShut || this.#ignoresClose) return;

@@ -1,6 +1,6 @@
 /**
- * What the rooms above may know of a stream and its users need not: under a symbol that no public subpath exports. Who uses
- * it imports no class.
+ * What the rooms above may know of a stream and its users need not: under a symbol that no public subpath exports. Who
+ * uses it imports no class.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export const internals: unique symbol = Symbol("internals");
 
 /** Is told of the end of a stream's work, without an event that marks it. */
 export interface StreamWatcher {
-  /** Everything that was enqueued is done: somebody has waited for the stream, or has asked. */
+  /** Everything that was enqueued is done: the stream was waited for, or queried. */
   onPassed(): void;
   /** The stream is about to be closed: its end can be marked now, and not later. */
   onClosing(): void;
@@ -19,20 +19,22 @@ export interface StreamWatcher {
 
 /** Shared by all objects that stand for one stream: the one that its user has, and its successor. */
 export interface StreamInternals {
-  /** Who is told of the end of the stream's work; null for nobody. */
+  /** Who is told of the end of the stream's work; null if nobody has to be. */
   watcher: StreamWatcher | null;
   /**
-   * Called once, before anything else, when its user closes the stream. It must not lead to the user's object, which could
-   * not be collected then, but may lead to the successor.
+   * Called once, before anything else, when its user closes the stream. It must not lead to the user's object, which
+   * could not be collected then, but may lead to the successor.
    */
   beforeClose: (() => void) | null;
   /** Whether its user has closed it, or has dropped it and the garbage collector found it. */
   readonly isClosedByUser: boolean;
-  /** Whether the handle is valid until the stream is closed here: that of a foreign stream may be destroyed at any time. */
+  /**
+   * Whether the handle is valid until the stream is closed here: that of a foreign stream may be destroyed at any time.
+   */
   readonly isHandleStable: boolean;
   /**
-   * An object of the same stream that is not its user's: for whoever must not keep that one from being collected. It can be
-   * used until the last who retains the stream releases it.
+   * An object of the same stream that is not its user's: for whoever must not keep that one from being collected. It
+   * can be used until the last who retains the stream releases it.
    */
   readonly successor: CudaStream;
 }

@@ -8,7 +8,10 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { type Functions, type LibraryDescription, NativeArena, readCString } from "../ffi/mod.ts";
 import { cause as causeOf, type DriverTraits } from "./traits.ts";
 
-/** What a call answers if no context is current and what it names, a default stream for example, does not say which is meant. */
+/**
+ * What a call answers if no context is current and what it names, a default stream for example, does not say which is
+ * meant.
+ */
 export const NEEDS_CONTEXT: number = CUresult.CUDA_ERROR_INVALID_CONTEXT;
 
 /** The functions of libcuda, group by group. */
@@ -45,7 +48,7 @@ export class CudaError extends Error {
   /**
    * Whether the device's context is lost with all that is in it: from now on every call returns the same error, until
    * the process ends. Its `cause` is the error that was first seen, if that is another one; in the simulator the first
-   * one's cause says what the kernel did. Closing what is left does nothing then, and does not throw.
+   * one's cause says what the kernel did. To close what is left has no effect then, and does not throw.
    */
   readonly isSticky: boolean;
 
@@ -132,8 +135,8 @@ const advice = "The context is lost: every later call of the device fails like t
 const search = "to find the cause, run it under compute-sanitizer or on Cuda.simulate()";
 
 /**
- * Throws unless a call that gives something back has succeeded. In a context that is lost there is nothing left to give
- * back, and the error that told of it has been seen: a close after it must not hide it.
+ * Throws unless a call that frees or releases something has succeeded. In a lost context there is nothing left to free,
+ * and the error that reported the loss has been thrown: a close after it must not hide it.
  *
  * @throws {CudaError}
  */
@@ -141,7 +144,7 @@ export function checkRelease(driver: CudaDriver, call: string, code: number): vo
   if (code !== CUresult.CUDA_SUCCESS && !lost.has(code) && !gone.has(code)) throw cudaError(driver, call, code);
 }
 
-/** There is nothing to give back either when somebody else has destroyed the context, or the process is ending. */
+/** Nor is there when another library has destroyed the context, or the process is ending. */
 const gone: ReadonlySet<number> = new Set([
   CUresult.CUDA_ERROR_CONTEXT_IS_DESTROYED,
   CUresult.CUDA_ERROR_DEINITIALIZED,
@@ -161,7 +164,7 @@ export function isStickyCode(code: number): boolean {
 const remedies: ReadonlyMap<number, string> = new Map([
   [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-    "While a stream is captured nothing may wait for the device, ask it, or allocate and free at once: do that before or " +
+    "While a stream is captured nothing may wait for the device, query it, or allocate and free at once: do that before or " +
     'after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
   ],
   [

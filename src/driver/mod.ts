@@ -1,10 +1,11 @@
 /**
  * The CUDA driver as a typed value: a function for each of libcuda's, by group.
  *
- * Three things have this type: the real library (`libcuda` says how it is found), the simulator and the checked driver. So
- * everything above sees one C ABI, and a test puts in front of it what it likes. The room knows what C looks like and how it
- * is called, and no class above it. `checkCuda` turns a code that is no success into a `CudaError`, in the driver's words. By
- * its traits a driver says more of itself than a C library can: what caused an error, and who observes its calls.
+ * Three implementations have this type: the real library (`libcuda` says how it is found), the simulator and the
+ * checked driver. So everything above sees one C ABI, and a test can put anything in front of it. The room knows what C
+ * looks like and how it is called, and no class above it. `checkCuda` turns a code that is no success into a
+ * `CudaError`, in the driver's words. By its traits a driver says more of itself than a C library can: what caused an
+ * error, and who observes its calls.
  *
  * @module
  */

@@ -1,21 +1,21 @@
 /**
- * Who observes a driver's calls. The causality checker does: it is told here what it cannot see in the calls alone.
+ * Who observes a driver's calls. The causality checker does: here it learns what the calls alone do not show.
  *
  * @module
  */
 import type { CudaDriver } from "./driver.ts";
 import { observer } from "./traits.ts";
 
-/** What an observer of a driver is told. */
+/** What an observer of a driver is notified of. */
 export interface DriverObserver {
   /** The driver that does the work. */
   readonly inner: CudaDriver;
   /** Notes where a stream is; the result is called when the host has waited for that without asking the driver. */
   mark(stream: bigint): () => void;
-  /** Notes that a stream was made by somebody else, whose handle may be that of a stream that is gone. */
+  /** Notes a foreign stream, whose handle may be that of a stream that was destroyed. */
   foreignStream(stream: bigint): void;
   /**
-   * Notes that somebody has made a stream wait for another one by a driver that is not this one.
+   * Notes that one stream was made to wait for another one through another driver.
    *
    * @param context the one that default streams are of
    */
@@ -26,7 +26,7 @@ export interface DriverObserver {
   closedByUser(handle: bigint): void;
 }
 
-/** Observers that may want to know of the host's accesses. */
+/** Observers of the host's accesses. */
 const observers = new Set<WeakRef<DriverObserver>>();
 
 /** The observer of a driver, or null if it has none. */
@@ -39,13 +39,13 @@ export function innermost(driver: CudaDriver): CudaDriver {
   return driver[observer]?.inner ?? driver;
 }
 
-/** Has an observer told of the host's accesses as long as it is there: ordinary memory belongs to no driver. */
+/** Notifies an observer of the host's accesses as long as it lives: ordinary memory belongs to no driver. */
 export function observeHost(one: DriverObserver): void {
   observers.add(new WeakRef(one));
 }
 
 /**
- * Tells all observers that the host reads or writes memory by itself.
+ * Notifies all observers that the host reads or writes memory by itself.
  *
  * @param call what does it, as a report names it: `toTypedArray()`
  */

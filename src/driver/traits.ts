@@ -1,12 +1,14 @@
 /**
- * What a driver value may offer besides the functions of libcuda. These are optional members under symbols, which no group
- * of functions can clash with. The real driver has none of them.
+ * What a driver value may offer besides the functions of libcuda. These are optional members under symbols, which no
+ * group of functions can clash with. The real driver has none of them.
  *
  * @module
  */
 import type { DriverObserver } from "./observer.ts";
 
-/** What a kernel does to memory. `volatile`: in a way that other threads may rely on, as they may on atomic accesses. */
+/**
+ * What a kernel does to memory. `volatile`: in a way that other threads may rely on, as they may on atomic accesses.
+ */
 export type KernelAccess = "read" | "write" | "atomic" | "volatile read" | "volatile write";
 
 /** Follows what kernels do to memory while they run. */
@@ -26,7 +28,9 @@ export const observer: unique symbol = Symbol("observer");
 /** The member by which a driver that runs kernels itself, the simulator, has them observed. */
 export const observeKernels: unique symbol = Symbol("observeKernels");
 
-/** The optional members of a driver value. A type alias, not an interface: a driver can still be read by group names. */
+/**
+ * The optional members of a driver value. A type alias, not an interface: a driver can still be read by group names.
+ */
 export type DriverTraits = {
   /** What is behind an error code, or undefined if that is not known. */
   readonly [cause]?: (code: number) => unknown;

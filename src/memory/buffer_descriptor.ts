@@ -9,8 +9,8 @@ import { NativeArena } from "../ffi/mod.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 
 /**
- * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire. It
- * says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
+ * What another process needs to use a buffer: a small plain object that survives JSON, `structuredClone` and any wire.
+ * It says nothing about when the bytes are ready: see {@linkcode MemoryBuffer.exportDescriptor}.
  */
 export interface BufferDescriptor extends IpcHandle {
   /** `pool memory` is imported through its pool, `memory` by any `SynchronousMemoryResource` of the device. */

@@ -19,7 +19,9 @@ export interface BufferState extends FinalizerState {
   readonly argument: unknown;
   /** The driver that knows the memory; null for ordinary host memory. */
   readonly driver: CudaDriver | null;
-  /** The device in whose context the memory is, retained: it is freed there. Null for memory that someone else frees. */
+  /**
+   * The device in whose context the memory is, retained: it is freed there. Null for memory that someone else frees.
+   */
   retained: CudaDevice | null;
   /** The home stream, retained: it must outlive the memory that is freed on it. */
   stream: CudaStream | null;

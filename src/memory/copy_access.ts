@@ -1,8 +1,8 @@
 /**
- * Access to another device's memory, taken for a copy between the two. Without it the driver sends the bytes by way of the
- * host: 38 GB/s between two H200s where there are 390. It is enough that one of the two devices can use the memory of the
- * other, whichever, and it is taken once, as torch does: 20 ms at first, and half a millisecond for each GiB that the pool has
- * (both measured there with driver 580).
+ * Access to another device's memory, taken for a copy between the two. Without it the driver sends the bytes by way of
+ * the host: 38 GB/s between two H200s where there are 390. It is enough that one of the two devices can use the memory
+ * of the other, whichever, and it is taken once, as torch does: 20 ms at first, and half a millisecond for each GiB
+ * that the pool has (both measured there with driver 580).
  *
  * @module
  */
@@ -19,16 +19,18 @@ export interface Access {
   readonly peer: CudaDevice;
 }
 
-/** From so many bytes on it is said that a copy is slow because access is withheld. */
+/** From so many bytes on the console is warned that a copy is slow because access is withheld. */
 const worthSaying = 2 ** 20;
 
-/** Devices whose ordinary memory, which is of no pool, a device can use since we have asked for that. */
+/** Devices whose ordinary memory, which is of no pool, we have enabled a device to use. */
 const enabled = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 
-/** Pools and devices that the driver has refused to bring together. */
+/** Devices and their peers for which the driver has refused access. */
 const refused = new WeakMap<CudaDevice, WeakSet<CudaDevice>>();
 
-/** What a copy from one device's memory to another's can do with: the best for a kernel of the source's device first. */
+/**
+ * The accesses of which a copy between two devices needs one: the best for a kernel of the source's device first.
+ */
 export function accessesBetween(
   source: MemoryBuffer,
   from: CudaDevice,
@@ -56,7 +58,7 @@ function isWithheld({ buffer: { pool }, peer }: Access): boolean {
 }
 
 // law memory/canBeGranted: copy/peer_copy
-/** Of another process' pool this one decides nothing, and of a closed one nobody does. */
+/** Access to a pool of another process, or to a closed one, cannot be changed here. */
 function canBeGranted(access: Access): boolean {
   const { buffer: { pool }, owner, peer } = access;
   if (pool !== null && (pool.isImported || pool.isClosed || isWithheld(access))) return false;
@@ -67,27 +69,28 @@ function canBeGranted(access: Access): boolean {
 /**
  * Decides what to take for a copy between the memory of two devices.
  *
- * @param ways what would do, what is best first
- * @returns null if one of it is there already, or none is to be had
+ * @param accesses each would be enough; the best first
+ * @returns null if one of them is granted already, or none can be
  */
-export function planAccess(ways: readonly Access[]): Access | null {
-  if (ways.some(isTaken)) return null;
-  const [first] = ways;
-  if (first === undefined || isCapturing(first.owner.driver)) return null; // it would spoil the capture
+export function planAccess(accesses: readonly Access[]): Access | null {
+  if (accesses.some(isTaken)) return null;
+  const [first] = accesses;
+  if (first === undefined || isCapturing(first.owner.driver)) return null; // it would invalidate the capture
   // Access to a pool serves kernels as well; to a device's ordinary memory, copies of the driver alone.
-  return ways.find((way) => way.buffer.pool !== null && canBeGranted(way)) ?? ways.find(canBeGranted) ?? null;
+  return accesses.find((access) => access.buffer.pool !== null && canBeGranted(access)) ??
+    accesses.find(canBeGranted) ?? null;
 }
 
 // law memory/takeAccess: copy/peer_copy
 /**
- * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If that
- * is so because the user of a pool has narrowed access, it stays so, and the console is told.
+ * Takes what {@linkcode planAccess} has decided, unless the driver refuses: then the copy goes by way of the host. If
+ * the user of a pool has withheld access, it stays withheld, and the console is warned.
  */
-export function takeAccess(ways: readonly Access[], bytes: number): void {
-  const access = planAccess(ways);
+export function takeAccess(accesses: readonly Access[], bytes: number): void {
+  const access = planAccess(accesses);
   if (access !== null) return take(access);
-  if (bytes < worthSaying || ways.some(isTaken)) return;
-  const withheld = ways.find(isWithheld);
+  if (bytes < worthSaying || accesses.some(isTaken)) return;
+  const withheld = accesses.find(isWithheld);
   if (withheld?.buffer.pool) warnAboutCost(withheld.buffer.pool, withheld.peer.ordinal);
 }
 

@@ -47,7 +47,7 @@ export class DeviceMemoryResource extends MemoryResource {
   readonly pool: MemoryPool;
   readonly #peers: PeerAccessSet;
   readonly #describe: (ptr: bigint, size: number) => BufferDescriptor;
-  /** The last size as the driver wants it: a loop mostly asks for the same, and making a bigint takes time. */
+  /** The last size as the driver takes it: a loop mostly allocates the same, and making a bigint takes time. */
   #size = 0n;
   #bytes = 0;
 
@@ -56,8 +56,8 @@ export class DeviceMemoryResource extends MemoryResource {
   /**
    * A resource over a device's memory.
    *
-   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the moment;
-   *   or a pool that there is already
+   * @param options a pool of one's own with these options; if none are given, the pool that the device uses at the
+   *   moment; or a pool that there is already
    * @throws {CudaError} CUDA_ERROR_NOT_SUPPORTED if the device has no pools: use `SynchronousMemoryResource` there
    */
   constructor(device: CudaDevice, options?: MemoryPoolOptions | MemoryPool) {
@@ -77,13 +77,13 @@ export class DeviceMemoryResource extends MemoryResource {
   }
 
   /**
-   * The pool of another process, by what `exportPool()` gave there and, for example, a `UnixSocket` carried over. Nothing
-   * can be allocated from it; its buffers are imported one by one. Peers that the other process has granted access have
-   * none here: grant it anew.
+   * The pool of another process, by what `exportPool()` gave there and, for example, a `UnixSocket` carried over.
+   * Nothing can be allocated from it; its buffers are imported one by one. Peers that the other process has granted
+   * access have none here: grant it anew.
    *
    * @param device the device whose memory it is, by whatever ordinal it has here
    * @param descriptor remains the caller's, and may be closed afterwards
-   * @throws {CudaError} if it is something else than a pool
+   * @throws {CudaError} if it is no descriptor of a pool
    */
   static importPool(device: CudaDevice, descriptor: FileDescriptor): DeviceMemoryResource {
     return new DeviceMemoryResource(device, MemoryPool.import(device, descriptor));
@@ -100,8 +100,8 @@ export class DeviceMemoryResource extends MemoryResource {
 
   /**
    * Imports a buffer of another process' pool, by what `buffer.exportDescriptor()` gave there. The bytes are the same.
-   * Closing the buffer ends the use here, in the order of its home stream, and frees nothing of the other process, which
-   * must not free the memory before: see {@linkcode MemoryBuffer.exportDescriptor} for the order between the two.
+   * Closing the buffer ends the use here, in the order of its home stream, and frees nothing of the other process,
+   * which must not free the memory before: see {@linkcode MemoryBuffer.exportDescriptor} for the order between the two.
    *
    * @throws {TypeError} if this pool is not imported, or for what is no descriptor of a pool's memory
    * @throws {RangeError} if it is memory of another device
@@ -135,7 +135,8 @@ export class DeviceMemoryResource extends MemoryResource {
    * Allocates device memory, in the order of a stream (the default stream if none is given), on which it is also freed.
    *
    * @throws {TypeError} on a stream that is being captured
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, what the pool uses and what the device has free
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, what the pool uses and what the device
+   *   has free
    */
   override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
     checkOptions(options, allocateOptionNames);
@@ -212,7 +213,7 @@ export class DeviceMemoryResource extends MemoryResource {
       "cuMemAllocFromPoolAsync",
       CUresult.CUDA_ERROR_OUT_OF_MEMORY,
       "CUDA_ERROR_OUT_OF_MEMORY",
-      `${bytes} bytes were asked for; buffers of the pool use ${used}, the pool holds ${reserved}, ` +
+      `${bytes} bytes were requested; buffers of the pool use ${used}, the pool has reserved ${reserved}, ` +
         `device ${this.device.ordinal} has ${free} of ${total} free`,
     );
   }
@@ -246,7 +247,7 @@ function returnOn(last: CudaStream, ptr: bigint, pool: MemoryPool): void {
 
 // law memory/freeInOrder: memory/device_memory_resource, order/deferred_free, memory/memory_pool,
 //   memory/cuda_core_peer_access, memory/memory_programs, sim/behaviours, device/stream, memory/beside_captures
-/** A function of its own, so that what it is called from keeps no buffer alive. */
+/** A function of its own, so that the closures of its caller keep no buffer alive. */
 function freeInOrder(ptr: bigint, stream: CudaStream): void {
   const { device: { driver }, handle } = stream;
   let code = NEEDS_CONTEXT;

@@ -15,13 +15,13 @@ import { MemoryBuffer } from "./memory_buffer.ts";
 import { allocateOptionNames, type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 import { importBufferOptionNames, type ImportBufferOptions, importMemory } from "./import_buffer.ts";
 
-/** How a kind of memory is had from the driver. Functions that refer to nothing, so that they keep no buffer alive. */
+/** The driver's calls for a kind of memory. Functions without closures, so that they keep no buffer alive. */
 export interface DriverCalls {
   /** What kind of memory it is. */
   readonly kind: MemoryKind;
-  /** Allocates, and writes the address where it is told. */
+  /** Allocates, and writes the address to `out`. */
   readonly acquire: (device: CudaDevice, out: bigint, bytes: bigint) => void;
-  /** Gives memory back. */
+  /** Frees memory. */
   readonly release: (device: CudaDevice, ptr: bigint) => void;
 }
 
@@ -64,7 +64,10 @@ function describeDeviceMemory(device: CudaDevice): string {
 
 // law memory/usersOf: memory/driver_memory_resource, memory/device_memory_resource, order/deferred_free,
 //   memory/cuda_core_memory_resource, memory/memory_programs
-/** The devices whose work may use memory of a kind: its own, and of the others those that can reach it and have a context. */
+/**
+ * The devices whose work may use memory of a kind: its own, and of the others those that can reach it and have a
+ * context.
+ */
 function usersOf(device: CudaDevice, kind: MemoryKind): CudaDevice[] {
   return device.siblings.filter((one) =>
     one === device || (one.isActive && canReach(one, { kind, pool: null }, device))
@@ -90,10 +93,10 @@ export abstract class DriverMemoryResource extends MemoryResource {
   //   memory/device_memory_resource, order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
    * Allocates memory. It may be used at once; it is freed when the home stream has passed its last use;
-   * without one, when its device, and whichever others can use it, have done all that they hold then.
+   * without one, when its device, and whichever others can use it, have done all that is enqueued then.
    *
-   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with what was asked for, and what is used and free: of the device, or for
-   *   pinned memory of the host
+   * @throws {CudaError} CUDA_ERROR_OUT_OF_MEMORY, with the size of the request, and what is used and free: of the
+   *   device, or for pinned memory of the host
    */
   override allocate(bytes: number, options: AllocateOptions = none): MemoryBuffer {
     checkOptions(options, allocateOptionNames);
@@ -147,7 +150,7 @@ export abstract class DriverMemoryResource extends MemoryResource {
   #outOfMemory({ call, code, codeName }: CudaError, bytes: number): CudaError {
     const { kind } = this.#calls;
     const left = kind === "pinned" ? describeHostMemory() : describeDeviceMemory(this.device);
-    return new CudaError(call, code, codeName, `${bytes} bytes of ${kind} memory were asked for; ${left}`);
+    return new CudaError(call, code, codeName, `${bytes} bytes of ${kind} memory were requested; ${left}`);
   }
 }
 
@@ -201,7 +204,8 @@ export class ManagedMemoryResource extends DriverMemoryResource {
   // law memory/ManagedMemoryResource.advise: memory/driver_memory_resource, memory/device_memory_resource,
   //   order/deferred_free, memory/cuda_core_memory_resource, memory/memory_programs
   /**
-   * Says how a buffer will be used, by the advice's name in the header without the prefix `CU_MEM_ADVISE_`.
+   * Advises the driver how a buffer will be used, by the advice's name in the header without the prefix
+   * `CU_MEM_ADVISE_`.
    *
    * @param location the device that the advice is about, or null for the host
    */
@@ -221,8 +225,8 @@ export class ManagedMemoryResource extends DriverMemoryResource {
 }
 
 /**
- * Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. It can be
- * shared with other processes without further ado.
+ * Device memory without a pool, for devices that have none: allocating and freeing it makes the device wait. Any of it
+ * can be shared with other processes.
  */
 export class SynchronousMemoryResource extends DriverMemoryResource {
   /** Whether the host can use the memory. */

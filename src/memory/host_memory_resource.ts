@@ -11,7 +11,9 @@ import { checkSize, MemoryResource } from "./memory_resource.ts";
 
 /** Options of {@linkcode HostMemoryResource}. */
 export interface HostMemoryOptions {
-  /** Alignment of every allocation in bytes, a power of two of at least 8. Default 64: a cache line, and Arrow's wish. */
+  /**
+   * Alignment of every allocation in bytes, a power of two of at least 8. Default 64: a cache line, and Arrow's wish.
+   */
   readonly alignment?: number;
 }
 
@@ -55,7 +57,7 @@ export class HostMemoryResource extends MemoryResource {
   /**
    * Allocates host memory.
    *
-   * @throws {FfiError} if there is not enough, with what was asked for, and what the host uses and has free
+   * @throws {FfiError} if there is not enough, with the size of the request, and what the host uses and has free
    */
   override allocate(bytes: number): MemoryBuffer {
     checkSize(bytes);

@@ -27,9 +27,9 @@ export interface ImportBufferOptions {
   /** The home stream, in whose order the use here ends. Default: the device's default stream. */
   readonly stream?: CudaStream;
   /**
-   * Called when the memory has been given back here. What is enqueued on the stream by then comes before it: record an
-   * interprocess event there, tell the owner, and its stream can wait for that before it frees the memory. It must not
-   * hold on to the buffer.
+   * Called when the use here has ended. What is enqueued on the stream by then comes before it: record an interprocess
+   * event there, tell the owner, and its stream can wait for that before it frees the memory. It must not refer to the
+   * buffer.
    */
   readonly onRelease?: (stream: CudaStream) => void;
 }
@@ -38,7 +38,7 @@ export interface ImportBufferOptions {
 export const importBufferOptionNames: OptionNames<ImportBufferOptions> = { stream: true, onRelease: true };
 
 // law memory/checked: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** Refuses a descriptor that nobody can have made. @returns the driver's bytes */
+/** Throws unless a descriptor is one that another process can have made. @returns the driver's bytes */
 function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device: CudaDevice): Uint8Array<ArrayBuffer> {
   const bytes = readHandle(from, [kind], device);
   const isSize = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -51,7 +51,7 @@ function checked(from: BufferDescriptor, kind: BufferDescriptor["kind"], device:
 /** One piece of another process' memory, however often it is imported, and by however many imports of its pool. */
 interface Imported {
   readonly ptr: bigint;
-  /** Pools that it came by, each retained until the piece is given back. */
+  /** Pools through which it was imported, each retained until the piece is freed. */
   readonly pools: Set<MemoryPool>;
   /** Buffers over it that are not closed. */
   buffers: number;
@@ -60,13 +60,13 @@ interface Imported {
 }
 
 /**
- * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the pool, and
- * unmaps it at the first free: so pieces are counted here, and the last free is the only one.
+ * By address. The driver gives the same address every time the process asks for a piece, by whatever import of the
+ * pool, and unmaps it at the first free: so pieces are counted here, and the last free is the only one.
  */
 const allPieces = new ProcessWide<Imported>();
 
 // law memory/importPoolMemory: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** A buffer over memory of another process' pool. Closing it frees nothing of that process. */
+/** A buffer over memory of another process' pool. Closing it frees nothing there. */
 export function importPoolMemory(pool: MemoryPool, from: BufferDescriptor, options: ImportBufferOptions): MemoryBuffer {
   const { device } = pool;
   const { stream = device.defaultStream, onRelease } = options;
@@ -104,7 +104,7 @@ function importPointer(device: CudaDevice, pool: bigint, data: Uint8Array): bigi
 }
 
 // law memory/closePiece: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** One buffer less; with the last one the piece is given back, after all uses on the others' streams. */
+/** Ends one buffer. The last one frees the piece, after all uses on the streams of the others. */
 function closePiece(pieces: Map<bigint, Imported>, piece: Imported, home: CudaStream): void {
   const { ptr, pools, closed } = piece;
   piece.buffers--;
@@ -138,7 +138,7 @@ function comeAfter(stream: CudaStream, event: CudaEvent): void {
 }
 
 // law memory/unlessLost: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** Orders something; in a lost context there is nothing left to come before. */
+/** Does something unless the context is lost: then nothing is left to order. */
 function unlessLost(order: () => void): void {
   try {
     order();
@@ -219,7 +219,10 @@ function refuseToShare(): never {
 }
 
 // law memory/checkHome: memory/imported_memory, memory/sharing/sharing, memory/sharing/memory_channel
-/** A closed Cuda, a closed stream or one of another Cuda is an error before anything is imported that would have to go back. */
+/**
+ * Throws for a closed Cuda, a closed stream or one of another Cuda, before anything is imported that would have to be
+ * undone.
+ */
 function checkHome(stream: CudaStream, device: CudaDevice): void {
   checkStream(stream, device, "Cannot import memory to a stream");
   device.retain();

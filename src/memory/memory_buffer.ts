@@ -15,13 +15,13 @@ import { checkFill, copyBytes, fillBytes, type TransferSide } from "./transfer.t
 
 /** Options of {@linkcode MemoryBuffer.fromPointer}. */
 export interface FromPointerOptions {
-  /** What keeps the memory alive; the buffer holds on to it until it is closed. */
+  /** What keeps the memory alive; the buffer refers to it until it is closed. */
   readonly owner?: unknown;
   /** The device whose memory it is. Default: host memory. */
   readonly device?: CudaDevice;
   /**
-   * The stream on which a device's memory is used, which consumers on other streams wait for; it must stay open. Default: the
-   * device's default stream. `null`: nobody waits.
+   * The stream on which a device's memory is used, which consumers on other streams wait for; it must stay open.
+   * Default: the device's default stream. `null`: consumers do not wait.
    */
   readonly stream?: CudaStream | null;
 }
@@ -31,8 +31,8 @@ const fromPointerOptionNames: OptionNames<FromPointerOptions> = { owner: true, d
 /** Where copies are enqueued. */
 export interface CopyOptions {
   /**
-   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the host
-   * copies, when it has waited for what the stream holds.
+   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the
+   * host copies, when it has waited for what is enqueued on the stream.
    */
   readonly stream?: CudaStream;
 }
@@ -64,15 +64,15 @@ export interface Allocation {
   /** What keeps foreign memory alive. */
   readonly owner?: unknown;
   /**
-   * Gives the memory back. Called once, when the buffer is closed and no export uses it any more, or when the buffer has
-   * been collected: so it must not hold on to the buffer, nor share a scope with a function that does.
+   * Frees the memory. Called once, when the buffer is closed and not pinned any more, or when the buffer has been
+   * collected: so it must not refer to the buffer, nor share a scope with a function that does.
    *
    * @param stream the home stream at that time
    */
   readonly free: (ptr: bigint, stream: CudaStream | null) => void;
   /**
-   * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not hold on
-   * to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
+   * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not
+   * refer to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
    */
   readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
   /** The pool that it was allocated from. */
@@ -80,8 +80,8 @@ export interface Allocation {
 }
 
 /**
- * The buffers behind the arrays that `bytes` has given out: whoever holds such an array holds the memory. Without this the
- * finaliser would free it as soon as nobody holds the buffer itself.
+ * The buffers behind the arrays that `bytes` has returned: such an array keeps the memory alive. Without this the
+ * finalizer would free it as soon as the buffer itself is collected.
  */
 const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
 
@@ -114,7 +114,7 @@ export class MemoryBuffer {
   readonly pool: MemoryPool | null;
   readonly #describe: Allocation["describe"];
   #bytes: Uint8Array<ArrayBuffer> | undefined;
-  /** The home stream of memory that nobody frees here, which need not be closed and so keeps no stream. */
+  /** The home stream of memory that is not freed here: its buffer need not be closed, and so retains no stream. */
   #borrowedHome: CudaStream | null = null;
 
   // law memory/MemoryBuffer.constructor: memory/memory_buffer, memory/cuda_core_buffer,
@@ -153,8 +153,8 @@ export class MemoryBuffer {
   }
 
   /**
-   * A buffer over memory of a producer, or of a pool. For the exchange protocols and pools: one function frees all memory of a
-   * kind, where making one for each, and an object of all parameters, takes a tenth of an import's time.
+   * A buffer over memory of a producer, or of a pool. For the exchange protocols and pools: one function frees all
+   * memory of a kind, where making one for each, and an object of all parameters, takes a tenth of an import's time.
    *
    * @param argument passed to `free`
    * @param free as in an allocation
@@ -198,12 +198,13 @@ export class MemoryBuffer {
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
   //   view/strided_memory_view, memory/memory_programs
   /**
-   * A buffer over memory that someone else frees. It need not be closed: there is nothing to give back but the owner,
-   * which the garbage collector takes with it.
+   * A buffer over memory that someone else frees. It need not be closed: it refers to the owner alone, which is
+   * collected with it.
    *
    * @param ptr address of the first byte
    * @param size bytes
-   * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null pointer
+   * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null
+   *   pointer
    * @throws {TypeError} if the stream is closed or of another Cuda, or the device's Cuda is closed
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = none): MemoryBuffer {
@@ -286,23 +287,24 @@ export class MemoryBuffer {
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
   //   memory/memory_programs
   /**
-   * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for what
-   * was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
+   * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for
+   * what was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
    */
   get stream(): CudaStream | null {
     return (this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null;
   }
 
-  /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is given back. */
+  /** What keeps foreign memory alive; undefined for memory of a resource of ours, and once the memory is freed. */
   get owner(): unknown {
     return this.#state.owner;
   }
 
   // law memory/MemoryBuffer.endsWithWorker: order/worker_end
   /**
-   * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer, and no
-   * runtime lets that outlive its thread. What is lent to others is copied therefore, if it is such memory. False for memory
-   * of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with the program.
+   * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer,
+   * and no runtime lets that outlive its thread. Exports therefore copy such memory.
+   * False for memory of a resource, also where it is seen through `bytes()`, and on the main thread, which ends with
+   * the program.
    */
   get endsWithWorker(): boolean {
     if (!ffiPort().isWorker || this.#state.ptr === 0n) return false;
@@ -356,9 +358,9 @@ export class MemoryBuffer {
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
   //   memory/memory_programs
   /**
-   * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing the buffer empties
-   * it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not transfer it to another thread:
-   * closing the buffer could not empty it there.
+   * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing
+   * the buffer empties it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not
+   * transfer it to another thread: closing the buffer could not empty it there.
    *
    * @throws {TypeError} for device memory, which the host cannot read
    */
@@ -382,13 +384,13 @@ export class MemoryBuffer {
    *
    * Between host buffers the copy is done on return. With device memory it is enqueued on the stream: the host side
    * must not change, or be read, before the stream has passed it. It stays allocated until then, even if its buffer is
-   * closed or the typed array dropped; a graph keeps what copies in it use. Much ordinary host memory goes through pinned
-   * memory by way of native threads, faster than the driver alone moves it: then the call returns when the host's side is
-   * done.
+   * closed or the typed array dropped; a graph keeps what copies in it use. Much ordinary host memory goes through
+   * pinned memory by way of native threads, faster than the driver alone moves it: then the call returns when the
+   * host's side is done.
    *
    * @throws {RangeError} if the sizes differ
-   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose memory
-   *   is shared between threads or can be resized
+   * @throws {TypeError} if either is closed, or device memory is involved and no stream is given; for an array whose
+   *   memory is shared between threads or can be resized
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
     checkOptions(options, copyOptionNames);
@@ -427,12 +429,13 @@ export class MemoryBuffer {
 
   /**
    * Describes device memory for another process, which imports it: memory of a pool by `resource.importBuffer()` of the
-   * imported pool, memory of a `SynchronousMemoryResource` or of another library by `importBuffer()` of such a resource.
+   * imported pool, memory of a `SynchronousMemoryResource` or of another library by `importBuffer()` of such a
+   * resource.
    *
-   * The order between the processes is theirs to keep. A stream of one knows nothing of the streams of the other: an event
-   * made with `interprocess: true` orders them, recorded first and waited for afterwards. The importer closes its buffer
-   * before this one is closed; with an event that is recorded after its close, and that this buffer's home stream waits
-   * for, neither host has to wait.
+   * The order between the processes is theirs to keep. A stream of one knows nothing of the streams of the other: an
+   * event made with `interprocess: true` orders them, recorded first and waited for afterwards. The importer closes its
+   * buffer before this one is closed; with an event that is recorded after its close, and that this buffer's home
+   * stream waits for, neither host has to wait.
    *
    * @throws {TypeError} for memory that cannot be shared, with the way to have some that can
    * @throws {CudaError} if the driver refuses: memory of another library may be of any kind
@@ -456,9 +459,9 @@ export class MemoryBuffer {
 
   // law memory/MemoryBuffer.pinUntilPassed: order/pageable_in_use, sim/behaviours
   /**
-   * For whoever has enqueued work on the memory, right after it: pins the memory until the work is done, even if the buffer
-   * is closed meanwhile, or collected. While the stream is captured that is as long as the graph is there. Device and
-   * page-locked memory needs nothing else: it is freed in the order of its home stream.
+   * For whoever has enqueued work on the memory, right after it: pins the memory until the work is done, even if the
+   * buffer is closed meanwhile, or collected. While the stream is captured that is as long as the graph lives.
+   * Device and page-locked memory needs nothing else: it is freed in the order of its home stream.
    */
   pinUntilPassed(stream: CudaStream): void {
     const capture = captureOf(stream);
@@ -470,8 +473,8 @@ export class MemoryBuffer {
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
   //   memory/memory_programs
   /**
-   * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once. What an
-   * export does for its consumer.
+   * Pins the memory: its address stays valid, even if the buffer is closed meanwhile, until `unpin` is called once.
+   * What an export does for its consumer.
    *
    * @throws {TypeError} if the buffer is closed
    */
@@ -493,9 +496,9 @@ export class MemoryBuffer {
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, view/strided_memory_view,
   //   memory/memory_programs, order/pageable_in_use, memory/host_order
   /**
-   * Gives the memory back: on its home stream, or on the given stream, which becomes the home stream, as
-   * {@linkcode MemoryBuffer.setHomeStream} says. If an export still uses the memory that happens when its consumer
-   * releases it. Closing twice is harmless.
+   * Frees the memory: on its home stream, or on the given stream, which becomes the home stream, as
+   * {@linkcode MemoryBuffer.setHomeStream} says. If the memory is pinned, by an export for example, that happens when
+   * it is unpinned. Closing twice is harmless.
    */
   close(stream?: CudaStream): void {
     if (this.#state.closed) return;
@@ -504,18 +507,18 @@ export class MemoryBuffer {
       if (this.kind === "host") pinWhileInFlight(this, stream); // the host frees it, when the stream has come to this
     }
     if (this.kind === "host" && this.#state.pins > 0) {
-      pollIfFew(); // perhaps work has kept it that is over now
+      pollIfFew(); // perhaps it was pinned for work that is done now
       freeSoon();
     }
     this.#state.closed = true;
     const given = this.#bytes?.buffer;
     if (given?.detached === false) given.transfer(); // moves no bytes: the array becomes empty
     const { driver, ptr } = this.#state;
-    if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export may keep it, or work that is under way
+    if (driver !== null) observerOf(driver)?.closedByUser(ptr); // an export may keep it, or work in flight
     freeIfUnused(this.#state);
   }
 
-  /** Gives the memory back. */
+  /** Frees the memory. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -530,7 +533,7 @@ export class MemoryBuffer {
   }
 }
 
-/** The memory of a typed array, as long as somebody holds the array. */
+/** The memory of a typed array, which lives as long as the array. */
 function overArray(array: ArrayBufferView): MemoryBuffer {
   const { buffer, byteLength, byteOffset } = array;
   if (!(buffer instanceof ArrayBuffer)) {

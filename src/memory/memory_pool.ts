@@ -31,11 +31,11 @@ import { FileDescriptor } from "../unix/mod.ts";
 
 /** Options of a pool of one's own. */
 export interface MemoryPoolOptions {
-  /** The most bytes that the pool may hold. Default: as many as the device has. */
+  /** The most bytes that the pool may reserve. Default: as many as the device has. */
   readonly maxSize?: number;
   /**
-   * Bytes that the pool keeps when a stream or event is synchronised, instead of giving them back to the system. Default:
-   * all: giving memory back and asking for it again costs milliseconds.
+   * Bytes that the pool keeps when a stream or event is synchronised, instead of returning them to the system. Default:
+   * all, because to return memory and reserve it again costs milliseconds.
    */
   readonly releaseThreshold?: number;
   /** Whether the pool can be shared with other processes, by file descriptor. Default false. */
@@ -48,7 +48,7 @@ const memoryPoolOptionNames: OptionNames<MemoryPoolOptions> = {
   shareable: true,
 };
 
-/** What a pool holds at the moment, in bytes. The high marks count from the last reset. */
+/** How much memory a pool has at the moment, in bytes. The high marks count from the last reset. */
 export interface MemoryPoolUse {
   /** Taken from the system. */
   readonly reserved: number;
@@ -84,8 +84,8 @@ interface Imports {
 }
 
 /**
- * By handle. The driver gives the same handle every time the process imports a pool, wants it destroyed as often, and refuses that
- * while any memory of the pool is imported. So none is destroyed before all are over.
+ * By handle. The driver gives the same handle every time the process imports a pool, wants it destroyed as often, and
+ * refuses that while any memory of the pool is imported. So none is destroyed before all are over.
  */
 const allImports = new ProcessWide<Imports>();
 
@@ -104,7 +104,7 @@ function destroy(driver: CudaDriver, handle: bigint, imports: Imports | null): v
   if (imports === null) return destroyOnce(driver, handle, []);
   if (imports.open > 0) return;
   allImports.of(driver).delete(handle);
-  // Another library of the process may have memory of it, or a context was lost before ours was given back: then it stays.
+  // Another library of the process may have memory of it, or a context was lost before ours was freed: then it stays.
   const once = () => destroyOnce(driver, handle, [CUresult.CUDA_ERROR_INVALID_VALUE]);
   runAll(new Array(imports.over).fill(once));
 }
@@ -160,13 +160,13 @@ export class MemoryPool {
     this.isImported = how === "imported";
     this.#handle = handle;
     const { driver } = device;
-    if (isOwned) forgetAccess(driver, handle); // what was said was said of another pool
+    if (isOwned) forgetAccess(driver, handle); // those were of an earlier pool with this handle
     const users = this.#freedOn;
     const imports = how === "imported" ? countImport(driver, handle) : null;
-    const references = new ReferenceCount(() => { // from here nothing leads to this object, which may be dropped
+    const references = new ReferenceCount(() => { // must not refer to this object, which may be dropped
       if (retainedDevice === null) return; // the device's own pool is not ours to destroy
-      // The driver lets a pool be destroyed while frees of its memory are on their way. But then it keeps the pool for ever,
-      // and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
+      // The driver allows a pool to be destroyed while frees of its memory are pending. But then it keeps the pool for
+      // ever, and if the stream of such a free was destroyed meanwhile it crashes or hangs (580 on H200s).
       observerOf(driver)?.closedByUser(handle); // this may take a while
       const end = () => {
         if (imports !== null) {
@@ -186,14 +186,16 @@ export class MemoryPool {
 
   // law memory/MemoryPool.current: memory/memory_pool, memory/memory_programs, memory/beside_captures,
   //   device/graph/active_captures
-  /** The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy. */
+  /**
+   * The pool that the device uses at the moment, also for other libraries of the process. It is not ours to destroy.
+   */
   static current(device: CudaDevice): MemoryPool {
     using arena = new NativeArena();
     const out = arena.out("ptr");
     const { driver } = device;
     checkCuda(driver, "cuDeviceGetMemPool", driver.pool.cuDeviceGetMemPool(out.$address, device.ordinal));
     const pool = new MemoryPool(device, out.value, "current");
-    // The driver's default gives all memory back at every synchronisation. A value that somebody has set is left alone.
+    // The driver's default returns all memory at every synchronisation. A value that somebody has set is left alone.
     besideAllCaptures(driver, () => {
       if (pool.releaseThreshold === 0) pool.#set("RELEASE_THRESHOLD", never);
     });
@@ -239,7 +241,7 @@ export class MemoryPool {
    * The pool of another process.
    *
    * @param descriptor what `exportPool` gave there; it remains the caller's, and may be closed afterwards
-   * @throws {CudaError} if it is something else
+   * @throws {CudaError} if it is no descriptor of a pool
    */
   static import(device: CudaDevice, descriptor: FileDescriptor): MemoryPool {
     using arena = new NativeArena();
@@ -296,7 +298,7 @@ export class MemoryPool {
     return this.#handle;
   }
 
-  /** What the pool holds. */
+  /** How much memory the pool has. */
   get use(): MemoryPoolUse {
     return {
       reserved: Number(this.#get("RESERVED_MEM_CURRENT")),
@@ -319,7 +321,7 @@ export class MemoryPool {
 
   // law memory/MemoryPool.trim: memory/beside_captures, device/graph/active_captures, memory/memory_pool,
   //   memory/memory_programs
-  /** Gives memory that no buffer uses back to the system, until at most `keep` bytes are left. Default 0. */
+  /** Returns memory that no buffer uses to the system, until at most `keep` bytes are left. Default 0. */
   trim(keep = 0): void {
     if (!Number.isSafeInteger(keep) || keep < 0) {
       throw noSize(`trim a pool to ${show(keep)} bytes`, keep);

@@ -2,11 +2,11 @@
  * Who owns bytes: buffers, the resources that allocate them, pools and peer access. `sharing/` hands memory to other
  * processes.
  *
- * The room knows devices and the order of their work, and no layout: what a buffer holds is for those above to know. A
- * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, who closes it, and a home stream on which it is
- * freed. Whoever else uses the memory pins it. Foreign memory comes in as a buffer too (`fromForeign`, `fromPointer`), and what
- * its end means is the importer's to say. Bytes are copied in runs (`copyRun`), between host and device by way of staging
- * where that is faster; `copy/` is built on that.
+ * The room knows devices and the order of their work, and no layout: what is in a buffer is known above. A
+ * `MemoryResource` allocates; the `MemoryBuffer` it returns has one owner, who closes it, and a home stream on which it
+ * is freed. Whoever else uses the memory pins it. Foreign memory is a buffer, too (`fromForeign`, `fromPointer`): its
+ * importer says what frees it. Bytes are copied in runs (`copyRun`), between host and device by way of staging where
+ * that is faster; `copy/` is built on that.
  *
  * @module
  */

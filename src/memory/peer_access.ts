@@ -19,7 +19,7 @@ import { layoutOf, NativeArena, struct } from "../ffi/mod.ts";
 /** A device, or its ordinal. */
 export type DeviceLike = CudaDevice | number;
 
-/** What has to be said to the driver, in ascending order of devices. */
+/** The changes of access that the driver is called for, in ascending order of devices. */
 export interface PeerAccessPlan {
   readonly grant: readonly number[];
   readonly revoke: readonly number[];
@@ -41,7 +41,9 @@ export function planPeerAccess(owner: number, current: Iterable<number>, wanted:
   return { grant: ascending(after, before), revoke: ascending(before, after) };
 }
 
-/** Where a question of access is put, and its answer: made once, because every release of an export asks. */
+/**
+ * The arguments of a query of access, and its result: made once, because every release of an export makes the query.
+ */
 function makeQuestion() {
   const arena = new NativeArena(); // for as long as the process lives
   const location = arena.struct(CUmemLocation);
@@ -62,10 +64,10 @@ export function isAccessGranted(driver: CudaDriver, handle: bigint, ordinal: num
   return flags.value === CU_MEM_ACCESS_FLAGS_PROT.READWRITE; // access to read only is not access as meant here
 }
 
-/** What the user of a pool has said about who may not use its memory. */
+/** Which devices the user of a pool has withheld access from. */
 interface Restrictions {
   readonly withheld: Set<number>;
-  /** Whether its price has been said. */
+  /** Whether the console was warned what that costs. */
   isCostReported: boolean;
 }
 
@@ -77,18 +79,18 @@ function restrictionsOf(driver: CudaDriver, handle: bigint): Restrictions {
   return pools.getOrInsertComputed(handle, () => ({ withheld: new Set(), isCostReported: false }));
 }
 
-/** Whether the user of a pool has taken access away from a device, or left it out when saying who has some. */
+/** Whether the user of a pool has revoked a device's access, or left it out when setting who has access. */
 export function isAccessWithheld(driver: CudaDriver, handle: bigint, ordinal: number): boolean {
   return restrictions.get(driver)?.get(handle)?.withheld.has(ordinal) ?? false;
 }
 
-/** Forgets what was said of a pool: the driver may give its handle to the next one. */
+/** Forgets the restrictions of a pool: the driver may give its handle to the next one. */
 export function forgetAccess(driver: CudaDriver, handle: bigint): void {
   restrictions.get(driver)?.delete(handle);
 }
 
 // law memory/warnAboutCost: copy/peer_copy, memory/peer_access_set
-/** Says on the console, once for a pool, what it costs that a device has no access. */
+/** Warns on the console, once for a pool, what it costs that a device has no access. */
 export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): void {
   const word = restrictionsOf(device.driver, handle);
   if (word.isCostReported) return;
@@ -135,9 +137,9 @@ export interface PoolOfPeers {
  * over one pool always agree. Devices may be given as ordinals. The owner is silently dropped from every change. The
  * results of `union` and its like are plain Sets. In addition there are changes of many devices in one call.
  *
- * A copy between two devices takes access for one of them, once, because without it the driver sends the bytes by way of
- * the host, at a tenth of the rate: the set then has a member more. A device that was taken out, or left out when the
- * whole set was replaced, gets none in that way; the console is told once what that costs.
+ * A copy between two devices grants one of them access, once, because without it the driver sends the bytes by way of
+ * the host, at a tenth of the rate: the set then has one more member. A device that was deleted, or left out when the
+ * whole set was replaced, is not granted access in this way; the console is warned once what that costs.
  *
  * @example
  * ```ts ignore
@@ -196,7 +198,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
    * @throws {RangeError} naming every device that does not exist or cannot reach the memory; nothing has changed then
    */
   addAll(devices: Iterable<DeviceLike>): this {
-    const wanted = this.#resolve(devices); // before the driver is asked
+    const wanted = this.#resolve(devices); // before any call of the driver
     const current = this.#current();
     return this.#become(current, [...current, ...wanted], []);
   }
@@ -348,7 +350,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
 
   // law memory/PeerAccessSet.become: memory/peer_access_set, memory/peer_access, memory/cuda_core_peer_access,
   //   copy/peer_copy
-  /** @param decided the devices about which something is said: those that get no access are to have none */
+  /** @param decided the devices that the user has decided about: from those without access it is withheld */
   #become(current: readonly number[], wanted: readonly number[], decided: Iterable<number>): this {
     const { device: owner } = this.#pool;
     const plan = planPeerAccess(owner.ordinal, current, wanted);
@@ -367,7 +369,7 @@ export class PeerAccessSet implements Set<CudaDevice> {
     return this;
   }
 
-  /** The devices that the user has said are to have no access. */
+  /** The devices from which the user has withheld access. */
   get #withheld(): Set<number> {
     return restrictionsOf(this.#pool.device.driver, this.#pool.handle).withheld;
   }

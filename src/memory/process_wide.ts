@@ -5,13 +5,13 @@
  */
 import { type CudaDriver, innermost } from "../driver/mod.ts";
 
-/** Things of each process, by handle or address. */
-export class ProcessWide<Thing> {
-  readonly #processes = new WeakMap<CudaDriver, Map<bigint, Thing>>();
+/** Values of each process, by handle or address. */
+export class ProcessWide<T> {
+  readonly #processes = new WeakMap<CudaDriver, Map<bigint, T>>();
 
   // law memory/ProcessWide.of: memory/sharing/sharing
   /** Those of a driver's process: a checked driver's are those of the driver that it checks. */
-  of(driver: CudaDriver): Map<bigint, Thing> {
+  of(driver: CudaDriver): Map<bigint, T> {
     const process = innermost(driver);
     return this.#processes.getOrInsertComputed(process, () => new Map());
   }

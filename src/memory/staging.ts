@@ -1,6 +1,6 @@
 /**
- * Copies between ordinary host memory and a device, through a ring of pinned memory: native threads copy one chunk while
- * the chunks before it are on the bus. The driver does the same with one thread, which is slower than the bus.
+ * Copies between ordinary host memory and a device, through a ring of pinned memory: native threads copy one chunk
+ * while the chunks before it are on the bus. The driver does the same with one thread, which is slower than the bus.
  *
  * For the host the copy is done when the call returns, as with the driver's own copies of such memory: the source may
  * change, and the destination is written. The threads sleep until the next copy.
@@ -35,7 +35,9 @@ function isRingWorthIt(device: CudaDevice, bytes: number): boolean {
   return rings.has(device) || (unstaged.get(device) ?? 0) + bytes >= worthStarting;
 }
 
-/** Whether staging could be faster: decided quickly, because asking for the processors takes longer than a small copy. */
+/**
+ * Whether staging could be faster: decided quickly, because asking for the processors takes longer than a small copy.
+ */
 function isLargeAndPageable({ bytes, isPageable, direction }: Run): boolean {
   return bytes >= worthStaging && isPageable && (direction === "HtoD" || direction === "DtoH");
 }

@@ -22,12 +22,15 @@ const MiB = 2 ** 20;
 export const worthStaging: number = 4 * MiB;
 
 /**
- * From so many bytes on one copy makes up for the start of pinned memory and threads: 16 ms on an H200's host. Smaller ones
- * are staged once a device has copied as much in all.
+ * From so many bytes on one copy makes up for the start of pinned memory and threads: 16 ms on an H200's host. Smaller
+ * ones are staged once a device has copied as much in all.
  */
 export const worthStarting: number = 64 * MiB;
 
-/** Pinned memory of a device for chunks, in bytes. Much more would leave the processor's caches before the bus has read it. */
+/**
+ * Pinned memory of a device for chunks, in bytes. Much more would leave the processor's caches before the bus has read
+ * it.
+ */
 export const ringBytes: number = 32 * MiB;
 
 /** The most chunks in flight, however small they are. */
@@ -36,7 +39,9 @@ export const mostSlots = 16;
 /** Pieces of a chunk: enough for each of the threads. */
 export const piecesOfChunk = 8;
 
-/** As many threads as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further. */
+/**
+ * As many threads as fill the bus. Each copies 6 to 10 GB/s on the host of an H200, and more of them get no further.
+ */
 const mostThreads = 8;
 
 /** With fewer threads staging gains little: the driver alone is about as fast as two. */

@@ -23,7 +23,8 @@ export interface TransferSide {
 //   memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource, memory/driver_memory_resource,
 //   memory/collection, view/strided_memory_view, memory/memory_programs
 /**
- * Copies all bytes from one buffer to another one of the same size, which is not 0: see {@linkcode MemoryBuffer.copyFrom}.
+ * Copies all bytes from one buffer to another one of the same size, which is not 0: see
+ * {@linkcode MemoryBuffer.copyFrom}.
  *
  * @throws {TypeError} if device memory is involved and no stream is given, or one that cannot be used
  */

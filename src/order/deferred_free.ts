@@ -1,6 +1,6 @@
 /**
- * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. They wait for the
- * work before them without making the host wait.
+ * Frees what the driver does not free in stream order: pinned, managed and synchronous memory, and pools. They wait for
+ * the work before them without making the host wait.
  *
  * @module
  */
@@ -44,7 +44,9 @@ export function pollDeferred(): void {
 }
 
 // law order/retryBlocked: memory/beside_captures
-/** Does the work that is no longer blocked. All of it, even if some fails: then the first error is thrown at the end. */
+/**
+ * Does the work that is no longer blocked. All of it, even if some fails: then the first error is thrown at the end.
+ */
 function retryBlocked(isStillBlocked: (device: CudaDevice) => boolean): void {
   if (blocked.length === 0) return;
   const [due, still] = [[], []] as [Blocked[], Blocked[]];
@@ -60,8 +62,9 @@ function block(device: CudaDevice, work: () => void): void {
 
 // law order/whenUnblocked: memory/beside_captures
 /**
- * Does something in the order of a stream: at once, unless that is the legacy default stream and another library captures a
- * stream that this would wait for, which would invalidate the capture. Then it is done at one of the next polls.
+ * Does something in the order of a stream: at once, unless that is the legacy default stream and another library
+ * captures a stream that this would wait for, which would invalidate the capture. Then it is done at one of the next
+ * polls.
  */
 export function whenUnblocked(stream: CudaStream, work: () => void): void {
   if (stream.isLegacy && isBlockedByCapture(stream.device)) block(stream.device, work);
@@ -94,8 +97,8 @@ function freeWhere(mayFree: (passed: CudaEvent) => boolean): void {
 
 // law order/isOver: order/deferred_free, memory/memory_programs
 /**
- * Whether nothing has to be waited for: what was enqueued is done, or its context is lost and does nothing any more. If the
- * driver fails to say, the answer is no, and it is asked again later.
+ * Whether nothing has to be waited for: what was enqueued is done, or its context is lost and does nothing any more. If
+ * the driver fails to say, the answer is no, and it is asked again later.
  */
 export function isOver(work: CudaEvent | CudaStream): boolean {
   if (isCapturing(work.device.driver)) return false; // nothing may be queried meanwhile
@@ -138,7 +141,10 @@ function pollAfterClose(device: CudaDevice): void {
 /** How many pending frees one call may poll that needs only one of them. */
 const few = 64;
 
-/** How many may be pending before adding one polls all: twice as many as were left, so that the cost of each is constant. */
+/**
+ * How many may be pending before adding one polls all: twice as many as were left, so that the cost of each is
+ * constant.
+ */
 let enough = few;
 
 /** Host memory whose free was deferred since the last poll, in bytes, and how much of it is worth a poll. */
@@ -196,8 +202,8 @@ export function pollPending(): void {
 
 // law order/freeAfter: order/deferred_free, memory/memory_programs, memory/beside_captures, copy/page_locked
 /**
- * Calls `free` once everything enqueued on the stream is done: at once if it is, else at the next allocation, when much is
- * pending, or soon after the `Cuda` is closed.
+ * Calls `free` once everything enqueued on the stream is done: at once if it is, else at the next allocation, when much
+ * is pending, or soon after the `Cuda` is closed.
  *
  * @param stream the home stream, or null for memory that no stream uses
  * @param size bytes of ordinary host memory that stay pinned until then
@@ -241,8 +247,8 @@ export function waitForEnd(stream: CudaStream): void {
 
 // law order/freeAfterAll: order/deferred_free
 /**
- * Calls `free` once everything is done that is enqueued on these devices at this moment, on whatever stream: at once if it
- * is, else when {@linkcode freeAfter} would.
+ * Calls `free` once everything is done that is enqueued on these devices at this moment, on whatever stream: at once if
+ * it is, else when {@linkcode freeAfter} would.
  */
 export function freeAfterAll(devices: readonly CudaDevice[], free: () => void): void {
   const [device, ...others] = devices;

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** An array cannot be handed over, or taken, as asked. Nothing has been taken, and nothing needs to be given back. */
+/** An array cannot be exported or imported as requested. Nothing has been taken, and nothing has to be returned. */
 export class ExchangeError extends Error {
   /** `ExchangeError`. */
   override readonly name: string = "ExchangeError";

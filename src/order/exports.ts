@@ -1,33 +1,33 @@
 /**
- * What is out: exports that their consumers have not released, as far as anybody has looked.
+ * The list of live exports: those that their consumers have not released, as of the last poll.
  *
  * @module
  */
 import { nodeBuiltin, wantsLeakReports } from "../ffi/mod.ts";
 import { ReleaseOrder } from "./order.ts";
 
-/** Something that a consumer has, or will have. */
+/** An export that a consumer has, or will have. */
 export interface LiveExport {
-  /** Looks whether the consumer has released it, and if so gives the memory back: in order, once. */
+  /** Whether the consumer has released it. If so, its memory is ordered and unpinned, once. */
   isReleased(): boolean;
 }
 
-/** What is on the list, and how it ends. */
+/** An export on the list, and how it ends. */
 export interface ExportEntry extends LiveExport {
-  /** Its place in the list, so that taking it off costs next to nothing; -1 before it has one, and afterwards. */
+  /** Its index in the list, so that it can be removed in constant time; -1 before and afterwards. */
   index: number;
 
-  /** Whether consumers have released all of it. Changes nothing. */
+  /** Whether its consumers have released all of it. A pure query. */
   isReleasedByConsumer(): boolean;
 
   /** Makes what comes next to its memory wait for its consumers' work. @returns false if that cannot be done now */
   order(order: ReleaseOrder): boolean;
 
-  /** Gives its memory back. Called once. */
+  /** Unpins its memory. Called once. */
   finish(): void;
 }
 
-/** Being here keeps an export's memory alive. */
+/** The list keeps the exports' memory alive. */
 const live: ExportEntry[] = [];
 
 /** How many there are. */
@@ -42,18 +42,18 @@ export function addExport(one: ExportEntry): void {
   if (!isWatched) watchEnd();
 }
 
-/** Looks at one export, for its `isReleased`. */
+/** Polls one export, for its `isReleased`. */
 export function pollExport(one: ExportEntry): boolean {
   if (one.index >= 0 && one.isReleasedByConsumer()) end(one, new ReleaseOrder());
   return one.index < 0;
 }
 
 // law order/end: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
-/** Ends what consumers had released before the first wait was ordered. */
+/** Ends an export that its consumers had released before the first wait was ordered. */
 function end(one: ExportEntry, order: ReleaseOrder): void {
   if (one.index < 0 || !one.order(order)) return;
   const last = live.pop();
-  if (last !== undefined && last !== one) { // the last one gets its place
+  if (last !== undefined && last !== one) { // the last one takes its index
     live[one.index] = last;
     last.index = one.index;
   }
@@ -61,23 +61,23 @@ function end(one: ExportEntry, order: ReleaseOrder): void {
   one.finish();
 }
 
-/** Whoever learns of releases only when it polls by itself: Python does, once it is open. */
+/** Libraries whose releases are found by a poll of their own: Python's, once it is open. */
 const others: (() => void)[] = [];
 
-/** Has something polled before the exports are counted. For who opens a library in which consumers release. */
+/** Has a library polled before the exports are counted. For whoever opens one in which consumers release. */
 export function alsoPoll(poll: () => void): void {
   others.push(poll);
 }
 
-/** Polls where releases are learnt of in another way than by the marks of the exports. */
+/** Polls those libraries. */
 export function pollOthers(): void {
   for (const poll of others) poll();
 }
 
-/** Whether somebody will say at the end what is out, if anybody wants to know. */
+/** Whether the hook for the report at the end of the program is in place. */
 let isWatched = false;
 
-/** Says at the end of the program what consumers have never released, if `CAUSEWAY_LEAKS=1` asks for it. */
+/** Reports at the end of the program what consumers have never released, if `CAUSEWAY_LEAKS=1` asks for it. */
 function watchEnd(): void {
   isWatched = true;
   if (!wantsLeakReports()) return;
@@ -91,8 +91,8 @@ function watchEnd(): void {
 
 // law order/pollAll: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
 /**
- * Looks at all of them, and again if one is gone: it may have been the last user of an import, whose producer is here too.
- * All are looked at, even if one fails, which stays: the first error comes last.
+ * Polls all of them, and again if one has ended: it may have been the last user of an import whose producer is in this
+ * process, too. All are polled, even if one fails, which stays on the list: then the first error is thrown at the end.
  */
 export function pollAll(): void {
   if (live.length === 0) return;
@@ -101,8 +101,8 @@ export function pollAll(): void {
   do {
     errors = [];
     before = live.length;
-    // First all that consumers have released, then the waits, which these share: another thread may release meanwhile, after
-    // work that such a wait is too early for.
+    // First all that have been released, then the waits, which these share: another thread may release meanwhile, after
+    // work for which such a wait is too early.
     const gone: ExportEntry[] = [];
     for (const one of live) if (one.isReleasedByConsumer()) gone.push(one);
     const order = new ReleaseOrder();
@@ -117,11 +117,13 @@ export function pollAll(): void {
   if (errors.length > 0) throw errors[0];
 }
 
-/** How many may be live before an export polls them: so that polling costs each export a constant time. */
+/**
+ * How many may be live before an export polls all: twice as many as were left, so that the cost of each is constant.
+ */
 let enough = 64;
 
 // law order/pollIfMany: order/refusals, dlpack/export, dlpack/programs, order/reclaim, memory/collection
-/** Looks at all exports if many are out. Before each export. */
+/** Polls all exports if many are live. Called before each export. */
 export function pollIfMany(): void {
   if (live.length < enough) return;
   pollAll();

@@ -1,5 +1,5 @@
 /**
- * Accesses of the host to elements, as the checker is told of them.
+ * Accesses of the host to elements, as the checker observes them.
  *
  * @module
  */
@@ -7,8 +7,8 @@ import { noteHostAccess } from "../driver/mod.ts";
 import type { OrderedElements } from "./ordered_memory.ts";
 
 /**
- * Notes that the host is about to read or write elements of host memory. Of those that do not lie next to each other nothing
- * is noted: what is between them may be in use.
+ * Notes that the host is about to read or write elements of host memory. Of those that do not lie next to each other
+ * nothing is noted: what is between them may be in use.
  *
  * @param call what does it, as a report names it
  */

@@ -28,7 +28,7 @@ function end(state: LoanState): void {
   }
 }
 
-/** Loans whose lease was dropped end all the same, or the memory would be lent for ever. */
+/** Ends loans whose lease was dropped, or the memory would be lent for ever. */
 const finalizer = new DeferredFinalizer<LoanState>((state) => {
   const { size } = state.buffer;
   if (wantsLeakReports()) {
@@ -42,8 +42,8 @@ const finalizer = new DeferredFinalizer<LoanState>((state) => {
 });
 
 /**
- * Memory lent to a stream. What its home stream held when the loan began comes before the stream's work, and what the home
- * stream gets afterwards comes after that work. The memory is pinned meanwhile.
+ * Memory lent to a stream. What was enqueued on its home stream when the loan began comes before the stream's work, and
+ * what is enqueued there afterwards comes after that work. The memory is pinned meanwhile.
  */
 export class Loan {
   readonly #state: LoanState;

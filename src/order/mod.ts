@@ -4,17 +4,18 @@
  * The room knows streams and devices, and of memory the interface `OrderedMemory` alone: no buffer's class, no view, no
  * protocol, no Python. Whatever is handed over or comes back passes through here, over any protocol, wire or library:
  *
- * - before a consumer begins (`order.ts`): `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event by `recordReady`;
+ * - before a consumer begins (`order.ts`): `consumerWaits`, `hostWaits`, `hostWaitsToRead`, or an event by
+ *   `recordReady`;
  * - while it has the memory: the memory is pinned, by a `Loan` (`loan.ts`) or by an export on the list of `exports.ts`;
- * - when it has released: `exports.ts` polls the marks that consumers leave, has `ReleaseOrder` (`order.ts`) order the home
- *   stream behind all that the consumer may have enqueued, and then ends the export, which unpins the buffer. So a free, which
- *   the buffer does on its home stream, comes after the consumer's work;
+ * - when it has released: `exports.ts` polls the marks that consumers leave, has `ReleaseOrder` (`order.ts`) order the
+ *   home stream behind all that the consumer may have enqueued, and then ends the export, which unpins the buffer. So a
+ *   free, which the buffer does on its home stream, comes after the consumer's work;
  * - before an import is returned to its producer: `hostWaitsBeforeReturn`;
- * - memory that the driver does not free in stream order is freed by `freeAfter` (`deferred_free.ts`), once the work before it
- *   is done; ordinary memory that a copy uses is pinned meanwhile (`pageable_in_use.ts`).
+ * - memory that the driver does not free in stream order is freed by `freeAfter` (`deferred_free.ts`), once the work
+ *   before it is done; ordinary memory that a copy uses is pinned meanwhile (`pageable_in_use.ts`).
  *
- * Consumers release on any thread, where no JavaScript can run, so somebody has to poll: `reclaim` does, before each allocation,
- * and an export does when many are out.
+ * Consumers release on any thread, where no JavaScript can run, so somebody has to poll: `reclaim` does, before each
+ * allocation, and an export does when many are live.
  *
  * @module
  */

@@ -31,7 +31,8 @@ export function consumerWaits(buffer: OrderedMemory, stream: CudaStream | null):
 // law order/hostWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
  * Before a consumer on the host begins, which has no stream that could wait: the host waits for everything that comes
- * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any time.
+ * before the home stream's next work. Page-locked and managed memory has one; ordinary host memory is there at any
+ * time.
  */
 export function hostWaits({ stream }: OrderedMemory): void {
   stream?.waitUntilReady();
@@ -39,8 +40,8 @@ export function hostWaits({ stream }: OrderedMemory): void {
 
 // law order/hostWaitsToRead: checker/copies
 /**
- * As {@linkcode hostWaits}, for a consumer who may read the elements as soon as it has them: what is not ordered before the
- * home stream's next work is found by the checker.
+ * As {@linkcode hostWaits}, for a consumer who may read the elements as soon as it has them: what is not ordered before
+ * the home stream's next work is found by the checker.
  *
  * @param call what hands them over, as a report names it
  */
@@ -59,16 +60,19 @@ export function hostReady({ stream }: OrderedMemory): Promise<void> | null {
 }
 
 // law order/producerWaits: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
-/** When a consumer is done that knows its producer's stream: whatever the producer's stream does next comes after everything enqueued on its own. */
+/**
+ * When a consumer is done that knows its producer's stream: that stream's next work comes after everything that is
+ * enqueued on the consumer's.
+ */
 export function producerWaits(consumer: CudaStream, producer: CudaStream): void {
   orderOrElse(() => producer.wait(consumer), () => waitForAll(consumer));
 }
 
 /**
- * What is ordered after consumers on unknown streams have released: the home stream waits for all the work that is enqueued
- * at this moment in the contexts of all devices that can reach the memory, the consumers' included, so that whatever the
- * home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is older than
- * CUDA 12.5 and cannot do it. In a lost context there is nothing left to wait for.
+ * What is ordered after consumers on unknown streams have released: the home stream waits for all the work that is
+ * enqueued at this moment in the contexts of all devices that can reach the memory, the consumers' included, so that
+ * whatever the home stream does next, freeing above all, comes after it. The host does not wait, unless the driver is
+ * older than CUDA 12.5 and cannot do it. In a lost context there is nothing left to wait for.
  *
  * Each home stream waits once for each device, however many buffers are ordered: so all of them must have been released
  * before the first is.
@@ -81,8 +85,8 @@ export class ReleaseOrder {
   /**
    * Orders what comes after a buffer's consumers.
    *
-   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would spoil the capture.
-   *   A capture of another library is only known of if the legacy default stream would wait for it
+   * @returns false if it cannot be done now, and must be tried again: while a stream is captured, it would invalidate
+   *   the capture. A capture of another library is only known of if the legacy default stream would wait for it
    */
   add(buffer: OrderedMemory): boolean {
     const { stream } = buffer;
@@ -115,9 +119,9 @@ function wait(stream: CudaStream, device: CudaDevice, waits: Set<CudaDevice>): b
 // law order/waitForContext: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease,
 //   memory/beside_captures, order/default_home
 /**
- * Makes a stream wait for all work of a device; where the driver refuses, the host. As {@linkcode orderOrElse}, but without
- * functions to call: a release is to cost little more than what the driver takes. Nothing is left to order of a device whose
- * Cuda is closed and that nobody needs: memory that someone else frees keeps none.
+ * Makes a stream wait for all work of a device; where the driver refuses, the host waits. As {@linkcode orderOrElse},
+ * but without closures: a release should cost little more than the driver's calls. A device that is gone has no work
+ * left: memory that someone else frees retains no device.
  *
  * @returns false if a capture is in the way
  */
@@ -151,8 +155,8 @@ function waitForContext(stream: CudaStream, device: CudaDevice): boolean {
 
 // law order/orderOrElse: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Orders what must be: memory is given back next. Where the driver refuses, for want of an event perhaps, the host waits,
- * which says what is wrong if it is something else. In a lost context there is nothing left to wait for.
+ * Orders what must be ordered, because memory is freed next. Where the driver refuses, perhaps for want of an event,
+ * the host waits, and its error says what else is wrong. In a lost context there is nothing left to wait for.
  */
 function orderOrElse(order: () => void, wait: () => void): void {
   try {
@@ -167,7 +171,10 @@ function orderOrElse(order: () => void, wait: () => void): void {
 }
 
 // law order/waitForAll: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
-/** Waits for what a stream holds, which may be of a context of its own, and for whatever else its next work would wait for. */
+/**
+ * Waits for what is enqueued on a stream, perhaps in a context of its own, and for all that its next work would wait
+ * for.
+ */
 function waitForAll(stream: CudaStream): void {
   stream.synchronize();
   stream.device.synchronize();
@@ -175,10 +182,10 @@ function waitForAll(stream: CudaStream): void {
 
 // law order/mayHaveUsed: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of the
- * memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for that one by
- * way of the memory's context, such as copying managed memory to the host, no event of the peer's context waits for
- * (`tests/gpu/context_order_test.ts`).
+ * Whether a consumer may have used the memory on a peer of its device: one that can reach it and has a context. Work of
+ * the memory's own context is waited for in any case, even if the consumer works on a peer: what the driver does for
+ * that one in the memory's context, such as copying managed memory to the host, no event of the peer's context waits
+ * for (`tests/gpu/context_order_test.ts`).
  */
 function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice): boolean {
   if (peer === owner || !peer.isActive) return false;
@@ -188,8 +195,8 @@ function mayHaveUsed(peer: CudaDevice, buffer: OrderedMemory, owner: CudaDevice)
 
 // law order/hostWaitsBeforeReturn: order/order, dlpack/export, order/refusals, dlpack/host_consumers, order/lease
 /**
- * Before foreign memory is given back to a producer who may free it at once: makes the host wait for everything that
- * comes before the stream's next work. For a blocking stream that is more than what it holds: work of the legacy default
+ * Before foreign memory is returned to a producer who may free it at once: makes the host wait for everything that
+ * comes before the stream's next work. For a blocking stream that is more than its own: work of the legacy default
  * stream, too.
  */
 export function hostWaitsBeforeReturn(stream: CudaStream): void {

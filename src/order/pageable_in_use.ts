@@ -1,7 +1,7 @@
 /**
- * Ordinary memory of the host that work on a stream uses. To ask the driver about each copy would take longer than a small
- * copy does, so what one stream uses is kept together: it is unpinned when somebody has waited for the stream, and otherwise the
- * stream's end is marked for all of it, once it is much or the stream is closed.
+ * Ordinary host memory that work on a stream uses. To query the driver about each copy would take longer than a small
+ * copy does, so all that one stream uses is pinned together: it is unpinned when somebody has waited for the stream;
+ * otherwise one event marks the stream's end for all of it, once it is much or the stream is closed.
  *
  * @module
  */
@@ -17,14 +17,14 @@ import { reportUncaught } from "../ffi/mod.ts";
 import { freeAfter, freeAfterAll, pollPending } from "./deferred_free.ts";
 import type { OrderedMemory } from "./ordered_memory.ts";
 
-/** So many bytes are much, or so many buffers: each counts as its share at least. */
+/** How many bytes are much. 64 buffers are, too: each counts as a share at least. */
 const much = 16 * 2 ** 20;
 const share = much / 64;
 
-/** What nobody has marked the end of yet. The only thing that surely keeps it: a stream may be dropped. */
+/** Those whose end is not marked yet. This list keeps them alive: their streams may be dropped. */
 const open = new Set<InFlight>();
 
-/** Whether memory was closed that is in one of them: whoever looks next finds out whether it can go. */
+/** Whether memory in one of them was closed: the next poll finds out whether it can be freed. */
 let isWanted = false;
 
 // law order/markClosed: order/pageable_in_use
@@ -35,7 +35,7 @@ export function markClosed(): void {
   for (const one of open) one.onClosing();
 }
 
-/** Devices at whose end somebody looks. */
+/** Devices at whose close the ends are marked. */
 const watched = new WeakSet<CudaDevice>();
 
 class InFlight implements StreamWatcher {
@@ -61,7 +61,7 @@ class InFlight implements StreamWatcher {
   add(buffer: OrderedMemory): void {
     this.#buffers.push(buffer);
     this.#weight += Math.max(buffer.size, share);
-    // Another's stream may be gone when its end is wanted, and so may one of ours that is closed, or a closed device's.
+    // A foreign stream may be destroyed before its end is marked, and so may a closed one, or that of a closed device.
     const stream = this.#stream;
     if (this.#weight >= much || !stream[internals].isHandleStable || stream.device.isClosed) this.onClosing();
   }
@@ -83,7 +83,7 @@ class InFlight implements StreamWatcher {
   }
 
   // law order/InFlight.end: order/pageable_in_use
-  /** Nothing comes to it any more. */
+  /** Nothing is added to it any more. */
   #end(): void {
     open.delete(this);
     this.#stream[internals].watcher = null;
@@ -95,7 +95,7 @@ class InFlight implements StreamWatcher {
   }
 }
 
-/** For who copies, waits or closes, and whom others' memory does not concern. */
+/** For callers who copy, wait or close: errors of other memory do not concern them, and are reported. */
 function quietly(work: () => void): void {
   try {
     work();
@@ -105,16 +105,16 @@ function quietly(work: () => void): void {
 }
 
 // law order/pinWhileInFlight: order/pageable_in_use
-/** Keeps the memory of a buffer until everything is done that the stream holds now. */
+/** Pins a buffer until everything that is enqueued on the stream now is done. */
 export function pinWhileInFlight(buffer: OrderedMemory, stream: CudaStream): void {
   buffer.pin();
   const { watcher } = stream[internals];
-  const kept = watcher instanceof InFlight ? watcher : new InFlight(stream);
-  kept.add(buffer);
+  const inFlight = watcher instanceof InFlight ? watcher : new InFlight(stream);
+  inFlight.add(buffer);
 }
 
 // law order/freeSoon: order/pageable_in_use
-/** Says that memory which perhaps is kept was closed. */
+/** Notes that memory was closed that may be in flight. */
 export function freeSoon(): void {
   isWanted = open.size > 0;
 }

@@ -1,6 +1,6 @@
 /**
- * What has been released meanwhile: consumers on other threads can only leave a mark when they release, so somebody has to
- * poll. Every allocation does, before it asks for more.
+ * Reclaims what has been released meanwhile: consumers on other threads can only count when they release, so somebody
+ * has to poll. Every allocation does, first.
  *
  * @module
  */

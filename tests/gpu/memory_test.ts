@@ -47,7 +47,7 @@ test(...needs(missing, "every resource gives memory that can be filled, copied a
       assertEquals(sink.bytes()[4092], 4, `${resource.constructor.name} to ${other.constructor.name}`);
     }
   }
-  assertThrows(() => own.allocate(2 ** 27, { stream }), CudaError, `${2 ** 27} bytes were asked for`);
+  assertThrows(() => own.allocate(2 ** 27, { stream }), CudaError, `${2 ** 27} bytes were requested`);
   assertThrows(() => sink.fill(256), RangeError, "0 to 255");
   assertThrows(() => sink.fill(1, { width: 3 as 4 }), RangeError, "expected 1, 2 or 4");
 });

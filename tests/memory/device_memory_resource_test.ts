@@ -48,8 +48,8 @@ test("out of memory says how much was asked for, used and free", () => {
         const { reserved } = resource.pool.use;
         assertEquals(
           error.message,
-          `cuMemAllocFromPoolAsync failed with CUDA_ERROR_OUT_OF_MEMORY (2): ${asked} bytes were asked for; buffers of the ` +
-            `pool use ${used}, the pool holds ${reserved}, device 0 has ${free} of ${total} free`,
+          `cuMemAllocFromPoolAsync failed with CUDA_ERROR_OUT_OF_MEMORY (2): ${asked} bytes were requested; buffers of the ` +
+            `pool use ${used}, the pool has reserved ${reserved}, device 0 has ${free} of ${total} free`,
         );
         first.close();
         cuda.close();

@@ -97,7 +97,7 @@ test("what cannot be had is an error, and keeps no device", () => {
   }
   simulated?.failNth("cuMemHostAlloc", 1, CUresult.CUDA_ERROR_OUT_OF_MEMORY);
   const pinned = assertThrows(() => new PinnedMemoryResource(device).allocate(64), CudaError);
-  assertMatch(pinned.message, /: 64 bytes of pinned memory were asked for; the host uses \d+ and has \d+ of \d+ free/);
+  assertMatch(pinned.message, /: 64 bytes of pinned memory were requested; the host uses \d+ and has \d+ of \d+ free/);
   const used = new SynchronousMemoryResource(device).allocate(2 ** 22);
   const { free, total } = device.memoryInfo();
   assertThrows(
@@ -105,7 +105,7 @@ test("what cannot be had is an error, and keeps no device", () => {
     CudaError,
     `cuMemAlloc_v2 failed with CUDA_ERROR_OUT_OF_MEMORY (2): ${
       2 ** 25
-    } bytes of device memory were asked for; device 0 ` +
+    } bytes of device memory were requested; device 0 ` +
       `uses ${total - free} and has ${free} of ${total} free`,
   );
   assertEquals([total, free <= total - 2 ** 22], [2 ** 24, true]);

@@ -76,8 +76,8 @@ export const captureMutations: readonly Mutation[] = [
       "Closing a graph spoils another library's capture.",
     ],
     [
-      "    afterCaptures(driver, () => { // it would spoil a capture\n",
-      "    ((_: unknown, work: () => void) => work())(driver, () => { // it would spoil a capture\n",
+      "    afterCaptures(driver, () => { // it would invalidate a capture\n",
+      "    ((_: unknown, work: () => void) => work())(driver, () => { // it would invalidate a capture\n",
       "Closing a graph during a capture spoils it.",
     ],
   ]),

@@ -252,11 +252,11 @@ export const copyMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("memory/planAccess", [
-    ["  if (ways.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],
+    ["  if (accesses.some(isTaken)) return null;\n", "", "Access to a second pool is taken that nobody needs."],
     [" || isCapturing(first.owner.driver)", "", "What a capture could refuse is asked for while it goes on."],
     [
-      "way.buffer.pool !== null && canBeGranted(way)",
-      "canBeGranted(way)",
+      "access.buffer.pool !== null && canBeGranted(access)",
+      "canBeGranted(access)",
       "Kernels go without access that they could have.",
     ],
   ]),
@@ -269,7 +269,11 @@ export const copyMutations: readonly Mutation[] = [
     ["note(isEnabled ? enabled : refused, access)", "note(refused, access)", "Access is taken for every copy."],
   ]),
   ...law("memory/takeAccess", [
-    ["  if (bytes < worthSaying || ways.some(isTaken)) return;\n", "", "It is said of a fast copy that it is slow."],
+    [
+      "  if (bytes < worthSaying || accesses.some(isTaken)) return;\n",
+      "",
+      "It is said of a fast copy that it is slow.",
+    ],
   ]),
   ...law("memory/PeerAccessSet.become", [
     [

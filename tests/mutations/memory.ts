@@ -282,8 +282,8 @@ export const memoryMutations: readonly Mutation[] = [
     ],
     ["(given?.detached === false)", "(given !== undefined)", "Memory whose bytes were transferred is never freed."],
     [
-      "closedByUser(ptr); // an export may keep it, or work that is under way\n    freeIfUnused(this.#state);\n",
-      "closedByUser(ptr); // an export may keep it, or work that is under way\n",
+      "closedByUser(ptr); // an export may keep it, or work in flight\n    freeIfUnused(this.#state);\n",
+      "closedByUser(ptr); // an export may keep it, or work in flight\n",
       "Closing frees nothing.",
     ],
   ]),

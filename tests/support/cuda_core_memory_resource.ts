@@ -99,7 +99,7 @@ export const cudaCoreMemoryResources: readonly Behaviour[] = [
       const handles = [free, limited, device.memory].map(({ pool }) => pool.handle);
       assertEquals(new Set(handles).size, 3);
       assertEquals([free.pool.isOwned, limited.pool.isOwned, limited.pool.releaseThreshold], [true, true, 4096]);
-      const error = assertThrows(() => limited.allocate(2 ** 26), CudaError, `${2 ** 26} bytes were asked for`);
+      const error = assertThrows(() => limited.allocate(2 ** 26), CudaError, `${2 ** 26} bytes were requested`);
       assertEquals(error.codeName, "CUDA_ERROR_OUT_OF_MEMORY");
       free.allocate(2 ** 26).close();
     },

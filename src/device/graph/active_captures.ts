@@ -1,6 +1,6 @@
 /**
- * The captures that have begun and not ended. While there is one, the driver refuses to wait, to be asked and to free at
- * once, and every such attempt spoils the capture: what happens by the way, such as giving memory back, waits here.
+ * The captures that have begun and not ended. Meanwhile the driver refuses to wait, to be queried and to free at once,
+ * and every such attempt invalidates the capture: so what is due in the background, such as frees, waits here.
  *
  * @module
  */
@@ -31,7 +31,7 @@ export function captureOf(stream: CudaStream): StreamCapture | null {
 
 // law device/afterCaptures: device/graph/graph_resources, device/graph/graph, sim/behaviours, order/deferred_free,
 //   device/failures, device/graph/active_captures, device/graph/graph_launches
-/** Does something once nothing of a driver is captured: now, if nothing is. */
+/** Does something once no capture of a driver is active: now, if none is. */
 export function afterCaptures(driver: CudaDriver, work: () => void): void {
   if (isCapturing(driver)) waiting.push({ driver, work });
   else work();

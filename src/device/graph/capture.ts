@@ -1,5 +1,5 @@
 /**
- * A capture: the work of a stream is written down instead of done.
+ * A capture: the work of a stream is recorded into a graph instead of being done.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import type { CudaStream } from "../stream.ts";
 /** Options of {@linkcode CudaStream.capture} and {@linkcode CudaStream.beginCapture}. */
 export interface CaptureOptions {
   /**
-   * What is refused while the capture goes on, because it might act behind its back (waiting, asking, allocating at once):
-   * `global`: in the whole process, other libraries included; `thread-local`: on this thread, where everything of Causeway
-   * runs; `relaxed`: nothing but what concerns the captured streams themselves. Default `thread-local`.
+   * What is refused during the capture because it could escape it (waiting, queries, immediate allocation): `global`:
+   * in the whole process, other libraries included; `thread-local`: on this thread, where everything of Causeway runs;
+   * `relaxed`: nothing but what concerns the captured streams themselves. Default `thread-local`.
    */
   readonly mode?: "global" | "thread-local" | "relaxed";
 }
@@ -32,9 +32,9 @@ const modes = {
 } as const;
 
 /**
- * A capture that has begun. End it to have the graph; closing it without that throws away what was captured.
+ * A capture that has begun. End it to get the graph; closing it without that discards what was captured.
  *
- * Until it ends no memory is given back: buffers that are closed meanwhile, or collected, are freed after it.
+ * Until it ends no memory is freed: buffers that are closed meanwhile, or collected, are freed after it.
  *
  * @example
  * ```ts
@@ -84,7 +84,7 @@ export class StreamCapture {
     beginCapture(this);
   }
 
-  /** Whether it has ended or was thrown away. */
+  /** Whether it has ended or was discarded. */
   get isEnded(): boolean {
     return this.#ended;
   }
@@ -96,7 +96,7 @@ export class StreamCapture {
     return this.#isOurs(stream) && this.#streams.has(name(stream));
   }
 
-  /** Handles say nothing across drivers: two of them give the same ones to different things. */
+  /** Handles identify objects of one driver only: two drivers may use the same ones. */
   #isOurs({ device }: CudaStream | CudaEvent): boolean {
     return device.driver === this.stream.device.driver;
   }
@@ -155,7 +155,7 @@ export class StreamCapture {
 
   // law device/StreamCapture.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Throws away what was captured, unless it has ended. Never throws: it is what happens after an error. */
+  /** Discards what was captured, unless it has ended. Never throws, because it is called after errors. */
   close(): void {
     if (this.#ended) return;
     const { driver } = this.stream.device;
@@ -170,11 +170,11 @@ export class StreamCapture {
         () => endCapture(this),
       ]);
     } catch (error) {
-      reportUncaught("throwing a capture away", error);
+      reportUncaught("discarding a capture", error);
     }
   }
 
-  /** Throws away what was captured, unless it has ended. */
+  /** Discards what was captured, unless it has ended. */
   [Symbol.dispose](): void {
     this.close();
   }
@@ -200,7 +200,10 @@ export class StreamCapture {
   }
 }
 
-/** A name of a stream that no other of its driver has: several objects may stand for the same one, and default streams share handles. */
+/**
+ * A name of a stream that no other of its driver has: several objects may stand for the same one, and default streams
+ * share handles.
+ */
 function name({ device, handle }: CudaStream): string {
   return `${device.ordinal} ${handle}`;
 }

@@ -32,12 +32,12 @@ const kinds: ReadonlyMap<number, CudaGraphNodeKind> = new Map(
 );
 
 /**
- * Work that was captured from a stream: nothing of it has been done. Instantiate it to launch it, as often as you like.
+ * Work that was captured from a stream, and has not been done. Instantiate it to launch it, as often as you like.
  *
- * The graph keeps what its work uses, as far as Causeway has put it there: buffers and views stay allocated and programs
- * loaded, even if they are closed meanwhile, until the graph and all that was instantiated from it are closed and their
- * launches over. Addresses that were passed as bigint are the caller's to keep, and so are events and host memory of
- * typed arrays that were not passed as a buffer.
+ * The graph retains what its work uses, as far as Causeway has enqueued it: buffers and views stay allocated and
+ * programs loaded, even if they are closed meanwhile, until the graph and all that was instantiated from it are closed
+ * and their launches over. Addresses that were passed as bigint are the caller's to keep, and so are events and host
+ * memory of typed arrays that were not passed as a buffer.
  *
  * @example
  * ```ts
@@ -152,7 +152,7 @@ export class CudaGraph {
   }
 
   /**
-   * Makes something that can be launched. It does not change when this graph is closed.
+   * Makes an executable of it, which does not change when this graph is closed.
    *
    * @returns what the caller closes
    */
@@ -191,7 +191,7 @@ interface GraphState extends DroppedState {
   closed: boolean;
 }
 
-/** A function of its own, from which nothing leads back to the graph. */
+/** A function of its own, so that its closure does not lead back to the graph. */
 function destroyer({ driver }: CudaDevice, handle: bigint, retained: Disposable): () => void {
   return () => {
     const code = driver.graph.cuGraphDestroy(handle);

@@ -52,7 +52,7 @@ class GraphExecState implements DroppedState {
   close(): void {
     const { driver } = this;
     this.resources.noteLast(this);
-    afterCaptures(driver, () => { // it would spoil a capture
+    afterCaptures(driver, () => { // it would invalidate a capture
       const code = besideCaptures(driver, () => driver.graph.cuGraphExecDestroy(this.#handle));
       this.#retained[Symbol.dispose]();
       checkRelease(driver, "cuGraphExecDestroy", code);
@@ -100,8 +100,8 @@ export class CudaGraphExec {
   /**
    * Enqueues all work of the graph on a stream.
    *
-   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: what can be captured is the work
-   *   itself, by doing it again
+   * @throws {TypeError} if it or the stream is closed, or the stream is being captured: what can be captured is the
+   *   work itself, by doing it again
    */
   launch(stream: CudaStream): void {
     this.#enqueue("cuGraphLaunch", stream);
@@ -114,10 +114,10 @@ export class CudaGraphExec {
 
   /**
    * Makes later launches do what another graph does, which must have the same shape: the same kinds of nodes with the
-   * same edges between them. Much faster than to instantiate it. Launches that are under way are not changed.
+   * same edges between them. Much faster than to instantiate it. Launches in flight are not changed.
    *
-   * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing has
-   *   changed then
+   * @throws {CudaError} CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE if the shapes differ, with the driver's reason; nothing
+   *   has changed then
    */
   update(graph: CudaGraph): void {
     using arena = new NativeArena();
@@ -140,7 +140,7 @@ export class CudaGraphExec {
 
   // law device/CudaGraphExec.close: device/graph/graph_resources, device/graph/graph, sim/behaviours,
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
-  /** Destroys it. Launches that are under way are finished, without waiting for them. Closing twice is harmless. */
+  /** Destroys it. Launches in flight are finished, without waiting for them. Closing twice is harmless. */
   close(): void {
     if (this.#state.closed) return;
     this.#state.closed = true;

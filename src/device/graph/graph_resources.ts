@@ -1,5 +1,6 @@
 /**
- * What the work of a graph uses: retained until neither the graph, nor an executable of it, nor a launch in flight needs it.
+ * What the work of a graph uses: retained until neither the graph, nor an executable of it, nor a launch in flight
+ * needs it.
  *
  * @module
  */
@@ -12,7 +13,7 @@ import { ReferenceCount } from "../reference_count.ts";
 import type { CudaStream } from "../stream.ts";
 import { internals } from "../stream_internals.ts";
 
-/** Something that captured work uses. */
+/** A resource that captured work uses. */
 export interface GraphResource {
   /** The stream in whose order it is released at present; null if in none. */
   readonly home: () => CudaStream | null;
@@ -21,11 +22,14 @@ export interface GraphResource {
 }
 
 /**
- * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that nothing
- * need be known of them.
+ * The last launch of an executable. Those before it are over before it begins, whatever streams they are on, so that
+ * they need not be noted.
  */
 export class LastLaunch implements Disposable {
-  /** The stream that it is on, retained, but not its user's object; null if it is foreign, and may be destroyed any time. */
+  /**
+   * The stream that it is on, retained, but not its user's object; null if it is foreign, and may be destroyed any
+   * time.
+   */
   #stream: CudaStream | null = null;
   /** Marks the end of a launch on a foreign stream. */
   #event: CudaEvent | null = null;

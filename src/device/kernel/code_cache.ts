@@ -1,13 +1,14 @@
 /**
- * Compiled code on disk, by everything that it depends on. Compiling takes tens of milliseconds, reading a file none.
+ * A cache of compiled code on disk, by everything that it depends on. Compiling takes tens of milliseconds, reading a
+ * file almost none.
  *
  * @module
  */
 import { ffiPort, nodeBuiltin } from "../../ffi/mod.ts";
 
 /**
- * The cache's folder: `CAUSEWAY_CACHE`, or the user's cache folder. Null if caching is off (`CAUSEWAY_CACHE=off`), or if
- * the program may not use files: a cache is no reason to ask for a permission.
+ * The cache's folder: `CAUSEWAY_CACHE`, or the user's cache folder. Null if caching is off (`CAUSEWAY_CACHE=off`), or
+ * if the program may not use files: a cache is no reason to ask for a permission.
  */
 function folder(): string | null {
   const port = ffiPort();

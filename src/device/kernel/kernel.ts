@@ -15,7 +15,7 @@ import { ArgumentSlots, isMemory, type KernelArg } from "./kernel_arguments.ts";
 import { pinWithCapture } from "./kernel_memory.ts";
 import type { CudaStream } from "../stream.ts";
 
-/** Extents along x, y and z; what is left out is 1. */
+/** Extents along x, y and z; omitted ones are 1. */
 export type Dim3 = number | readonly [x: number, y?: number, z?: number];
 
 /** Where a parameter of a kernel is among its parameters, in bytes. */
@@ -90,8 +90,8 @@ export class Kernel {
    * @param block threads of a block, along each axis
    * @param args one for each parameter, in order
    * @throws {RangeError} if an extent is no positive integer, or the shared memory no integer of at least 0
-   * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too few,
-   *   memory is closed or out of the device's reach, or the program or the stream is closed or of another device
+   * @throws {TypeError} if an argument is of no known kind or not of the parameter's size, there are too many or too
+   *   few, memory is closed or out of the device's reach, or the program or the stream is closed or of another device
    * @throws {CudaError} if the driver refuses the launch
    */
   launch(stream: CudaStream, grid: Dim3, block: Dim3, args: readonly KernelArg[], options: LaunchOptions = none): void {
@@ -210,7 +210,7 @@ export class Kernel {
     const parameters: KernelParameter[] = [];
     for (;;) {
       const code = cuFuncGetParamInfo(this.handle, BigInt(parameters.length), offset.$address, size.$address);
-      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // there is none of this index
+      if (code === CUresult.CUDA_ERROR_INVALID_VALUE) return parameters; // there is no parameter of this index
       checkCuda(driver, "cuFuncGetParamInfo", code);
       parameters.push({ offset: offset.value, size: size.value });
     }

@@ -70,8 +70,9 @@ export class Program {
   /**
    * Loads PTX, which the driver compiles. Use {@linkcode CudaDevice.loadPtx}.
    *
-   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with what the
-   *   driver's compiler said and the lines that it is about; the simulator's has the {@linkcode PtxError} as its cause
+   * @throws {CudaError} CUDA_ERROR_INVALID_PTX, CUDA_ERROR_UNSUPPORTED_PTX_VERSION or CUDA_ERROR_INVALID_IMAGE with
+   *   what the driver's compiler said and the lines that it is about; the simulator's has the {@linkcode PtxError} as
+   *   its cause
    */
   static fromPtx(device: CudaDevice, ptx: string): Program {
     return new Program(device, cString(ptx));
@@ -121,7 +122,7 @@ export class Program {
 // law device/unload: sim/kernels, device/kernel/kernel, sim/behaviours, memory/beside_captures
 function unload(device: CudaDevice, handle: bigint, retained: Disposable): void {
   const { driver } = device;
-  // The driver unloads nothing while a stream is captured: it would spoil the capture.
+  // The driver unloads nothing while a stream is captured: it would invalidate the capture.
   afterCaptures(driver, () => {
     try {
       const take = () => device.withContext(() => driver.module.cuModuleUnload(handle));
@@ -149,7 +150,7 @@ function stateOf(device: CudaDevice, references: ReferenceCount): DroppedState {
 }
 
 // law device/atRest: device/dropped
-/** Settles when everything is done that the device holds now; where that cannot be waited for, the host waits. */
+/** Settles when everything enqueued on the device is done; where no event can mark that, the host waits. */
 async function atRest(device: CudaDevice): Promise<void> {
   using event = device.makeEvent();
   try {
@@ -218,7 +219,7 @@ const splice = /(\\|\?\?\/)\r?\n/g;
 const hidden = /__DATE__|__TIME|##|%:%:|\?\?=/;
 
 // law device/looksAround: device/kernel/compiler
-/** What a source that looks at files has somewhere: the name of the directive, for which no macro can stand. */
+/** What a source contains that depends on files: the name of a directive, which no macro can replace. */
 const looksAround = /include|embed|import/;
 
 /** Options that name no file and write none; `-I` alone reads nothing. */

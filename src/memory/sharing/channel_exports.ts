@@ -1,6 +1,6 @@
 /**
- * What one end of a memory channel has given to the other: memory that is kept until it is given back, and pools that the
- * other end knows.
+ * What one end of a memory channel has sent to the other: memory that is pinned until it is returned, and pools that
+ * the other end knows.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import type { MemoryBuffer } from "../memory_buffer.ts";
 import type { MemoryPool } from "../memory_pool.ts";
 import type { StreamMarks } from "./interprocess_events.ts";
 
-/** A message that is being put together. */
+/** A message that is being composed. */
 export class Outgoing {
   readonly parts: Part[] = [];
   readonly pools: ValueMessage["pools"][number][] = [];
@@ -33,13 +33,13 @@ export class Outgoing {
   readonly undo: DisposableStack = new DisposableStack();
 }
 
-/** A part before it has a place. */
+/** A part without its path. */
 type Placeless<T> = T extends unknown ? Omit<T, "path"> : never;
 
-/** What the other end has of ours. */
+/** What the other end has from this one. */
 export class ChannelExports {
   readonly #marks: StreamMarks;
-  /** Memory that was not given back, by number: each ends the pin of a buffer, after what was done there. */
+  /** Memory that was not returned, by number: each function unpins a buffer, after the work of the other end. */
   readonly #shares = new Map<number, (mark: number | null) => void>();
   /** Pools that the other end knows, and their numbers. */
   readonly #told = new Map<MemoryPool, number>();
@@ -51,7 +51,7 @@ export class ChannelExports {
     this.#marks = marks;
   }
 
-  /** How many buffers were not given back. */
+  /** How many buffers were not returned. */
   get size(): number {
     return this.#shares.size;
   }
@@ -71,14 +71,16 @@ export class ChannelExports {
     this.#marks.unmark(marks);
   }
 
-  /** Takes back what the other end has given back: its streams' work comes before whatever the memory is used for next. */
+  /**
+   * Takes back what the other end has returned: its streams' work comes before any later use of the memory.
+   */
   takeBack({ shares, mark, marks }: ReleaseMessage): void {
     this.#marks.learn(marks);
     for (const share of shares) this.#shares.get(share)?.(mark);
   }
 
   // law memory/ChannelExports.takeAllBack: memory/sharing/memory_channel
-  /** Takes everything back: who is gone uses nothing any more. */
+  /** Takes everything back, when the other end is gone. */
   takeAllBack(): void {
     for (const end of [...this.#shares.values()]) end(null);
   }
@@ -108,7 +110,7 @@ export class ChannelExports {
   }
 
   // law memory/ChannelExports.share: memory/sharing/memory_channel
-  /** Keeps a buffer's memory until the other end gives it back. */
+  /** Pins a buffer until the other end returns it. */
   #share(buffer: MemoryBuffer, outgoing: Outgoing): number {
     const share = this.#nextShare++;
     const pin = buffer.pinned();

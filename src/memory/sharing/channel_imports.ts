@@ -1,5 +1,5 @@
 /**
- * What one end of a memory channel has of the other: pools, and memory that it has to give back.
+ * What one end of a memory channel has received from the other: pools, and memory that it has to return.
  *
  * @module
  */
@@ -17,10 +17,10 @@ export interface Arrived {
   readonly files: readonly FileDescriptor[];
 }
 
-/** Says that memory is no longer used, after what is enqueued on a stream. */
+/** Returns memory to the other end: it is unused after what is enqueued on the stream. */
 export type ReturnShares = (shares: readonly number[], stream: CudaStream | null) => void;
 
-/** What this end has of the other. */
+/** What this end has received from the other. */
 export class ChannelImports {
   readonly #devices: readonly CudaDevice[];
   readonly #marks: StreamMarks;
@@ -29,10 +29,10 @@ export class ChannelImports {
   #buffers = 0;
 
   /** @param devices of this process */
-  constructor(devices: readonly CudaDevice[], marks: StreamMarks, giveBack: ReturnShares) {
+  constructor(devices: readonly CudaDevice[], marks: StreamMarks, returnShares: ReturnShares) {
     this.#devices = devices;
     this.#marks = marks;
-    this.#returnShares = giveBack;
+    this.#returnShares = returnShares;
   }
 
   /** How many buffers are not closed. */
@@ -60,14 +60,14 @@ export class ChannelImports {
       }
       return value;
     } catch (error) {
-      // A pool stays the channel's; everything else goes back as if it had never come.
+      // A pool stays the channel's; everything else is returned.
       for (const one of opened) if (!(one instanceof DeviceMemoryResource)) one.close();
       this.refuse({ message, files }, taken);
       throw error;
     }
   }
 
-  /** Gives back what has come with a value, but for the memory that was taken. */
+  /** Returns what came with a value, except the memory that was taken. */
   refuse({ message, files }: Arrived, taken: ReadonlySet<number> = new Set()): void {
     for (const file of files) file.close();
     const shares = message.parts.flatMap((part) => part.kind === "buffer" ? [part.share] : []);
@@ -87,7 +87,7 @@ export class ChannelImports {
 
   #pool(id: number): DeviceMemoryResource {
     const pool = this.#pools.get(id);
-    if (pool === undefined) throw new TypeError(`Cannot read a message: it speaks of pool ${id}, which never came`);
+    if (pool === undefined) throw new TypeError(`Cannot read a message: it names pool ${id}, which was never sent`);
     return pool;
   }
 

@@ -1,5 +1,5 @@
 /**
- * What goes over a memory channel: a JSON value, and beside it what JSON cannot hold, by its place in the value.
+ * The messages of a memory channel: a JSON value, and beside it what JSON cannot express, by its path in the value.
  *
  * @module
  */
@@ -22,7 +22,7 @@ export type Shareable =
   | readonly Shareable[]
   | { readonly [key: string]: Shareable };
 
-/** Where in a value something stands: the keys that lead to it. */
+/** Where in a value a resource is: the keys that lead to it. */
 export type Path = readonly (string | number)[];
 
 /** A point in a stream of the sender's, by an event that the receiver opens when it first hears of it. */
@@ -40,7 +40,7 @@ export type Part =
     | { readonly kind: "file"; readonly file: number }
     | {
       readonly kind: "buffer";
-      /** By what the receiver says that it has given the memory back. */
+      /** The number by which the receiver returns the memory. */
       readonly share: number;
       readonly descriptor: BufferDescriptor;
       /** The pool that the memory is from, by its number in this direction of the channel. */
@@ -50,7 +50,7 @@ export type Part =
     }
   );
 
-/** A value on its way. */
+/** A value that is sent. */
 export interface ValueMessage {
   readonly kind: "value";
   readonly value: unknown;
@@ -61,7 +61,7 @@ export interface ValueMessage {
   readonly marks: readonly Mark[];
 }
 
-/** The word that memory has been given back. */
+/** Returns memory to its owner. */
 export interface ReleaseMessage {
   readonly kind: "released";
   readonly shares: readonly number[];
@@ -70,13 +70,13 @@ export interface ReleaseMessage {
   readonly marks: readonly Mark[];
 }
 
-/** The word that marks of a release have been opened: their events may be destroyed from now on. */
+/** Acknowledges that the marks of a release have been opened: their events may be destroyed from now on. */
 export interface LearnedMessage {
   readonly kind: "learned";
   readonly count: number;
 }
 
-/** Everything that goes over a channel. */
+/** All messages of a channel. */
 export type Message = ValueMessage | ReleaseMessage | LearnedMessage;
 
 /** A resource of a value, and where it stands. */

@@ -1,7 +1,8 @@
 /**
- * Points in the streams of one process that streams of another wait for: interprocess events, each of which is recorded anew
- * for a later point of its stream, or, once everything before its point is done, for any stream. So there are as many as
- * streams that are at work at a time. Whoever waits for a later point than was meant waits longer than needed, never shorter.
+ * Points in the streams of one process that streams of another wait for: interprocess events, each of which is recorded
+ * anew for a later point of its stream, or, once everything before its point is done, for any stream. So there are as
+ * many as streams that are at work at a time. Whoever waits for a later point than was meant waits longer than needed,
+ * never shorter.
  *
  * @module
  */
@@ -19,9 +20,9 @@ interface Ours {
 /** The marks of both directions of a channel. */
 export class StreamMarks {
   readonly #devices: readonly CudaDevice[];
-  /** By device and by the stream whose point each marks; what was recorded or asked last comes last. */
+  /** By device and by the stream whose point each marks; what was recorded or queried last comes last. */
   readonly #ours = new Map<CudaDevice, Map<CudaStream, Ours>>();
-  /** Null where our own device is gone: nothing is left there that could wait. */
+  /** Null where our own device is gone, and nothing could wait. */
   readonly #theirs = new Map<number, CudaEvent | null>();
   #next = 0;
 
@@ -34,7 +35,7 @@ export class StreamMarks {
   /**
    * Marks the present end of a stream.
    *
-   * @param fresh where a mark is put that the other side has to be told of
+   * @param fresh receives a mark that has to be sent to the other side
    * @returns the mark's number
    */
   mark(stream: CudaStream, fresh: Mark[]): number {
@@ -56,7 +57,7 @@ export class StreamMarks {
     }
   }
 
-  /** Takes marks back that the other side was not told of after all. */
+  /** Drops marks that were not sent to the other side after all. */
   unmark(fresh: readonly Mark[]): void {
     for (const ours of this.#ours.values()) {
       for (const [stream, { id, event }] of ours) {
@@ -68,7 +69,7 @@ export class StreamMarks {
   }
 
   // law memory/StreamMarks.learn: memory/sharing/memory_channel
-  /** Opens the marks that the other side tells of. */
+  /** Opens marks of the other side. */
   learn(marks: readonly Mark[]): void {
     for (const { id, event } of marks) {
       if (this.#theirs.has(id)) continue;
@@ -81,7 +82,7 @@ export class StreamMarks {
   /** Makes a stream wait for a mark of the other side, or the host where the driver refuses. */
   wait(stream: CudaStream, id: number): void {
     const event = this.#theirs.get(id);
-    if (event === undefined) throw new TypeError(`Cannot read a message: it speaks of mark ${id}, which nobody made`);
+    if (event === undefined) throw new TypeError(`Cannot read a message: it names mark ${id}, which was never sent`);
     if (event === null) return;
     try {
       stream.wait(event);
@@ -100,11 +101,14 @@ export class StreamMarks {
   }
 }
 
-/** So many marks are asked whether they have passed before another event is made. */
+/** How many marks are queried before another event is made. */
 const patience = 8;
 
 // law memory/passed: memory/sharing/memory_channel
-/** A stream whose mark has passed: whoever waits for it waits for nothing. Those that have not are asked last next time. */
+/**
+ * A stream whose mark has passed, so that its event can be recorded anew. Those that have not are queried last next
+ * time.
+ */
 function passed(ours: Map<CudaStream, Ours>): CudaStream | null {
   for (let asked = 0; asked < Math.min(patience, ours.size); asked++) {
     const oldest = ours.entries().next().value;

@@ -31,11 +31,11 @@ const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true
 /**
  * A connection to another process that carries JSON with buffers, pools, interprocess events and open files in it.
  *
- * A buffer that is sent is shared, not copied, and the order is kept for both sides: what was enqueued on its home stream
- * before `send` comes before everything that the receiver enqueues on the buffer's home stream there; and the memory is
- * freed here, however early the buffer is closed, after everything that the receiver enqueued before it closed its own, or
- * when the receiver is gone. No host waits for a GPU. Both sides see the same bytes: who writes when is theirs to agree
- * on.
+ * A buffer that is sent is shared, not copied, and the order is kept for both sides: what was enqueued on its home
+ * stream before `send` comes before everything that the receiver enqueues on the buffer's home stream there; and the
+ * memory is freed here, however early the buffer is closed, after everything that the receiver enqueued before it
+ * closed its own, or when the receiver is gone. No host waits for a GPU. Both sides see the same bytes: who writes when
+ * is theirs to agree on.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export class MemoryChannel {
   readonly #imports: ChannelImports;
   readonly #arrived: Arrived[] = [];
   #news = Promise.withResolvers<void>();
-  /** Answers that are not sent yet, and marks in them whose events the other end has not opened yet. */
+  /** Replies that are not sent yet, and marks in them whose events the other end has not opened yet. */
   #unsent = 0;
   #unlearned = 0;
   #closed = false;
@@ -92,7 +92,9 @@ export class MemoryChannel {
     return new MemoryChannel(await UnixSocket.connect(path, options), cuda);
   }
 
-  /** Buffers that were sent and that the other end has not given back. Their memory is kept, even if they are closed. */
+  /**
+   * Buffers that were sent and that the other end has not returned. Their memory stays pinned, even if they are closed.
+   */
   get shared(): number {
     return this.#exports.size;
   }
@@ -127,7 +129,7 @@ export class MemoryChannel {
    * belong to the channel; its events have to be closed, before their owner closes them; so have its files.
    *
    * @returns undefined when the other end has closed the channel or is gone
-   * @throws {RangeError} if it speaks of a device that this process does not see; it counts as given back then
+   * @throws {RangeError} if it names a device that this process does not see; it counts as returned then
    * @throws {CudaError} if the memory cannot be opened, such as when it comes from this very process
    */
   async receive(options: ReceiveValueOptions = {}): Promise<unknown> {
@@ -143,8 +145,8 @@ export class MemoryChannel {
   }
 
   /**
-   * Closes the channel: at once for its user; the connection itself, when everything that went over it in either direction
-   * has been given back, until when it keeps the process alive. Closing twice is harmless.
+   * Closes the channel: at once for its user; the connection itself, when everything that went over it in either
+   * direction has been returned, until when it keeps the process alive. Closing twice is harmless.
    */
   close(): void {
     if (this.#closed) return;
@@ -172,7 +174,9 @@ export class MemoryChannel {
   }
 
   // law memory/MemoryChannel.markEnd: memory/sharing/memory_channel
-  /** Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give. */
+  /**
+   * Marks the present end of a stream for the other side, or waits for it here, where the driver has no mark to give.
+   */
   #markEnd(stream: CudaStream, marks: Mark[]): number | null {
     try {
       return this.#marks.mark(stream, marks);
@@ -200,7 +204,7 @@ export class MemoryChannel {
     } catch (error) {
       this.#failure = error;
       // What cannot be understood is the end of it, for the other end too. That one may still use our memory, which is
-      // kept for as long as the process lives: nobody will ever say that it is free.
+      // kept for as long as the process lives: nothing will ever say that it is unused.
       this.#socket.close();
     }
     this.#ended = true;
