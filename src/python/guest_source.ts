@@ -58,7 +58,7 @@ class Counters:
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-# law python/Counters.forget: python/export_array, python/arrow_capsules
+    # law python/Counters.forget: python/export_array, python/arrow_capsules
     def forget(self, address):
         """Return the object that a counter has kept. The counter can be used again."""
         number = self.numbers.pop(address)
@@ -131,7 +131,7 @@ class Layout:
         self.first = sum(min(end, 0) for end in ends) * self.width // 8
         self.end = ((sum(max(end, 0) for end in ends) + 1) * self.width + 7) // 8
 
-# law python/Layout.overlaps: python/copy
+    # law python/Layout.overlaps: python/copy
     def overlaps(self):
         """Whether elements may share memory, as those of a broadcast array do."""
         reach = 0
@@ -515,7 +515,7 @@ class ArrowProtocol:
     def __arrow_c_schema__(self):
         return put_in_capsule(self.arrow_schema(), b"arrow_schema")
 
-# law python/ArrowProtocol.__arrow_c_array__: python/arrow_capsules
+    # law python/ArrowProtocol.__arrow_c_array__: python/arrow_capsules
     def __arrow_c_array__(self, requested_schema=None):
         check_request(requested_schema, self.arrow_schema)
         one = self.arrow_array()
@@ -524,7 +524,7 @@ class ArrowProtocol:
             raise BufferError("cannot export device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
 
-# law python/ArrowProtocol.__arrow_c_device_array__: python/arrow_capsules
+    # law python/ArrowProtocol.__arrow_c_device_array__: python/arrow_capsules
     def __arrow_c_device_array__(self, requested_schema=None, **options):
         check_options(options)
         check_request(requested_schema, self.arrow_schema)
@@ -540,7 +540,7 @@ class Arrow(ArrowProtocol):
     def __init__(self, schema, array):
         self.schema, self.array = schema, array
 
-# law python/Arrow.__del__: python/arrow_capsules
+    # law python/Arrow.__del__: python/arrow_capsules
     def __del__(self):
         for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):
             Release(kind.from_address(address).release)(address)
@@ -640,19 +640,19 @@ class ArrowStream:
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
         self.stream_schema = StreamSchema(self.stream)
 
-# law python/ArrowStream.__del__: python/arrow_capsules
+    # law python/ArrowStream.__del__: python/arrow_capsules
     def __del__(self):
         if self.stream is not None:
             Release(self.stream.release)(ctypes.addressof(self.stream))
 
-# law python/ArrowStream.__arrow_c_schema__: python/arrow_capsules
+    # law python/ArrowStream.__arrow_c_schema__: python/arrow_capsules
     def __arrow_c_schema__(self):
         return put_in_capsule(self.schema(), b"arrow_schema")
 
     def schema(self):
         return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
 
-# law python/ArrowStream.export: python/arrow_capsules
+    # law python/ArrowStream.export: python/arrow_capsules
     def export(self, requested):
         if self.stream is None:
             raise BufferError("cannot export an Arrow stream twice: it is read once")
@@ -745,7 +745,7 @@ class OnDevice:
 
     __slots__ = "number", "context", "address"
 
-# law python/OnDevice.__init__: python/copy
+    # law python/OnDevice.__init__: python/copy
     def __init__(self, number, context, size):
         self.number, self.context, self.address = number, context, 0
         retained, address = ctypes.c_void_p(), ctypes.c_uint64()
@@ -758,7 +758,7 @@ class OnDevice:
             if not self.address:
                 driver.release(number)
 
-# law python/OnDevice.__del__: python/copy
+    # law python/OnDevice.__del__: python/copy
     def __del__(self):
         if not self.address:
             return
@@ -993,13 +993,13 @@ class ArrayMembers:
             raise TypeError("cannot tell the length of an array without axes")
         return self.shape[0]
 
-# law python/ArrayMembers.__bool__: python/numpy
+    # law python/ArrayMembers.__bool__: python/numpy
     def __bool__(self):
         if self.size != 1:
             raise ValueError(f"the truth of an array of {self.size} elements is ambiguous")
         return bool(self[(0,) * self.ndim])
 
-# law python/ArrayMembers.__iter__: python/numpy
+    # law python/ArrayMembers.__iter__: python/numpy
     def __iter__(self):
         length, layout, element_format = len(self), self.layout, self.element_format
         if len(layout.shape) > 1 or element_format is None or self.device[0] != HOST:
@@ -1007,7 +1007,7 @@ class ArrayMembers:
         dense = gathered(layout, layout.start)
         return map(value_of, iter_unpack(element_format, bytes_at(dense.address, layout.size)))
 
-# law python/ArrayMembers.__getitem__: python/numpy
+    # law python/ArrayMembers.__getitem__: python/numpy
     def __getitem__(self, key):
 
         layout, keys = self.layout, key if type(key) is tuple else (key,)
@@ -1128,7 +1128,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
 
-# law python/Array.__init__: python/numpy, python/export_array
+    # law python/Array.__init__: python/numpy, python/export_array
     def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
         self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
         self.context, self.home_stream = context, home
@@ -1160,7 +1160,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
     def __dlpack_device__(self):
         return self.device
 
-# law python/Array.__dlpack__: python/export_array
+    # law python/Array.__dlpack__: python/export_array
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         device = self.device if dl_device is None else tuple(dl_device)
         self.check_request(device, copy, stream)
@@ -1186,7 +1186,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             unclaimed.append(capsule)
         return capsule
 
-# law python/Array.check_request: python/guest, python/export_array
+    # law python/Array.check_request: python/guest, python/export_array
     def check_request(self, device, copy, stream):
         """Raise an exception if a consumer asks for what cannot be had."""
         if device != self.device and device != (HOST, 0):
@@ -1231,7 +1231,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             raise AttributeError("__cuda_array_interface__")
         return dict(self.interface, stream=self.home)
 
-# law python/Array.__array__: python/guest, python/export_array
+    # law python/Array.__array__: python/guest, python/export_array
     def __array__(self, dtype=None, copy=None):
         import numpy
 
@@ -1266,7 +1266,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             *convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray)
         )
 
-# law python/Array.__array_function__: python/numpy, python/export_array
+    # law python/Array.__array_function__: python/numpy, python/export_array
     def __array_function__(self, function, types, arguments, keywords):
         """Call any other function of NumPy."""
         import numpy
@@ -1291,7 +1291,7 @@ class Part(Array):
 
     __slots__ = ("whole",)
 
-# law python/Part.__init__: python/numpy
+    # law python/Part.__init__: python/numpy
     def __init__(self, whole, layout, start, shape, steps):
         tensor = make_tensor(
             whole,
@@ -1320,7 +1320,7 @@ class Part(Array):
             None,
         )
 
-# law python/Part.home: python/numpy
+    # law python/Part.home: python/numpy
     @property
     def home(self):
         return self.whole.home
@@ -1407,7 +1407,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
-# law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
+    # law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -1420,7 +1420,7 @@ def host_array_class(numpy):
 
         return property(find)
 
-# law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
+    # law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 
@@ -1527,7 +1527,7 @@ class Foreign(Array):
 
     __slots__ = ()
 
-# law python/Foreign.__init__: python/offered_exchange_api
+    # law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
         self.tensor = None  # it is not ours to release before everything is known to be right
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
@@ -1564,7 +1564,7 @@ class Foreign(Array):
         )
         self.tensor = address  # from here on it is ours to release
 
-# law python/Foreign.home: python/current_work_streams
+    # law python/Foreign.home: python/current_work_streams
     @property
     def home(self):
         """The stream that the table names: the library made the array on it, or on one that was named before.
@@ -1574,7 +1574,7 @@ class Foreign(Array):
         kind, number = self.device
         return None if kind == HOST else work_stream(number)
 
-# law python/Foreign.__del__: python/offered_exchange_api
+    # law python/Foreign.__del__: python/offered_exchange_api
     def __del__(self):
         if self.tensor is None:
             return

@@ -65,7 +65,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
 
     __slots__ = "tensor", "name", "format", "arrow", "interface", "device", "context", "home_stream", "__weakref__"
 
-# law python/Array.__init__: python/numpy, python/export_array
+    # law python/Array.__init__: python/numpy, python/export_array
     def __init__(self, tensor, name, format, arrow, shape, strides, typestr, address, readonly, device, context, home):
         self.tensor, self.name, self.format, self.arrow, self.device = tensor, name, format, arrow, device
         self.context, self.home_stream = context, home
@@ -97,7 +97,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
     def __dlpack_device__(self):
         return self.device
 
-# law python/Array.__dlpack__: python/export_array
+    # law python/Array.__dlpack__: python/export_array
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         device = self.device if dl_device is None else tuple(dl_device)
         self.check_request(device, copy, stream)
@@ -123,7 +123,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             unclaimed.append(capsule)
         return capsule
 
-# law python/Array.check_request: python/guest, python/export_array
+    # law python/Array.check_request: python/guest, python/export_array
     def check_request(self, device, copy, stream):
         """Raise an exception if a consumer asks for what cannot be had."""
         if device != self.device and device != (HOST, 0):
@@ -168,7 +168,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             raise AttributeError("__cuda_array_interface__")
         return dict(self.interface, stream=self.home)
 
-# law python/Array.__array__: python/guest, python/export_array
+    # law python/Array.__array__: python/guest, python/export_array
     def __array__(self, dtype=None, copy=None):
         import numpy
 
@@ -203,7 +203,7 @@ class Array(CausewayArray, ArrowProtocol, ArrayMembers):
             *convert_arrays(arguments, numpy.asarray), **convert_arrays(keywords, numpy.asarray)
         )
 
-# law python/Array.__array_function__: python/numpy, python/export_array
+    # law python/Array.__array_function__: python/numpy, python/export_array
     def __array_function__(self, function, types, arguments, keywords):
         """Call any other function of NumPy."""
         import numpy
@@ -228,7 +228,7 @@ class Part(Array):
 
     __slots__ = ("whole",)
 
-# law python/Part.__init__: python/numpy
+    # law python/Part.__init__: python/numpy
     def __init__(self, whole, layout, start, shape, steps):
         tensor = make_tensor(
             whole,
@@ -257,7 +257,7 @@ class Part(Array):
             None,
         )
 
-# law python/Part.home: python/numpy
+    # law python/Part.home: python/numpy
     @property
     def home(self):
         return self.whole.home

@@ -98,13 +98,13 @@ class ArrayMembers:
             raise TypeError("cannot tell the length of an array without axes")
         return self.shape[0]
 
-# law python/ArrayMembers.__bool__: python/numpy
+    # law python/ArrayMembers.__bool__: python/numpy
     def __bool__(self):
         if self.size != 1:
             raise ValueError(f"the truth of an array of {self.size} elements is ambiguous")
         return bool(self[(0,) * self.ndim])
 
-# law python/ArrayMembers.__iter__: python/numpy
+    # law python/ArrayMembers.__iter__: python/numpy
     def __iter__(self):
         length, layout, element_format = len(self), self.layout, self.element_format
         if len(layout.shape) > 1 or element_format is None or self.device[0] != HOST:
@@ -112,7 +112,7 @@ class ArrayMembers:
         dense = gathered(layout, layout.start)
         return map(value_of, iter_unpack(element_format, bytes_at(dense.address, layout.size)))
 
-# law python/ArrayMembers.__getitem__: python/numpy
+    # law python/ArrayMembers.__getitem__: python/numpy
     def __getitem__(self, key):
         from .array import Part
 

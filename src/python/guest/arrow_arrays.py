@@ -24,7 +24,7 @@ class ArrowProtocol:
     def __arrow_c_schema__(self):
         return put_in_capsule(self.arrow_schema(), b"arrow_schema")
 
-# law python/ArrowProtocol.__arrow_c_array__: python/arrow_capsules
+    # law python/ArrowProtocol.__arrow_c_array__: python/arrow_capsules
     def __arrow_c_array__(self, requested_schema=None):
         check_request(requested_schema, self.arrow_schema)
         one = self.arrow_array()
@@ -33,7 +33,7 @@ class ArrowProtocol:
             raise BufferError("cannot export device memory as an array of the host: ask for __arrow_c_device_array__")
         return self.__arrow_c_schema__(), put_in_capsule(one.array, b"arrow_array")
 
-# law python/ArrowProtocol.__arrow_c_device_array__: python/arrow_capsules
+    # law python/ArrowProtocol.__arrow_c_device_array__: python/arrow_capsules
     def __arrow_c_device_array__(self, requested_schema=None, **options):
         check_options(options)
         check_request(requested_schema, self.arrow_schema)
@@ -49,7 +49,7 @@ class Arrow(ArrowProtocol):
     def __init__(self, schema, array):
         self.schema, self.array = schema, array
 
-# law python/Arrow.__del__: python/arrow_capsules
+    # law python/Arrow.__del__: python/arrow_capsules
     def __del__(self):
         for kind, address in (ArrowSchema, self.schema), (ArrowArray, self.array):
             Release(kind.from_address(address).release)(address)

@@ -40,19 +40,19 @@ class ArrowStream:
         self.stream = self.kind.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(self.kind)))
         self.stream_schema = StreamSchema(self.stream)
 
-# law python/ArrowStream.__del__: python/arrow_capsules
+    # law python/ArrowStream.__del__: python/arrow_capsules
     def __del__(self):
         if self.stream is not None:
             Release(self.stream.release)(ctypes.addressof(self.stream))
 
-# law python/ArrowStream.__arrow_c_schema__: python/arrow_capsules
+    # law python/ArrowStream.__arrow_c_schema__: python/arrow_capsules
     def __arrow_c_schema__(self):
         return put_in_capsule(self.schema(), b"arrow_schema")
 
     def schema(self):
         return copy_struct(ArrowSchema, ctypes.addressof(self.stream_schema.struct), self.stream_schema).struct
 
-# law python/ArrowStream.export: python/arrow_capsules
+    # law python/ArrowStream.export: python/arrow_capsules
     def export(self, requested):
         if self.stream is None:
             raise BufferError("cannot export an Arrow stream twice: it is read once")

@@ -65,7 +65,7 @@ class OnDevice:
 
     __slots__ = "number", "context", "address"
 
-# law python/OnDevice.__init__: python/copy
+    # law python/OnDevice.__init__: python/copy
     def __init__(self, number, context, size):
         self.number, self.context, self.address = number, context, 0
         retained, address = ctypes.c_void_p(), ctypes.c_uint64()
@@ -78,7 +78,7 @@ class OnDevice:
             if not self.address:
                 driver.release(number)
 
-# law python/OnDevice.__del__: python/copy
+    # law python/OnDevice.__del__: python/copy
     def __del__(self):
         if not self.address:
             return

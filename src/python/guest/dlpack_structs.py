@@ -50,7 +50,7 @@ class Layout:
         self.first = sum(min(end, 0) for end in ends) * self.width // 8
         self.end = ((sum(max(end, 0) for end in ends) + 1) * self.width + 7) // 8
 
-# law python/Layout.overlaps: python/copy
+    # law python/Layout.overlaps: python/copy
     def overlaps(self):
         """Whether elements may share memory, as those of a broadcast array do."""
         reach = 0

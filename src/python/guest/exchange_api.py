@@ -42,7 +42,7 @@ class Foreign(Array):
 
     __slots__ = ()
 
-# law python/Foreign.__init__: python/offered_exchange_api
+    # law python/Foreign.__init__: python/offered_exchange_api
     def __init__(self, address):
         self.tensor = None  # it is not ours to release before everything is known to be right
         data, kind, number, ndim, code, bits, lanes, shape, strides, offset = tensor_fields(address + 32)
@@ -79,7 +79,7 @@ class Foreign(Array):
         )
         self.tensor = address  # from here on it is ours to release
 
-# law python/Foreign.home: python/current_work_streams
+    # law python/Foreign.home: python/current_work_streams
     @property
     def home(self):
         """The stream that the table names: the library made the array on it, or on one that was named before.
@@ -89,7 +89,7 @@ class Foreign(Array):
         kind, number = self.device
         return None if kind == HOST else work_stream(number)
 
-# law python/Foreign.__del__: python/offered_exchange_api
+    # law python/Foreign.__del__: python/offered_exchange_api
     def __del__(self):
         if self.tensor is None:
             return

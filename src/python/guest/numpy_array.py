@@ -90,7 +90,7 @@ def host_array_class(numpy):
     if host_array is not None:
         return host_array
 
-# law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
+    # law python/host_array_class.of_exported: python/numpy, python/arrow_capsules
     def of_exported(name):
         """Return an attribute that the Array behind an array answers."""
 
@@ -103,7 +103,7 @@ def host_array_class(numpy):
 
         return property(find)
 
-# law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
+    # law python/host_array_class.HostArray: python/numpy, python/arrow_capsules
     class HostArray(CausewayArray, numpy.ndarray):
         """An array of another owner, on the host."""
 

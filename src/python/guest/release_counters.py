@@ -37,7 +37,7 @@ class Counters:
         """Whether the counter at an address is not zero."""
         return ctypes.c_int32.from_address(address).value != 0
 
-# law python/Counters.forget: python/export_array, python/arrow_capsules
+    # law python/Counters.forget: python/export_array, python/arrow_capsules
     def forget(self, address):
         """Return the object that a counter has kept. The counter can be used again."""
         number = self.numbers.pop(address)
