@@ -46,8 +46,17 @@ interface Outcome {
   readonly durations: readonly Duration[];
 }
 
+/** How a process ended. */
+interface Ended {
+  /** The exit code, or the signal that ended it. */
+  readonly how: string;
+  readonly ok: boolean;
+  /** The last lines that it printed. */
+  readonly last: string;
+}
+
 /** Runs a command, and prints what it prints, each line after a label. */
-function run(label: string, command: string, args: readonly string[]): Promise<number> {
+function run(label: string, command: string, args: readonly string[]): Promise<Ended> {
   const env = {
     ...process.env,
     CAUSEWAY_SETUP: "done",
@@ -56,23 +65,32 @@ function run(label: string, command: string, args: readonly string[]): Promise<n
     CAUSEWAY_BUN: bun,
     ...(values.runs === undefined ? {} : { CAUSEWAY_RUNS: values.runs }),
   };
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>();
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], env });
+  const last: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
-    createInterface({ input: stream }).on("line", (line) => console.log(`${label} | ${line}`));
+    createInterface({ input: stream }).on("line", (line) => {
+      console.log(`${label} | ${line}`);
+      if (last.push(line) > 20) last.shift();
+    });
   }
   child.once("error", reject);
-  child.once("close", (code) => resolve(code ?? 1));
+  child.once("close", (code, signal) => {
+    resolve({
+      how: signal === null ? `exit code ${code}` : `ended by ${signal}`,
+      ok: code === 0,
+      last: last.join("\n"),
+    });
+  });
   return promise;
 }
 
 /** Reads the results that a runtime wrote down in JUnit's format. */
-function read(path: string, report: string, exitCode: number): Outcome {
+function read(path: string, report: string, { how, ok, last }: Ended): Outcome {
   const passed: string[] = [];
   const failed: Failure[] = [];
   const skipped: string[] = [];
   const durations: Duration[] = [];
-  if (!existsSync(report)) failed.push({ name: `${path}: exit code ${exitCode}` });
   const cases = /<testcase name="(?<name>[^"]*)"(?<rest>[^>]*?)(?:\/>|>(?<body>.*?)<\/testcase>)/gs;
   for (const { groups } of (existsSync(report) ? readFileSync(report, "utf8") : "").matchAll(cases)) {
     const { name = "", rest = "", body = "" } = groups ?? {};
@@ -82,8 +100,8 @@ function read(path: string, report: string, exitCode: number): Outcome {
     else (body.includes("<skipped") ? skipped : passed).push(unescape(name));
   }
   // A module that does not load, or a runtime that dies, fails no test by name.
-  if (exitCode !== 0 && failed.length === 0) failed.push({ name: `${path}: exit code ${exitCode}` });
-  if (exitCode === 0 && passed.length + skipped.length === 0) failed.push({ name: `${path}: no test ran` });
+  if (!ok && failed.length === 0) failed.push({ name: `${path}: ${how}`, why: last });
+  if (ok && passed.length + skipped.length === 0) failed.push({ name: `${path}: no test ran`, why: last });
   return { passed, failed, skipped, durations };
 }
 
@@ -138,8 +156,8 @@ let reports = 0;
 async function testUnder(runtime: keyof typeof commands, path: string): Promise<Outcome> {
   const report = join(scratch, `${reports++}.xml`);
   const [command = "", ...args] = commands[runtime](report);
-  const code = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, `./${path}`]);
-  return read(path, report, code);
+  const ended = await run(`${runtime.padEnd(4)} ${path.replace(/^tests\//, "")}`, command, [...args, `./${path}`]);
+  return read(path, report, ended);
 }
 
 /** What one process of tests may need, in bytes. */
