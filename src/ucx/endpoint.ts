@@ -43,6 +43,8 @@ export interface EndpointContext {
   /** Scratch: UCX reads it during a call only. */
   readonly parameters: StructView<typeof ucp_request_param_t>;
   readonly hasCuda: boolean;
+  /** Called when sends are cut short by a close by force. */
+  cutShort(): void;
   /** Called once, when the endpoint is gone. */
   forget(handle: bigint): void;
 }
@@ -196,6 +198,7 @@ export class UcxEndpoint {
     this.#drained?.resolve(); // a close that waits for sends need not wait any longer
     parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
     parameters.flags = flags;
+    if (this.#underWay > 0 && this.#failure === undefined) this.#context.cutShort();
     await this.#follow("ucp_ep_close_nbx", ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address));
     this.#context.forget(handle);
     this.#settleClosed(null);

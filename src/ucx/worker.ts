@@ -17,7 +17,7 @@ import {
   ucs_status_t,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
-import { ffiPort, NativeArena, type NativeCallback, type StructView } from "../ffi/mod.ts";
+import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin, type StructView } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
@@ -31,6 +31,13 @@ import { Progress } from "./progress.ts";
 import { advice } from "./request.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkTag, everyBit } from "./tag.ts";
+
+/**
+ * For how long a worker lets connections get made before it closes, in milliseconds. A large send has UCX ask the other
+ * side to connect back, and when either side goes meanwhile, UCX before 1.14 ends the process of that other side with a
+ * failed assertion (openucx/ucx#8175).
+ */
+const farewell = 200;
 
 /** What has been received. */
 export interface Received {
@@ -84,6 +91,8 @@ export class UcxWorker {
   readonly #peers = new PeerLiveness();
   readonly #starts = new StartQueue();
   #handle: bigint;
+  /** Until when peers may still connect back, by `performance.now()`. */
+  #answersUntil = 0;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
   /** Use {@linkcode Ucx.createWorker}. */
@@ -161,6 +170,9 @@ export class UcxWorker {
       hasCuda,
       progress: this.#progress,
       parameters: this.#parameters,
+      cutShort: () => {
+        this.#answersUntil = performance.now() + farewell;
+      },
       forget: (gone) => {
         this.#peers.forget(endpoint);
         // UCX may have given the same handle to a newer endpoint meanwhile.
@@ -215,10 +227,28 @@ export class UcxWorker {
     });
   }
 
-  /** Closes every endpoint after what was sent has arrived, then the worker. Closing twice is harmless. */
+  // law ucx/UcxWorker.close: ucx/lifecycle
+  /**
+   * Closes every endpoint after what was sent has arrived, then the worker; connections that others are making with it
+   * get up to 200 ms. Closing twice is harmless.
+   */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
+    if (this.#handle === 0n) return;
+    const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
+    const left = this.#answersUntil - performance.now();
+    await Promise.race([this.#flush(), pause(farewell, undefined, { ref: false })]);
+    if (left > 0) await pause(left);
     this.abort();
+  }
+
+  /** Settles when what UCX itself has to say to others has been sent, its part of making connections included. */
+  async #flush(): Promise<void> {
+    this.#parameters.op_attr_mask = 0;
+    const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, this.#parameters.$address);
+    const nothing = () => {};
+    const operation = { call: "ucp_worker_flush_nbx", release: nothing, immediate: nothing, result: nothing };
+    await this.#progress.follow(begun, operation).catch(nothing); // to a peer that is gone, nothing can be sent
   }
 
   // law ucx/UcxWorker.abort: ucx/order

@@ -104,6 +104,18 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxEndpoint.fail", [
     ["    this.#starts.stop(this.#isLost", "    void (this.#isLost", "A failed endpoint sends what waited."],
   ]),
+  ...law("ucx/UcxWorker.close", [
+    [
+      "    if (left > 0) await pause(left);\n",
+      "",
+      "A receiver that connects back to a worker that has just closed aborts its process, before UCX 1.14.",
+    ],
+    [
+      "this.#flush(), pause(farewell, undefined, { ref: false })",
+      "null",
+      "A worker that is still connecting back when it closes aborts its own process, before UCX 1.14.",
+    ],
+  ]),
   ...law("ucx/UcxWorker.abort", [
     ["    this.#starts.stop(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],
   ]),

@@ -27,7 +27,7 @@ function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[];
   const forgotten: bigint[] = [];
   const parameters = new NativeArena().struct(ucp_request_param_t);
   const forget = (handle: bigint) => forgotten.push(handle);
-  const home = { ucp: ucp.functions, progress, parameters, hasCuda: false, forget };
+  const home = { ucp: ucp.functions, progress, parameters, hasCuda: false, cutShort: () => {}, forget };
   return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress };
 }
 

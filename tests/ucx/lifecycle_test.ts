@@ -3,6 +3,7 @@
  */
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { libc } from "../../src/ffi/libc.ts";
 import { MemoryBuffer } from "../../src/memory/memory_buffer.ts";
 import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
@@ -181,6 +182,20 @@ for (const tls of settings) {
     assertEquals((await send).statusName, "UCS_ERR_CANCELED");
     assertEquals([await endpoint.closed, freed()], [null, 1]);
     await close(pair);
+  });
+
+  // Without the worker's farewell, UCX before 1.14 aborts the process of the receiver: openucx/ucx#8175.
+  test(`a receiver survives a sender that closes by force in the middle of a large send: ${over}`, async () => {
+    for (let round = 0; round < 5; round++) {
+      const { ucx, sender, receiver, endpoint } = await open(tls);
+      const send = assertRejects(() => endpoint.send(new Uint8Array(big), { tag: 4n }), UcxError);
+      await endpoint.close({ force: true });
+      await send;
+      await sender.close();
+      await pause(50);
+      await receiver.close();
+      ucx.close();
+    }
   });
 
   test(`the memory of a send stays until UCX is done with it, although its buffer is closed: ${over}`, async () => {
