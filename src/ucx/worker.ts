@@ -93,6 +93,7 @@ export class UcxWorker {
   #handle: bigint;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
+  #closing: Promise<void> | undefined;
   #address: Uint8Array<ArrayBuffer> | undefined;
 
   /** Use {@linkcode Ucx.createWorker}. */
@@ -227,12 +228,17 @@ export class UcxWorker {
     });
   }
 
-  // law ucx/UcxWorker.close: ucx/lifecycle
   /**
    * Closes every endpoint after what was sent has arrived, then the worker; connections that others are making with it
    * get up to 200 ms. Closing twice is harmless.
    */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#finish();
+    return this.#closing;
+  }
+
+  // law ucx/UcxWorker.finish: ucx/lifecycle
+  async #finish(): Promise<void> {
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");

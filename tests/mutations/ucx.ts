@@ -104,7 +104,7 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxEndpoint.fail", [
     ["    this.#starts.stop(this.#isLost", "    void (this.#isLost", "A failed endpoint sends what waited."],
   ]),
-  ...law("ucx/UcxWorker.close", [
+  ...law("ucx/UcxWorker.finish", [
     [
       "    if (left > 0) await pause(left);\n",
       "",

@@ -195,13 +195,14 @@ test("a worker closes its endpoints, then itself, once, and says so to its conte
   await worker.connect(address);
   await worker.connect(address);
   ucp.log.length = 0;
-  ucp.answers.push(0n, 0n, 0n, 0n);
+  ucp.answers.push(0n, 0n, 0n, 0n, 0n);
   await Promise.all([worker.close(), worker.close()]);
   assertEquals(ucp.log, [
     "ucp_ep_flush_nbx",
     "ucp_ep_flush_nbx",
     "ucp_ep_close_nbx 112 flags 0",
     "ucp_ep_close_nbx 128 flags 0",
+    "ucp_worker_flush_nbx",
     "ucp_worker_destroy",
   ]);
   assertEquals(forgotten(), 1);
