@@ -5,6 +5,7 @@
  */
 import { type Cuda, DeviceMemoryResource, DType, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 interface Case {
   readonly from: string;
@@ -48,7 +49,7 @@ export async function measureConversions(cuda: Cuda, torch: Torch): Promise<numb
     const piece = Math.floor((read + written) / 2);
     const limit = rate(
       2 * piece,
-      () => device.copy(result.ptr, given.ptr, Math.min(piece, given.size), "DtoD", stream),
+      () => enqueueCopy(stream, result.ptr, given.ptr, Math.min(piece, given.size), "DtoD"),
     );
     const theirs = await torch("conversions", one);
     const passes = theirs === undefined || ours >= theirs || ours >= 0.9 * limit;

@@ -17,6 +17,7 @@ import { kernelFor } from "../../src/copy/copy_kernel_cache.ts";
 import { planCopy } from "../../src/copy/copy_plan.ts";
 import { coalesce } from "../../src/copy/coalesced_copy.ts";
 import { hostRate, ratio, row, table, type Torch } from "./section.ts";
+import { enqueueCopy, enqueuePeerCopy } from "../../src/device/mod.ts";
 
 /** A source and a destination: dense, a dense one turned, or every other column of a larger one. */
 interface Case {
@@ -74,7 +75,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
     const into = StridedMemoryView.fromBuffer(destination, { shape, strides: to.strides, dtype });
     for (const device of cuda.devices) device.synchronize();
     const torch = await askTorch("devices", one);
-    const pieceOf = () => rate(cuda, () => here.copyPeer(destination.ptr, there, source.ptr, here, bytes, sending));
+    const pieceOf = () => rate(cuda, () => enqueuePeerCopy(sending, destination.ptr, there, source.ptr, here, bytes));
     into.copyFrom(view, { stream: sending }); // takes access
     let piece = pieceOf();
     const report = (what: string, ours: number, how: string, isClaim: boolean) => {
@@ -106,7 +107,7 @@ export async function measureDevices(cuda: Cuda, askTorch: Torch): Promise<numbe
     theirs.peerAccessibleBy = [here];
     copies("access to both", false);
     if (one.from === one.to) {
-      const asOne = () => here.copy(destination.ptr, source.ptr, bytes, "DtoD", sending);
+      const asOne = () => enqueueCopy(sending, destination.ptr, source.ptr, bytes, "DtoD");
       report("access, as a copy of one device", rate(cuda, asOne), "", false);
     }
     if (one.from !== one.to) {

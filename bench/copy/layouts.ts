@@ -6,6 +6,7 @@
  */
 import { type Cuda, DeviceMemoryResource, slice, StridedLayout, StridedMemoryView } from "../../mod.ts";
 import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
+import { enqueueCopy, enqueueFill } from "../../src/device/mod.ts";
 
 /** A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted. */
 interface Case {
@@ -67,8 +68,8 @@ export async function measureLayouts(cuda: Cuda, torch: Torch): Promise<number> 
     const rate = (enqueue: () => void) => deviceRate(device, stream, 2 * bytes, enqueue);
     const ours = rate(() => into.copyFrom(view, { stream }));
     const limit = rate(() => {
-      if (one.step === 0) device.fill(destination.ptr, 7, 4, bytes, stream);
-      else device.copy(destination.ptr, source.ptr, piece, "DtoD", stream);
+      if (one.step === 0) enqueueFill(stream, destination.ptr, 7, 4, bytes);
+      else enqueueCopy(stream, destination.ptr, source.ptr, piece, "DtoD");
     });
     const theirs = await torch("layouts", one);
     const [factor, part] = one.step === 1 ? [2, 0.9] : [1, 0.95];

@@ -4,7 +4,7 @@
  * @module
  */
 import { ARROW_DEVICE, type ArrowDeviceArray } from "../../bindings/arrow.ts";
-import { type CudaDevice, CudaEvent, type CudaStream } from "../device/mod.ts";
+import { type CudaDevice, CudaEvent, type CudaStream, enqueueCopy } from "../device/mod.ts";
 import { ffiPort, littleEndian, NativeArena, type StructView } from "../ffi/mod.ts";
 import type { MemoryKind } from "../order/mod.ts";
 import type { ReadInteger } from "./array_import.ts";
@@ -93,7 +93,7 @@ export function integerReader({ kind, device, stream }: Location): ReadInteger {
     const target = arena.bytes(bytes);
     const order = stream ?? device.defaultStream;
     if (kind === "device") {
-      device.copy(target.address, address, bytes, "DtoH", order);
+      enqueueCopy(order, target.address, address, bytes, "DtoH");
       order.synchronize();
       return integer(target.bytes.buffer, bits, target.bytes.byteOffset);
     }

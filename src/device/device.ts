@@ -1,50 +1,23 @@
 /**
- * A GPU: what it is, and its primary context.
+ * A GPU: what it is, what is made on it, and who retains it.
  *
  * @module
  */
-import {
-  CU_DEVICE_ATTRIBUTE,
-  CU_EVENT,
-  CU_STREAM,
-  CU_STREAM_LEGACY,
-  CU_STREAM_PER_THREAD,
-  CUresult,
-} from "../../bindings/cuda_types.ts";
-import { NativeArena, readField, runAll } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { CU_STREAM_LEGACY, CU_STREAM_PER_THREAD } from "../../bindings/cuda_types.ts";
+import { NativeArena, runAll } from "../ffi/mod.ts";
+import { checkOptions, none } from "../layout/mod.ts";
 import type { DeviceMemoryResource } from "../memory/mod.ts";
-import { checkCuda, type CudaDriver, decodeVersion, observerOf } from "../driver/mod.ts";
-import { CudaEvent } from "./event.ts";
+import { checkCuda, type CudaDriver, observerOf } from "../driver/mod.ts";
+import { createEvent, type EventOptions, importEvent } from "./create_event.ts";
+import { createStream, priorityRange, type StreamOptions } from "./create_stream.ts";
+import type { CudaEvent } from "./event.ts";
 import { registerFinalizer } from "./finalizer.ts";
-import { ReferenceCount } from "./reference_count.ts";
+import type { IpcHandle } from "./ipc_handle.ts";
 import { type CompileOptions, Program } from "./kernel/program.ts";
-import { checkReached } from "./explain_unreachable.ts";
-import { type IpcHandle, readHandle } from "./ipc_handle.ts";
+import { PrimaryContext } from "./primary_context.ts";
+import { type DeviceAttribute, DeviceProperties } from "./properties.ts";
+import { ReferenceCount } from "./reference_count.ts";
 import { CudaStream } from "./stream.ts";
-
-/** Options of {@linkcode CudaDevice.createStream}. */
-export interface StreamOptions {
-  /** Whether the stream ignores the legacy default stream. Default true. */
-  readonly nonBlocking?: boolean;
-  /**
-   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0,
-   * the last.
-   */
-  readonly priority?: number;
-}
-
-const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, priority: true };
-
-/** Options of {@linkcode CudaDevice.createEvent}. */
-export interface EventOptions {
-  /** Whether the event measures time. Default false: ordering is cheaper without. */
-  readonly timing?: boolean;
-  /** Whether other processes can be given the event, which measures no time then. Default false. */
-  readonly interprocess?: boolean;
-}
-
-const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess: true };
 
 /** Makes what `device.memory` is: memory is a room above, and whoever makes the device gives it. */
 type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
@@ -52,24 +25,7 @@ type MakeMemory = (device: CudaDevice) => DeviceMemoryResource;
 /** How many unused events a device keeps: twice the number of live exports at which they are polled. */
 const enoughSpare = 128;
 
-/** The name of a device attribute, as in the header without the prefix `CU_DEVICE_ATTRIBUTE_`. */
-export type DeviceAttribute = keyof typeof CU_DEVICE_ATTRIBUTE;
-
-/** Which way a copy goes, as the driver's functions are named. */
-export type CopyDirection = "HtoH" | "HtoD" | "DtoH" | "DtoD";
-
-/** What copies. Names that are put together when they are needed take longer than the copy. */
-const copyCalls = {
-  HtoH: "cuMemcpyAsync", // between pinned buffers: the driver finds out by itself what the addresses are
-  HtoD: "cuMemcpyHtoDAsync_v2",
-  DtoH: "cuMemcpyDtoHAsync_v2",
-  DtoD: "cuMemcpyDtoDAsync_v2",
-} as const;
-
 const retainOptionNames = { evenClosed: true } as const;
-
-/** What fills, by the bytes of a value. */
-const fillCalls = { 1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async" } as const;
 
 /**
  * A GPU.
@@ -89,15 +45,14 @@ export class CudaDevice {
   readonly #arena = new NativeArena();
   readonly #answer = this.#arena.out("ptr");
   readonly #out = this.#arena.out("ptr");
-  readonly #int = this.#arena.out("i32");
-  readonly #handle: number;
-  #context = 0n;
+  readonly #properties: DeviceProperties;
+  readonly #primary: PrimaryContext;
+  readonly #references = new ReferenceCount(() => this.#release());
   #defaultStream: CudaStream | undefined;
   #perThreadStream: CudaStream | undefined;
   #foreignStream: CudaStream | undefined;
   #memory: DeviceMemoryResource | undefined;
   readonly #spareEvents: CudaEvent[] = [];
-  readonly #references = new ReferenceCount(() => this.#release());
   readonly #beforeClose: (() => void)[] = [];
   readonly #freedOn = new Set<CudaDevice>();
 
@@ -107,40 +62,25 @@ export class CudaDevice {
     this.ordinal = ordinal;
     this.siblings = siblings;
     this.#makeMemory = makeMemory;
-    checkCuda(driver, "cuDeviceGet", driver.opening.cuDeviceGet(this.#int.$address, ordinal));
-    this.#handle = this.#int.value;
+    this.#properties = new DeviceProperties(driver, ordinal, this.#arena);
+    this.#primary = new PrimaryContext(driver, this.#properties.handle, this.#arena);
   }
 
   /** The name, for example `NVIDIA H200`. */
   get name(): string {
-    using arena = new NativeArena();
-    const { address, bytes } = arena.bytes(256);
-    this.#check("cuDeviceGetName", this.driver.device.cuDeviceGetName(address, bytes.length, this.#handle));
-    return readField(bytes);
+    return this.#properties.name;
   }
 
-  // law device/CudaDevice.uuid: device/device
   /**
    * The UUID as nvidia-smi prints it: `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, or `MIG-...` for a slice of a GPU.
    */
   get uuid(): string {
-    using arena = new NativeArena();
-    const { address, bytes } = arena.bytes(16);
-    this.#check("cuDeviceGetUuid_v2", this.driver.device.cuDeviceGetUuid_v2(address, this.#handle));
-    const hex = bytes.toHex();
-    // The driver gives a slice its own UUID, and says that it is one only in its name: `NVIDIA H100 MIG 1g.10gb`.
-    const prefix = /\bMIG \d+[cg]\./.test(this.name) ? "MIG" : "GPU";
-    return `${prefix}-${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
-      hex.slice(20)
-    }`;
+    return this.#properties.uuid;
   }
 
   /** The PCI bus id: `0000:1b:00.0`. */
   get pciBusId(): string {
-    using arena = new NativeArena();
-    const { address, bytes } = arena.bytes(32);
-    this.#check("cuDeviceGetPCIBusId", this.driver.device.cuDeviceGetPCIBusId(address, bytes.length, this.#handle));
-    return readField(bytes);
+    return this.#properties.pciBusId;
   }
 
   /** The compute capability: `[9, 0]`. */
@@ -151,28 +91,20 @@ export class CudaDevice {
   /** Bytes of memory on the device. */
   get totalMemory(): number {
     this.#checkThere();
-    this.#check("cuDeviceTotalMem_v2", this.driver.device.cuDeviceTotalMem_v2(this.#out.$address, this.#handle));
-    return Number(this.#out.value);
+    return this.#properties.totalMemory;
   }
 
   /** A device attribute by its name in the header, without the prefix `CU_DEVICE_ATTRIBUTE_`. */
   attribute(name: DeviceAttribute): number {
-    if (!Object.hasOwn(CU_DEVICE_ATTRIBUTE, name)) {
-      throw new TypeError(`Cannot ask for the attribute ${name}: expected a name of CU_DEVICE_ATTRIBUTE`);
-    }
     this.#checkThere();
-    const code = this.driver.device.cuDeviceGetAttribute(this.#int.$address, CU_DEVICE_ATTRIBUTE[name], this.#handle);
-    this.#check("cuDeviceGetAttribute", code);
-    return this.#int.value;
+    return this.#properties.attribute(name);
   }
 
   /** Whether this device can read and write the memory of another one directly. */
   canAccessPeer(peer: CudaDevice): boolean {
     if (peer.driver !== this.driver) throw new TypeError("Cannot ask for access to a device of another Cuda");
     this.#checkThere();
-    const { cuDeviceCanAccessPeer } = this.driver.device;
-    this.#check("cuDeviceCanAccessPeer", cuDeviceCanAccessPeer(this.#int.$address, this.#handle, peer.#handle));
-    return this.#int.value !== 0;
+    return this.#properties.canAccessPeer(peer.#properties);
   }
 
   // law device/CudaDevice.isActive: device/device, memory/memory_programs
@@ -181,25 +113,14 @@ export class CudaDevice {
    * the `Cuda` is closed and nothing of it is left on the device.
    */
   get isActive(): boolean {
-    if (this.#references.isDestroyed) return false;
-    if (this.#context !== 0n) return true;
-    const { cuDevicePrimaryCtxGetState } = this.driver.context;
-    // The flags go to eight bytes that are not read: every release of an export asks this, and must not allocate.
-    const code = cuDevicePrimaryCtxGetState(this.#handle, this.#out.$address, this.#int.$address);
-    this.#check("cuDevicePrimaryCtxGetState", code);
-    return this.#int.value !== 0;
+    return !this.#references.isDestroyed && this.#primary.isActive;
   }
 
   // law device/CudaDevice.context: device/device, memory/memory_programs
   /** Handle of the primary context, which is retained at the first use. */
   get context(): bigint {
     this.#checkThere();
-    if (this.#context === 0n) {
-      const { cuDevicePrimaryCtxRetain } = this.driver.context;
-      this.#check("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain(this.#out.$address, this.#handle));
-      this.#context = this.#out.value;
-    }
-    return this.#context;
+    return this.#primary.handle;
   }
 
   // law device/CudaDevice.withContext: device/device, memory/memory_programs
@@ -258,35 +179,16 @@ export class CudaDevice {
 
   /** The priorities that streams can have: what goes first, and what goes last. Lower numbers go first: `[-5, 0]`. */
   get priorityRange(): [first: number, last: number] {
-    using arena = new NativeArena();
-    const [last, first] = [arena.out("i32"), arena.out("i32")];
-    const { cuCtxGetStreamPriorityRange } = this.driver.context;
-    const ask = () => cuCtxGetStreamPriorityRange(last.$address, first.$address);
-    this.#check("cuCtxGetStreamPriorityRange", this.withContext(ask));
-    return [first.value, last.value];
+    return priorityRange(this);
   }
 
-  // law device/CudaDevice.createStream: device/device, memory/memory_programs, gpu/implied_order
   /**
    * Creates a stream.
    *
    * @throws {RangeError} for a priority that streams of this device cannot have
    */
   createStream(options: StreamOptions = {}): CudaStream {
-    checkOptions(options, streamOptionNames);
-    const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
-    const { priority } = options;
-    if (priority !== undefined) this.#checkPriority(priority);
-    const { cuStreamCreate, cuStreamCreateWithPriority } = this.driver.stream;
-    const make = (retained: Disposable) => {
-      if (priority === undefined) this.#check("cuStreamCreate", cuStreamCreate(this.#out.$address, flags));
-      else {
-        const code = cuStreamCreateWithPriority(this.#out.$address, flags, priority);
-        this.#check("cuStreamCreateWithPriority", code);
-      }
-      return CudaStream.adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained);
-    };
-    return this.retainFor((retained) => this.withContext(() => make(retained)));
+    return createStream(this, options);
   }
 
   // law device/CudaDevice.createEvent: device/dropped
@@ -301,19 +203,9 @@ export class CudaDevice {
     return event;
   }
 
-  // law device/CudaDevice.makeEvent: device/device, memory/memory_programs
   /** As {@linkcode CudaDevice.createEvent}, for callers who close it for certain. */
   makeEvent(options: EventOptions = none): CudaEvent {
-    checkOptions(options, eventOptionNames);
-    const { timing = false, interprocess = false } = options;
-    if (timing && interprocess) {
-      throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
-    }
-    const flags = (timing ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING) | (interprocess ? CU_EVENT.INTERPROCESS : 0);
-    return this.withContext(() => {
-      this.#check("cuEventCreate", this.driver.event.cuEventCreate(this.#out.$address, flags));
-      return new CudaEvent(this, this.#out.value, interprocess);
-    });
+    return createEvent(this, options);
   }
 
   /**
@@ -324,13 +216,7 @@ export class CudaDevice {
    * @throws {CudaError} if the other process is gone, or is this one
    */
   importEvent(handle: IpcHandle): CudaEvent {
-    const bytes = readHandle(handle, ["event"], this);
-    return this.withContext(() => {
-      this.#check("cuIpcOpenEventHandle", this.driver.ipc.cuIpcOpenEventHandle(this.#out.$address, bytes));
-      const event = new CudaEvent(this, this.#out.value, true);
-      event[registerFinalizer]();
-      return event;
-    });
+    return importEvent(this, handle);
   }
 
   /**
@@ -353,8 +239,7 @@ export class CudaDevice {
 
   /**
    * Marks the present end of all work in the primary context with an event, on whatever stream, also one that was
-   * destroyed.
-   What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
+   * destroyed. What the driver does for a stream by way of another context is not among it: see `docs/driver.md`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */
@@ -406,50 +291,7 @@ export class CudaDevice {
   /** The newest CUDA version that the driver supports. */
   get driverVersion(): [major: number, minor: number] {
     this.#checkThere();
-    this.#check("cuDriverGetVersion", this.driver.opening.cuDriverGetVersion(this.#int.$address));
-    return decodeVersion(this.#int.value);
-  }
-
-  // law device/CudaDevice.copy: gpu/implied_order
-  /**
-   * Enqueues a copy. Offsets are part of the addresses; `bytes` is greater than 0.
-   *
-   * @internal
-   */
-  copy(destination: bigint, source: bigint, bytes: number, direction: CopyDirection, stream: CudaStream): void {
-    if (direction === "HtoD") stream.makeOrderExplicit(bytes);
-    const { copy } = this.driver;
-    const call = copyCalls[direction];
-    const code = this.withContext(() => copy[call](destination, source, BigInt(bytes), stream.handle));
-    if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination, source]);
-  }
-
-  /**
-   * Enqueues a copy from one device's memory to another's, whether or not they can use each other's.
-   *
-   * @param stream of either device, or of a third
-   */
-  copyPeer(
-    destination: bigint,
-    to: CudaDevice,
-    source: bigint,
-    from: CudaDevice,
-    bytes: number,
-    stream: CudaStream,
-  ): void {
-    const { cuMemcpyPeerAsync } = this.driver.copy;
-    this.withContext(() => {
-      const code = cuMemcpyPeerAsync(destination, to.context, source, from.context, BigInt(bytes), stream.handle);
-      this.#check("cuMemcpyPeerAsync", code);
-    });
-  }
-
-  /** Enqueues a fill of `bytes` bytes, a multiple of `width`, with a value of `width` bytes. */
-  fill(destination: bigint, value: number, width: 1 | 2 | 4, bytes: number, stream: CudaStream): void {
-    const { fill } = this.driver;
-    const call = fillCalls[width];
-    const code = stream.enqueue(() => fill[call](destination, value, BigInt(bytes / width), stream.handle));
-    if (code !== CUresult.CUDA_SUCCESS) checkReached(stream, call, code, [destination]);
+    return this.#properties.driverVersion;
   }
 
   /** Bytes of device memory that are free, and all of them. */
@@ -547,14 +389,6 @@ export class CudaDevice {
     this.#references.close();
   }
 
-  #checkPriority(priority: number): void {
-    const [first, last] = this.priorityRange;
-    if (Number.isInteger(priority) && priority >= first && priority <= last) return;
-    throw new RangeError(
-      `Cannot create a stream of priority ${priority}: expected an integer from ${first} (goes first) to ${last}`,
-    );
-  }
-
   /**
    * Notes that memory of this device was freed on a stream of another one. That free needs this device's context when
    * the stream comes to it: so the context is not released before.
@@ -569,14 +403,14 @@ export class CudaDevice {
     try {
       runAll(this.#spareEvents.splice(0).map((event) => () => event.close()));
     } finally {
-      if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);
+      this.#primary.release();
       this.#arena.close();
     }
   }
 
   /** Waits for the context's work, if there is a context. What has failed there is over as well. */
   #finish(): void {
-    if (this.#context === 0n || this.#references.isDestroyed) return; // a context that is released has finished
+    if (!this.#primary.isRetained || this.#references.isDestroyed) return; // a released context has finished
     this.withContext(() => this.driver.context.cuCtxSynchronize());
   }
 

@@ -13,13 +13,9 @@
  */
 export { checkSameCuda, checkSameDevice, isSameDevice } from "./check_device.ts";
 export { checkOpenStream, checkPlace, checkStream } from "./check_stream.ts";
-export {
-  type CopyDirection,
-  CudaDevice,
-  type DeviceAttribute,
-  type EventOptions,
-  type StreamOptions,
-} from "./device.ts";
+export type { EventOptions } from "./create_event.ts";
+export type { StreamOptions } from "./create_stream.ts";
+export { CudaDevice } from "./device.ts";
 export { CudaEvent } from "./event.ts";
 export { checkReached } from "./explain_unreachable.ts";
 export { closeIfDropped, type DroppedState } from "./finalizer.ts";
@@ -35,6 +31,8 @@ export type { KernelMemory } from "./kernel/kernel_memory.ts";
 export { type CompileOptions, Program } from "./kernel/program.ts";
 export { PerDevice } from "./per_device.ts";
 export { type PointerAttributes, PointerQuery } from "./pointer_attributes.ts";
+export type { DeviceAttribute } from "./properties.ts";
+export { type CopyDirection, enqueueCopy, enqueueFill, enqueuePeerCopy } from "./raw_copies.ts";
 export { ReferenceCount } from "./reference_count.ts";
 export {
   besideAllCaptures,

@@ -8,7 +8,15 @@
  * @module
  */
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { type CopyDirection, type CudaDevice, type CudaStream, isCapturing, PointerQuery } from "../device/mod.ts";
+import {
+  type CopyDirection,
+  type CudaDevice,
+  type CudaStream,
+  enqueueCopy,
+  enqueuePeerCopy,
+  isCapturing,
+  PointerQuery,
+} from "../device/mod.ts";
 import { CudaError } from "../driver/mod.ts";
 import { cString, FfiError, libc } from "../ffi/mod.ts";
 import { canStartThreads, type NativeCall, nonTemporalCopy } from "../native/mod.ts";
@@ -42,14 +50,13 @@ function isLargeAndPageable({ bytes, isPageable, direction }: Run): boolean {
   return bytes >= worthStaging && isPageable && (direction === "HtoD" || direction === "DtoH");
 }
 
-// law memory/copyRun: memory/memory_programs
 /** Enqueues a copy on a stream: staged, if that is faster. */
 export function copyRun(run: Run, stream: CudaStream, plan: StagingPlan | null = stagingOf(run, stream)): void {
   const { to, from, bytes, direction, peers } = run;
   if (plan !== null && tryStaged(run, stream, plan)) return;
   if (isLargeAndPageable(run)) unstaged.set(stream.device, (unstaged.get(stream.device) ?? 0) + bytes);
-  if (peers === null) stream.device.copy(to, from, bytes, direction, stream);
-  else stream.device.copyPeer(to, peers.to, from, peers.from, bytes, stream);
+  if (peers === null) enqueueCopy(stream, to, from, bytes, direction);
+  else enqueuePeerCopy(stream, to, peers.to, from, peers.from, bytes);
 }
 
 /** @returns whether there were threads and pinned memory for it */
@@ -115,7 +122,7 @@ function toDevice(run: Run, stream: CudaStream, ring: StagingRing, plan: Staging
     ring.team.finish(); // the chunk is in its slot
     const at = chunk * plan.chunk;
     ring.enqueue(chunk, stream, (slot) => {
-      stream.device.copy(run.to + BigInt(at), slot, Math.min(plan.chunk, run.bytes - at), "HtoD", stream);
+      enqueueCopy(stream, run.to + BigInt(at), slot, Math.min(plan.chunk, run.bytes - at), "HtoD");
     });
     if (chunk >= onBus) fill(chunk - onBus + slots);
   }
@@ -130,7 +137,7 @@ function toHost(run: Run, stream: CudaStream, ring: StagingRing, plan: StagingPl
     if (chunk >= chunks) return;
     const at = chunk * plan.chunk;
     ring.enqueue(chunk, stream, (slot) => {
-      stream.device.copy(slot, run.from + BigInt(at), Math.min(plan.chunk, run.bytes - at), "DtoH", stream);
+      enqueueCopy(stream, slot, run.from + BigInt(at), Math.min(plan.chunk, run.bytes - at), "DtoH");
     });
   };
   for (let chunk = 0; chunk < slots; chunk++) {

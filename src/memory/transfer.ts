@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { checkStream, type CopyDirection, type CudaDevice, type CudaStream, isSameDevice } from "../device/mod.ts";
+import {
+  checkStream,
+  type CopyDirection,
+  type CudaDevice,
+  type CudaStream,
+  enqueueFill,
+  isSameDevice,
+} from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { libc } from "../ffi/mod.ts";
 import { accessesBetween, takeAccess } from "./copy_access.ts";
@@ -106,7 +113,7 @@ export function fillBytes(
   }
   if (stream !== undefined && device !== null) {
     checkStream(stream, device, "Cannot fill on a stream");
-    stream.device.fill(ptr, value, width, size, stream);
+    enqueueFill(stream, ptr, value, width, size);
     return buffer.pinUntilPassed(stream);
   }
   if (!buffer.isHostAccessible) throw new TypeError("Cannot fill device memory without a stream: pass { stream }");

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { enqueueCopy } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { HostMemoryResource } from "../memory/mod.ts";
 import type { Scalar } from "../layout/mod.ts";
@@ -75,7 +76,7 @@ function readElements(view: StridedMemoryView, offsets: readonly number[]): Scal
   let used = 0;
   try {
     for (const { start, end, members } of runs) {
-      device.copy(staging.ptr + BigInt(used), buffer.ptr + BigInt(start), end - start, "DtoH", stream);
+      enqueueCopy(stream, staging.ptr + BigInt(used), buffer.ptr + BigInt(start), end - start, "DtoH");
       for (const at of members) places.set(at, used + at - start);
       used += end - start;
     }

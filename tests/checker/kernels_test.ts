@@ -15,6 +15,7 @@ import {
   SynchronousMemoryResource,
 } from "../../mod.ts";
 import { check, fc, scaled } from "../support/property.ts";
+import { enqueueFill } from "../../src/device/mod.ts";
 
 /** Each of `n` threads: `to[i] = from[i]`; `peek` only reads, `count` adds to a counter, `poll` reads what others may write. */
 const kernels = `
@@ -403,9 +404,9 @@ test("memory that is freed at once, which makes its kernels run, has a past all 
 test("what a kernel that waits may be unordered with is not forgotten, however much is done and waited for meanwhile", () => {
   const found = ofTwo((one, other, at, launch) => {
     launch("move", one, at, at + 8n);
-    one.device.fill(at + 2n, 1, 1, 2, other); // what the kernel writes
+    enqueueFill(other, at + 2n, 1, 1, 2); // what the kernel writes
     for (let i = 0; i < 4; i++) {
-      for (let j = 0; j < 600; j++) one.device.fill(at + 40n, 1, 1, 8, other);
+      for (let j = 0; j < 600; j++) enqueueFill(other, at + 40n, 1, 1, 8);
       other.synchronize();
     }
   });
@@ -421,7 +422,7 @@ test("what lies between the bytes that kernels of a graph touch is not touched",
       });
       const exec = graph.instantiate();
       exec.launch(one);
-      one.device.fill(memory + at, 1, 1, 2, other);
+      enqueueFill(other, memory + at, 1, 1, 2);
       one.device.synchronize();
       for (const each of [exec, graph]) each.close();
     });
@@ -439,7 +440,7 @@ test("of a kernel that touches much everything is known", () => {
   {
     using buffer = new SynchronousMemoryResource(device).allocate(2 * bytes);
     module.kernel("pass").launch(one, bytes / 1024, 1024, [buffer.ptr]);
-    device.fill(buffer.ptr, 1, 1, bytes, other);
+    enqueueFill(other, buffer.ptr, 1, 1, bytes);
     device.synchronize();
   }
   assertEquals(reports.map(({ kind, bytes }) => [kind, bytes]), [["race", bytes]]);

@@ -25,6 +25,7 @@ import { check, fc } from "../support/property.ts";
 import { apart, pattern, type Placed, positionsOf } from "../support/arrays.ts";
 import { laidOut } from "../support/laid_out.ts";
 import { type Kind, readInt64s, readRaw } from "../support/raw_dlpack.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** Where an array is, or is wanted; null: where it is. */
 const places = [null, [1, 0], [1, 0], [2, 0], [2, 1], [2, 1], [2, 2], [10, 0], [3, 0], [1, 1]] as const;
@@ -202,7 +203,7 @@ function readTensor(cuda: Cuda, data: bigint, nbytes: number, stream: CudaStream
     return () => seen;
   }
   const staging = new PinnedMemoryResource(cuda.device(0)).allocate(nbytes);
-  stream.device.copy(staging.ptr, data, nbytes, "DtoH", stream);
+  enqueueCopy(stream, staging.ptr, data, nbytes, "DtoH");
   return () => {
     stream.synchronize();
     const seen = [...staging.bytes()];

@@ -22,6 +22,7 @@ import {
 } from "../../mod.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import type { Behaviour, Root } from "./root.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** Device memory with these bytes, as they will be once the stream has come so far. */
 function upload(device: CudaDevice, bytes: Uint8Array, stream: CudaStream): MemoryBuffer {
@@ -297,7 +298,7 @@ export function consumeArrowWhileFreeing(
   } else {
     if (how === "by a consumer in C") consumer.wait(new CudaEvent(device, placeOf(exported.ptr).event));
     for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
-    device.copy(taken.ptr, address, size, "DtoD", consumer);
+    enqueueCopy(consumer, taken.ptr, address, size, "DtoD");
     exported.close(); // the release callback is called while the consumer's work is still enqueued
   }
   assert(exported.released);

@@ -10,6 +10,7 @@ import { DLManagedTensorVersioned, DLPACK_FLAG_BITMASK } from "../../bindings/dl
 import { libc } from "../../src/ffi/libc.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import type { Behaviour, Root } from "./root.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** The behaviours. */
 export const dlpackBehaviours: readonly Behaviour[] = [
@@ -105,7 +106,7 @@ function copyForConsumer(root: Root, type: number, id: number): void {
   buffer.fill(1, { stream: home }); // the copy does not see it
   if (type === 1) libc().memory.memcpy(seen.ptr, address, BigInt(size));
   else {
-    target.copy(taken.ptr, address, size, "DtoD", consumer);
+    enqueueCopy(consumer, taken.ptr, address, size, "DtoD");
     taken.copyTo(seen, { stream: consumer });
     consumer.synchronize();
   }
@@ -154,7 +155,7 @@ export function consumeWhileFreeing(
   const address = buffer.ptr;
   // The consumer is slow: about 20 ms of copies stand before its read.
   for (let i = 0; i < 40; i++) more.copyFrom(ballast, { stream: consumer });
-  other.copy(taken.ptr, address, size, "DtoD", consumer);
+  enqueueCopy(consumer, taken.ptr, address, size, "DtoD");
   if (tensor !== null) {
     tensor.close(); // the deleter is called while the consumer's work is still enqueued
     assert(tensor.released);

@@ -12,6 +12,7 @@ import {
 } from "../../mod.ts";
 import { missingGpus } from "../support/gpu.ts";
 import { needs } from "../support/needs.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 const missing = missingGpus();
 
@@ -193,7 +194,7 @@ test(...needs(missingPeer, "without access a copy fails as the driver says, with
   using sink = new HostMemoryResource().allocate(4096);
   source.fill(0x77, { stream: here });
   there.wait(here);
-  const copy = () => peer.copy(target.ptr, source.ptr, 4096, "DtoD", there); // as one device's: buffers need no access
+  const copy = () => enqueueCopy(there, target.ptr, source.ptr, 4096, "DtoD"); // as one device's: buffers need no access
   assertThrows(copy, CudaError, "CUDA_ERROR_INVALID_VALUE");
   resource.peerAccessibleBy.add(peer);
   copy();

@@ -63,17 +63,22 @@ export const cudaMutations: readonly Mutation[] = [
     ["implied.some((task) => task?.done === false)", "true", "A copy is read early that may be read late."],
     ["implied.some((task) => task?.done === false)", "false", "A copy is read late that libcuda reads early."],
   ]),
-  ...law("device/CudaDevice.copy", [
+  ...law("device/enqueueCopy", [
     [
-      '    if (direction === "HtoD") stream.makeOrderExplicit(bytes);\n',
+      '  if (direction === "HtoD") stream.makeOrderExplicit(bytes);\n',
       "",
       "A copy takes what a default stream has yet to write.",
     ],
-  ]),
-  ...law("device/CudaDevice.createStream", [
     [
-      "adopt(this, this.#out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
-      "adopt(this, this.#out.value, true, retained)",
+      "const code = device.withContext(",
+      "const code = (device.siblings[0] ?? device).withContext(",
+      "A copy goes to the default stream of another device.",
+    ],
+  ]),
+  ...law("device/createStream", [
+    [
+      "adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained)",
+      "adopt(device, out.value, true, retained)",
       "A copy takes what a default stream has yet to write.",
     ],
     [
@@ -82,7 +87,7 @@ export const cudaMutations: readonly Mutation[] = [
       "Every stream waits for the legacy default stream.",
     ],
     [
-      "    if (priority !== undefined) this.#checkPriority(priority);\n",
+      "  if (priority !== undefined) checkPriority(device, priority);\n",
       "",
       "A priority that cannot be is silently another one.",
     ],
@@ -113,23 +118,17 @@ export const cudaMutations: readonly Mutation[] = [
       "",
       "A context goes while another device's stream has yet to free its memory.",
     ],
+    ["      this.#primary.release();\n", "", "The primary context is never given back."],
+  ]),
+  ...law("device/PrimaryContext.release", [
     [
-      "if (this.#context !== 0n) this.driver.context.cuDevicePrimaryCtxRelease_v2(this.#handle);",
-      "",
-      "The primary context is never given back.",
-    ],
-    [
-      "if (this.#context !== 0n) this.driver",
-      "this.driver",
+      "if (this.#handle !== 0n) this",
+      "this",
       "A context that was never retained is released: somebody else's.",
     ],
   ]),
   ...law("device/CudaDevice.checkThere", [
-    [
-      "if (this.#references.isDestroyed) throw new TypeError(`Cannot use device ${this.ordinal}: its Cuda is closed`);\n  }\n\n  /** Whether its `Cuda`",
-      "}\n\n  /** Whether its `Cuda`",
-      "The driver writes to memory that is freed.",
-    ],
+    ["if (this.#references.isDestroyed) throw", "if (false) throw", "The driver writes to memory that is freed."],
   ]),
   ...law("device/CudaDevice.retainFor", [
     [
@@ -241,12 +240,10 @@ export const cudaMutations: readonly Mutation[] = [
     ["    if (device.isGone) {\n", "    if (false) {\n", "The driver is asked for an event that is gone."],
   ]),
   ...law("device/CudaDevice.context", [
-    [
-      "    this.#checkThere();\n    if (this.#context",
-      "    if (this.#context",
-      "A closed device takes its context up again and never gives it back.",
-    ],
-    ["    if (this.#context === 0n) {", "    {", "The context is retained at every use, and released once."],
+    ["    this.#checkThere();\n", "", "A closed device takes its context up again and never gives it back."],
+  ]),
+  ...law("device/PrimaryContext.handle", [
+    ["if (this.#handle === 0n) this", "this", "The context is retained at every use, and released once."],
   ]),
   ...law("device/CudaDevice.withContext", [
     [
@@ -277,9 +274,9 @@ export const cudaMutations: readonly Mutation[] = [
       "The wait is for the context that happens to be current.",
     ],
   ]),
-  ...law("device/CudaDevice.makeEvent", [
+  ...law("device/createEvent", [
     ["timing = false", "timing = true", "Every event measures time, which makes ordering dearer."],
-    ["    if (timing && interprocess) {\n", "    if (false) {\n", "An event that cannot be is a nameless error."],
+    ["  if (timing && interprocess) {\n", "  if (false) {\n", "An event that cannot be is a nameless error."],
   ]),
   ...law("device/CudaDevice.retain", [
     [
@@ -294,15 +291,13 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaDevice.isActive", [
     [
-      "    if (this.#references.isDestroyed) return false;\n",
+      "!this.#references.isDestroyed && ",
       "",
       "A device of a closed Cuda is asked for a context that it cannot give.",
     ],
-    [
-      '    this.#check("cuDevicePrimaryCtxGetState", code);\n    return this.#int.value !== 0;\n',
-      '    this.#check("cuDevicePrimaryCtxGetState", code);\n    return true;\n',
-      "A context that nobody uses is taken for one in use.",
-    ],
+  ]),
+  ...law("device/PrimaryContext.isActive", [
+    ["return this.#int.value !== 0;", "return true;", "A context that nobody uses is taken for one in use."],
   ]),
   ...law("cuda/Cuda.pointerAttributes", [
     [
@@ -640,7 +635,7 @@ export const cudaMutations: readonly Mutation[] = [
   ...law("device/looksAround", [
     ["/include|embed|import/", "/^\\s*#\\s*include/m", "A directive after a comment is not seen."],
   ]),
-  ...law("device/CudaDevice.uuid", [
+  ...law("device/DeviceProperties.uuid", [
     ['? "MIG" : "GPU"', '? "GPU" : "GPU"', "A slice of a GPU has a UUID that no tool knows."],
   ]),
   ...law("driver/stickyError", [

@@ -115,13 +115,6 @@ export const memoryMutations: readonly Mutation[] = [
     ["!Number.isSafeInteger(bytes) || ", "", "A size that is no whole number is allocated as another one."],
     [" || bytes < 0", "", "A negative size is allocated as an enormous one."],
   ]),
-  ...law("memory/copyRun", [
-    [
-      "stream.device.copy(to, from, bytes,",
-      "(stream.device.siblings[0] ?? stream.device).copy(to, from, bytes,",
-      "A copy goes to the default stream of another device.",
-    ],
-  ]),
   ...law("order/freeAfterAll", [
     [
       "  if (device.isGone) return next(); // its context has gone while another device was waited for\n",

@@ -19,6 +19,7 @@ import {
 } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { CountingDeleter, foreignTensor } from "../support/raw_dlpack.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 const bytes = 64;
 
@@ -75,7 +76,7 @@ for (const [way, take] of Object.entries(imports)) {
       if (view.readonly) view.buffer.fill(5, { stream: device.defaultStream }); // as Arrow's arrays are
       else view.copyFrom(new Uint8Array(bytes).fill(5)); // on the stream that is nobody's choice
       const end = hand(view, reader);
-      device.copy(copy.ptr, view.ptr, bytes, "DtoD", reader);
+      enqueueCopy(reader, copy.ptr, view.ptr, bytes, "DtoD");
       reader.synchronize();
       end();
       maker.wait(reader);
@@ -102,7 +103,7 @@ test("a producer gets its memory back when the default stream is done with it, o
     const view = StridedMemoryView.fromDlpack(tensorOver(memory.ptr, deleter), { device });
     if (who === "we") view.copyFrom(new Uint8Array(bytes));
     const tensor = who === "we" ? null : view.toDlpack({ stream: reader });
-    if (who !== "we") device.copy(copy.ptr, view.ptr, bytes, "DtoD", reader);
+    if (who !== "we") enqueueCopy(reader, copy.ptr, view.ptr, bytes, "DtoD");
     view.close();
     tensor?.close();
     assertEquals(liveExports(), 0); // which looks after what has been released

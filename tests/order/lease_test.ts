@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** What a turn does: the owner, or somebody who borrows for the length of the turn, adds to the bytes or copies them. */
 const turns = fc.array(
@@ -34,7 +35,7 @@ for (const schedule of ["latest", "random", "round-robin"] satisfies Schedule[])
           if (what === "fill") {
             buffer.fill(value, { stream });
             now = value;
-          } else device.copy(log.sliced(turn).ptr, view.ptr, 16, "DtoD", stream);
+          } else enqueueCopy(stream, log.sliced(turn).ptr, view.ptr, 16, "DtoD");
           expected.push(...Array.from({ length: 16 }, () => what === "copy" ? now : 0));
           if (closesEarly && turn === program.length - 1) buffer.close(); // the loan keeps it
         });

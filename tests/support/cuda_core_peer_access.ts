@@ -16,6 +16,7 @@ import {
 } from "../../mod.ts";
 import type { Behaviour } from "../gpu/root.ts";
 import { intercept } from "./intercept.ts";
+import { enqueueCopy } from "../../src/device/mod.ts";
 
 /** Counts what is said to the driver while something is done. */
 function callsOf(cuda: Cuda, work: () => unknown): { readonly sets: number; readonly gets: number } {
@@ -45,7 +46,7 @@ function reach(cuda: Cuda, resource: DeviceMemoryResource): boolean | string {
   source.fill(0x3c, { stream: here });
   there.wait(here);
   try {
-    peer.copy(target.ptr, source.ptr, 256, "DtoD", there); // as one device's: buffers would go from peer to peer
+    enqueueCopy(there, target.ptr, source.ptr, 256, "DtoD"); // as one device's: buffers would go from peer to peer
     target.copyTo(sink, { stream: there });
   } catch (error) {
     if (error instanceof CudaError) return error.codeName;

@@ -45,6 +45,7 @@ import { ForeignArray } from "./foreign.ts";
 import { callStream, runOf, type Taken, takeStruct, takeTensor } from "./taken.ts";
 import { type Named, type Run, runsOf, Streams } from "./streams.ts";
 import { layout, moveRaw, pointerAt, type RawArray, readRawArray, releaseRaw } from "../raw_arrow.ts";
+import { enqueueCopy, enqueueFill } from "../../../src/device/mod.ts";
 
 /**
  * Runs a program; closes everything, the Cuda included.
@@ -249,7 +250,7 @@ class ProgramRun {
     const ours = this.#ours(via);
     if (ours === null) return this.#streams.fill(lane, this.#runs(via), value);
     const stream = this.#stream(lane);
-    for (const { ptr, bytes } of ours.runs) stream.device.fill(ptr, value, 1, bytes, stream);
+    for (const { ptr, bytes } of ours.runs) enqueueFill(stream, ptr, value, 1, bytes);
   }
 
   #read(via: Via, lane: number, to: bigint): void {
@@ -258,7 +259,7 @@ class ProgramRun {
     const stream = this.#stream(lane);
     let at = to;
     for (const { ptr, bytes } of ours.runs) {
-      stream.device.copy(at, ptr, bytes, ours.kind === "pinned" ? "HtoH" : "DtoH", stream);
+      enqueueCopy(stream, at, ptr, bytes, ours.kind === "pinned" ? "HtoH" : "DtoH");
       at += BigInt(bytes);
     }
   }

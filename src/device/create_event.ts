@@ -1,0 +1,52 @@
+/**
+ * Makes events of a device, and opens those of other processes.
+ *
+ * @module
+ */
+import { CU_EVENT } from "../../bindings/cuda_types.ts";
+import { checkCuda } from "../driver/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { CudaDevice } from "./device.ts";
+import { CudaEvent } from "./event.ts";
+import { registerFinalizer } from "./finalizer.ts";
+import { type IpcHandle, readHandle } from "./ipc_handle.ts";
+
+/** Options of {@linkcode CudaDevice.createEvent}. */
+export interface EventOptions {
+  /** Whether the event measures time. Default false: ordering is cheaper without. */
+  readonly timing?: boolean;
+  /** Whether other processes can be given the event, which measures no time then. Default false. */
+  readonly interprocess?: boolean;
+}
+
+const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess: true };
+
+// law device/createEvent: device/device, memory/memory_programs
+/** An event that the caller closes for certain, or has closed when it is dropped: see {@linkcode CudaDevice.makeEvent}. */
+export function createEvent(device: CudaDevice, options: EventOptions): CudaEvent {
+  checkOptions(options, eventOptionNames);
+  const { timing = false, interprocess = false } = options;
+  if (timing && interprocess) {
+    throw new TypeError("Cannot create an event that measures time for other processes: choose one of the two");
+  }
+  const flags = (timing ? CU_EVENT.DEFAULT : CU_EVENT.DISABLE_TIMING) | (interprocess ? CU_EVENT.INTERPROCESS : 0);
+  const { driver } = device;
+  return device.withContext(() => {
+    const out = device.outParameter;
+    checkCuda(driver, "cuEventCreate", driver.event.cuEventCreate(out.$address, flags));
+    return new CudaEvent(device, out.value, interprocess);
+  });
+}
+
+/** See {@linkcode CudaDevice.importEvent}. */
+export function importEvent(device: CudaDevice, handle: IpcHandle): CudaEvent {
+  const bytes = readHandle(handle, ["event"], device);
+  const { driver } = device;
+  return device.withContext(() => {
+    const out = device.outParameter;
+    checkCuda(driver, "cuIpcOpenEventHandle", driver.ipc.cuIpcOpenEventHandle(out.$address, bytes));
+    const event = new CudaEvent(device, out.value, true);
+    event[registerFinalizer]();
+    return event;
+  });
+}

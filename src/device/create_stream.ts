@@ -1,0 +1,63 @@
+/**
+ * Makes streams of a device.
+ *
+ * @module
+ */
+import { CU_STREAM } from "../../bindings/cuda_types.ts";
+import { checkCuda } from "../driver/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { CudaDevice } from "./device.ts";
+import { CudaStream } from "./stream.ts";
+
+/** Options of {@linkcode CudaDevice.createStream}. */
+export interface StreamOptions {
+  /** Whether the stream ignores the legacy default stream. Default true. */
+  readonly nonBlocking?: boolean;
+  /**
+   * Which streams' waiting work the GPU takes first: lower numbers sooner, within `device.priorityRange`. Default 0,
+   * the last.
+   */
+  readonly priority?: number;
+}
+
+const streamOptionNames: OptionNames<StreamOptions> = { nonBlocking: true, priority: true };
+
+// law device/createStream: device/device, memory/memory_programs, gpu/implied_order
+/** See {@linkcode CudaDevice.createStream}. */
+export function createStream(device: CudaDevice, options: StreamOptions): CudaStream {
+  checkOptions(options, streamOptionNames);
+  const flags = options.nonBlocking ?? true ? CU_STREAM.NON_BLOCKING : CU_STREAM.DEFAULT;
+  const { priority } = options;
+  if (priority !== undefined) checkPriority(device, priority);
+  const { driver } = device;
+  const { cuStreamCreate, cuStreamCreateWithPriority } = driver.stream;
+  const make = (retained: Disposable) => {
+    const out = device.outParameter;
+    if (priority === undefined) checkCuda(driver, "cuStreamCreate", cuStreamCreate(out.$address, flags));
+    else {
+      const code = cuStreamCreateWithPriority(out.$address, flags, priority);
+      checkCuda(driver, "cuStreamCreateWithPriority", code);
+    }
+    return CudaStream.adopt(device, out.value, (flags & CU_STREAM.NON_BLOCKING) !== 0, retained);
+  };
+  return device.retainFor((retained) => device.withContext(() => make(retained)));
+}
+
+/** See {@linkcode CudaDevice.priorityRange}. */
+export function priorityRange(device: CudaDevice): [first: number, last: number] {
+  using arena = new NativeArena();
+  const [last, first] = [arena.out("i32"), arena.out("i32")];
+  const { driver } = device;
+  const ask = () => driver.context.cuCtxGetStreamPriorityRange(last.$address, first.$address);
+  checkCuda(driver, "cuCtxGetStreamPriorityRange", device.withContext(ask));
+  return [first.value, last.value];
+}
+
+function checkPriority(device: CudaDevice, priority: number): void {
+  const [first, last] = priorityRange(device);
+  if (Number.isInteger(priority) && priority >= first && priority <= last) return;
+  throw new RangeError(
+    `Cannot create a stream of priority ${priority}: expected an integer from ${first} (goes first) to ${last}`,
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * The primary context of a device: the one that every other library in the process uses, too.
+ *
+ * @module
+ */
+import { checkCuda, type CudaDriver } from "../driver/mod.ts";
+import type { NativeArena } from "../ffi/mod.ts";
+
+/** Our share of a device's primary context: retained at the first need, and released once. */
+export class PrimaryContext {
+  readonly #driver: CudaDriver;
+  readonly #device: number;
+  readonly #out;
+  readonly #int;
+  #handle = 0n;
+
+  /**
+   * @param device what the driver calls it: `CUdevice`
+   * @param arena has room for results as long as the context is used
+   */
+  constructor(driver: CudaDriver, device: number, arena: NativeArena) {
+    this.#driver = driver;
+    this.#device = device;
+    this.#out = arena.out("ptr");
+    this.#int = arena.out("i32");
+  }
+
+  /** Whether it is retained here. */
+  get isRetained(): boolean {
+    return this.#handle !== 0n;
+  }
+
+  // law device/PrimaryContext.isActive: device/device, memory/memory_programs
+  /** Whether anybody in this process uses the context: we, or another library. Does not retain it. */
+  get isActive(): boolean {
+    if (this.#handle !== 0n) return true;
+    const { cuDevicePrimaryCtxGetState } = this.#driver.context;
+    // The flags go to eight bytes that are not read: every release of an export asks this, and must not allocate.
+    const code = cuDevicePrimaryCtxGetState(this.#device, this.#out.$address, this.#int.$address);
+    checkCuda(this.#driver, "cuDevicePrimaryCtxGetState", code);
+    return this.#int.value !== 0;
+  }
+
+  // law device/PrimaryContext.handle: device/device, memory/memory_programs
+  /** `CUcontext`, which is retained at the first use. */
+  get handle(): bigint {
+    if (this.#handle === 0n) this.#retain();
+    return this.#handle;
+  }
+
+  #retain(): void {
+    const { cuDevicePrimaryCtxRetain } = this.#driver.context;
+    const code = cuDevicePrimaryCtxRetain(this.#out.$address, this.#device);
+    checkCuda(this.#driver, "cuDevicePrimaryCtxRetain", code);
+    this.#handle = this.#out.value;
+  }
+
+  // law device/PrimaryContext.release: device/device, memory/memory_programs, device/context
+  /** Releases it if it is retained here: it must not be used afterwards. */
+  release(): void {
+    if (this.#handle !== 0n) this.#driver.context.cuDevicePrimaryCtxRelease_v2(this.#device);
+  }
+}
