@@ -4,7 +4,7 @@
  * @module
  */
 import { CU_MEMORYTYPE, CUDA_MEMCPY3D_PEER } from "../../bindings/cuda_types.ts";
-import { checkReached, type CudaDevice, type CudaStream } from "../device/mod.ts";
+import { checkReached, type CudaDevice, type CudaStream, makeOrderExplicit } from "../device/mod.ts";
 import { checkCuda } from "../driver/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import type { Pitched } from "./copy_plan.ts";
@@ -44,7 +44,7 @@ export function copyPitched(
   struct.WidthInBytes = box.width;
   struct.Height = box.height;
   struct.Depth = box.depth;
-  if (source.isHost && !destination.isHost) stream.makeOrderExplicit(box.width * box.height * box.depth);
+  if (source.isHost && !destination.isHost) makeOrderExplicit(stream, box.width * box.height * box.depth);
   const { copyPitched: calls } = driver;
   if (peers === null) {
     const enqueue = () => calls.cuMemcpy3DAsync_v2(struct.$address, stream.handle);

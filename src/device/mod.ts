@@ -23,6 +23,7 @@ export { afterCaptures, captureOf, isCapturing } from "./graph/active_captures.t
 export { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
 export { CudaGraph, type CudaGraphNode, type CudaGraphNodeKind } from "./graph/graph.ts";
 export { CudaGraphExec } from "./graph/graph_exec.ts";
+export { makeOrderExplicit } from "./implied_order.ts";
 export { checkDevice, handleBytes, type IpcHandle, readHandle, writeHandle } from "./ipc_handle.ts";
 export { CompileError } from "./kernel/compiler.ts";
 export { type Dim3, Kernel, type KernelAttribute, type KernelParameter, type LaunchOptions } from "./kernel/kernel.ts";

@@ -8,6 +8,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { checkCuda } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { checkReached } from "./explain_unreachable.ts";
+import { makeOrderExplicit } from "./implied_order.ts";
 import type { CudaStream } from "./stream.ts";
 
 /** Which way a copy goes, as the driver's functions are named. */
@@ -33,7 +34,7 @@ export function enqueueCopy(
   bytes: number,
   direction: CopyDirection,
 ): void {
-  if (direction === "HtoD") stream.makeOrderExplicit(bytes);
+  if (direction === "HtoD") makeOrderExplicit(stream, bytes);
   const { device } = stream;
   const { copy } = device.driver;
   const call = copyCalls[direction];

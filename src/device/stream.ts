@@ -3,138 +3,31 @@
  *
  * @module
  */
-import {
-  CU_STREAM,
-  CU_STREAM_CAPTURE_STATUS,
-  CU_STREAM_LEGACY,
-  CU_STREAM_PER_THREAD,
-  CUresult,
-} from "../../bindings/cuda_types.ts";
-import { ffiPort, isAddress, NativeArena } from "../ffi/mod.ts";
+import { CU_STREAM_LEGACY, CUresult } from "../../bindings/cuda_types.ts";
+import { ffiPort, isAddress } from "../ffi/mod.ts";
 import { checkSameCuda, checkSameDevice } from "./check_device.ts";
 import { completion, query } from "./completion.ts";
-import { type CaptureOptions, StreamCapture } from "./graph/capture.ts";
-import { captureOf, noteRecord, noteWait } from "./graph/active_captures.ts";
-import { checkCuda, checkRelease, type CudaDriver, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
+import { type CaptureOptions, captureWork, StreamCapture } from "./graph/capture.ts";
+import { noteRecord, noteWait } from "./graph/active_captures.ts";
+import { checkCuda, NEEDS_CONTEXT, observerOf } from "../driver/mod.ts";
 import type { CudaDevice } from "./device.ts";
 import { besideCaptures } from "./relaxed_capture.ts";
-import { closeIfDropped, type DroppedState, registerFinalizer } from "./finalizer.ts";
+import { closeIfDropped, registerFinalizer } from "./finalizer.ts";
 import type { CudaEvent } from "./event.ts";
 import type { CudaGraph } from "./graph/graph.ts";
-import { ReferenceCount } from "./reference_count.ts";
-import { internals, type StreamInternals, type StreamWatcher } from "./stream_internals.ts";
-
-/**
- * Bytes. Driver 580 reads up to 24 KiB of page-locked host memory during the call that copies them to a device, if the
- * stream is idle. This is more, for drivers to come: for a larger copy an event costs little.
- */
-const readAtOnce = 64 * 1024;
-
-// law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
-/**
- * Records when the first attempt has failed: a function of its own, so that `record` stays small enough to be inlined.
- */
-function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
-  const { driver } = device;
-  const event = marked.argumentFor("record");
-  const again = () => driver.event.cuEventRecord(event, stream);
-  checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);
-}
-
-// law device/waitWithin: device/stream, memory/memory_programs, sim/behaviours
-function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
-  const { driver } = device;
-  const event = awaited.argumentFor("wait for");
-  const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
-  checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);
-}
-
-/** What the objects of one stream share. It does not lead to the one that the user has, which may be dropped. */
-class StreamState implements StreamInternals, DroppedState {
-  readonly kind = "CudaStream";
-  readonly device: CudaDevice;
-  readonly handle: bigint;
-  /** Whether `close` destroys it. */
-  readonly isOwned: boolean;
-  readonly isNonBlocking: boolean;
-  /** What keeps a foreign stream alive. */
-  readonly owner: unknown;
-  readonly references: ReferenceCount;
-  watcher: StreamWatcher | null = null;
-  beforeClose: (() => void) | null = null;
-  #successor: CudaStream | null = null;
-
-  // law device/StreamState.constructor: device/stream, memory/memory_programs, sim/behaviours
-  /** @param retainedDevice what a stream of our own, which `close` destroys, retains; null for a foreign one */
-  constructor(
-    device: CudaDevice,
-    handle: bigint,
-    isNonBlocking: boolean,
-    owner: unknown,
-    retainedDevice: Disposable | null,
-  ) {
-    this.device = device;
-    this.handle = handle;
-    this.isOwned = retainedDevice !== null;
-    this.isNonBlocking = isNonBlocking;
-    this.owner = owner;
-    this.references = new ReferenceCount(() => {
-      if (this.#successor !== null) shut(this.#successor);
-      if (retainedDevice === null) return; // a foreign stream is someone else's to destroy
-      const { driver } = device;
-      try {
-        const code = device.withContext(() => driver.stream.cuStreamDestroy_v2(handle));
-        checkRelease(driver, "cuStreamDestroy_v2", code);
-      } finally {
-        retainedDevice[Symbol.dispose]();
-      }
-    });
-  }
-
-  get driver(): CudaDriver {
-    return this.device.driver;
-  }
-
-  /** Whether the handle stands for whatever default stream the current context has. */
-  get isDefault(): boolean {
-    return this.handle <= CU_STREAM_PER_THREAD;
-  }
-
-  get isClosedByUser(): boolean {
-    return this.references.isClosed;
-  }
-
-  /** The same, for the finalizer. */
-  get closed(): boolean {
-    return this.references.isClosed;
-  }
-
-  // law device/StreamState.isHandleStable: order/pageable_in_use
-  get isHandleStable(): boolean {
-    return (this.isOwned || this.isDefault) && !this.isClosedByUser;
-  }
-
-  get successor(): CudaStream {
-    return this.#successor ??= makeSuccessor(this);
-  }
-
-  // law device/StreamState.close: device/dropped, order/pageable_in_use
-  close(): void {
-    this.watcher?.onClosing();
-    this.references.close();
-    if (!this.references.isDestroyed) observerOf(this.driver)?.closedByUser(this.handle);
-  }
-}
-
-let makeSuccessor: (state: StreamState) => CudaStream;
-let shut: (destroyed: CudaStream) => void;
+import { atNext } from "./implied_order.ts";
+import type { ReferenceCount } from "./reference_count.ts";
+import { recordWithin, waitWithin } from "./record_within.ts";
+import { internals, type StreamInternals } from "./stream_internals.ts";
+import { isInCapture, isNonBlocking, priority } from "./stream_queries.ts";
+import { StreamState, type Successors } from "./stream_state.ts";
 
 /** A CUDA stream. */
 export class CudaStream {
-  static {
-    makeSuccessor = (state) => new CudaStream(state, true);
-    shut = (destroyed) => void (destroyed.#isShut = true);
-  }
+  static readonly #successors: Successors = {
+    make: (state) => new CudaStream(state, true),
+    shut: (successor) => void (successor.#isShut = true),
+  };
 
   /** The device whose context it belongs to. */
   readonly device: CudaDevice;
@@ -186,12 +79,13 @@ export class CudaStream {
       throw new RangeError(`Cannot use ${handle} as the handle of a stream: expected one of 64 bits`);
     }
     observerOf(device.driver)?.foreignStream(handle);
-    return new CudaStream(new StreamState(device, handle, false, owner, null));
+    return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));
   }
 
   /** A default stream of a device, which nobody can destroy or close. Used by {@linkcode CudaDevice.defaultStream}. */
   static ofDevice(device: CudaDevice, handle: bigint): CudaStream {
-    return new StreamState(device, handle, false, undefined, null).successor; // which `close` leaves open
+    const state = new StreamState(device, handle, false, undefined, null, CudaStream.#successors);
+    return state.successor; // which `close` leaves open
   }
 
   // law device/CudaStream.adopt: device/dropped
@@ -201,7 +95,7 @@ export class CudaStream {
    * @param retained what keeps the device alive until the stream is destroyed
    */
   static adopt(device: CudaDevice, handle: bigint, nonBlocking: boolean, retained: Disposable): CudaStream {
-    const state = new StreamState(device, handle, nonBlocking, undefined, retained);
+    const state = new StreamState(device, handle, nonBlocking, undefined, retained, CudaStream.#successors);
     const stream = new CudaStream(state);
     closeIfDropped(stream, state);
     return stream;
@@ -358,25 +252,6 @@ export class CudaStream {
     noteWait(this, event);
   }
 
-  // law device/CudaStream.makeOrderExplicit: gpu/implied_order, device/stream, memory/memory_programs, sim/behaviours
-  /**
-   * Before so many bytes of the host's memory go to a device on this stream: makes sure that they are read when the
-   * stream comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what
-   * a default or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it
-   * is told.
-   */
-  makeOrderExplicit(bytes: number): void {
-    this.#open("copy on");
-    if (this.isKnownNonBlocking || bytes > readAtOnce || captureOf(this) !== null) return;
-    const event = this.device.acquireEvent();
-    try {
-      this.#mark(event);
-      this.#waitFor(event);
-    } finally {
-      this.device.releaseEvent(event);
-    }
-  }
-
   /**
    * Writes down what a function enqueues on this stream, instead of doing it. A stream that waits for this one
    * meanwhile takes part (`other.wait(stream)`), and must be waited for before the function returns
@@ -399,13 +274,7 @@ export class CudaStream {
    * ```
    */
   capture(work: () => void, options: CaptureOptions = {}): CudaGraph {
-    using capture = this.beginCapture(options);
-    const result: unknown = work();
-    if (result instanceof Promise) {
-      result.catch(() => {}); // what it does outside of the capture fails with an error of its own, or not at all
-      throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
-    }
-    return capture.end();
+    return captureWork(this, work, options);
   }
 
   /** Begins a capture that ends at a place of your own choice. See {@linkcode CudaStream.capture}. */
@@ -415,13 +284,7 @@ export class CudaStream {
 
   /** Whether the stream takes part in a capture, of whatever library. */
   get isCapturing(): boolean {
-    using arena = new NativeArena();
-    const out = arena.out("i32");
-    const { driver } = this.device;
-    const handle = this.#open("ask");
-    const ask = () => driver.capture.cuStreamIsCapturing(handle, out.$address);
-    checkCuda(driver, "cuStreamIsCapturing", this.enqueue(ask));
-    return out.value !== CU_STREAM_CAPTURE_STATUS.NONE;
+    return isInCapture(this, this.#open("ask"));
   }
 
   // law device/CudaStream.synchronize: memory/beside_captures, device/stream, memory/memory_programs, sim/behaviours,
@@ -443,7 +306,7 @@ export class CudaStream {
    */
   waitUntilReady(): void {
     if (this.isKnownNonBlocking) return this.synchronize();
-    this.#atNext((event) => event.synchronize());
+    atNext(this, (event) => event.synchronize());
     this.#state.watcher?.onPassed();
   }
 
@@ -459,21 +322,7 @@ export class CudaStream {
   /** Whether the stream's next work could begin now: see {@linkcode CudaStream.waitUntilReady}. */
   get isReady(): boolean {
     if (this.isKnownNonBlocking) return this.isDone;
-    return this.#atNext((event) => event.isDone);
-  }
-
-  // law device/CudaStream.atNext: device/stream, memory/memory_programs, sim/behaviours, order/order,
-  //   dlpack/host_consumers
-  /** Queries an event in the place of the stream's next work. */
-  #atNext<T>(ask: (event: CudaEvent) => T): T {
-    this.#open("wait for");
-    const event = this.device.acquireEvent();
-    try {
-      this.#mark(event);
-      return ask(event);
-    } finally {
-      this.device.releaseEvent(event);
-    }
+    return atNext(this, (event) => event.isDone);
   }
 
   /**
@@ -489,24 +338,12 @@ export class CudaStream {
 
   /** Its priority: see {@linkcode CudaDevice.priorityRange}. */
   get priority(): number {
-    using arena = new NativeArena();
-    const out = arena.out("i32");
-    const { driver } = this.device;
-    const handle = this.#open("ask");
-    const code = this.enqueue(() => driver.stream.cuStreamGetPriority(handle, out.$address));
-    checkCuda(driver, "cuStreamGetPriority", code);
-    return out.value;
+    return priority(this, this.#open("ask"));
   }
 
   /** Whether it ignores the legacy default stream, instead of waiting for it and making it wait. */
   get isNonBlocking(): boolean {
-    using arena = new NativeArena();
-    const out = arena.out("u32");
-    const { driver } = this.device;
-    const handle = this.#open("ask");
-    const code = this.enqueue(() => driver.stream.cuStreamGetFlags(handle, out.$address));
-    checkCuda(driver, "cuStreamGetFlags", code);
-    return (out.value & CU_STREAM.NON_BLOCKING) !== 0;
+    return isNonBlocking(this, this.#open("ask"));
   }
 
   // law device/CudaStream.isDone: device/stream, memory/memory_programs, sim/behaviours, order/pageable_in_use

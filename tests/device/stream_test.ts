@@ -7,6 +7,7 @@ import { CUresult } from "../../bindings/cuda_types.ts";
 import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError, CudaStream, DeviceMemoryResource, PinnedMemoryResource } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
+import { makeOrderExplicit } from "../../src/device/mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { intercept } from "../support/intercept.ts";
@@ -126,7 +127,7 @@ test("what is closed, or of another device or Cuda, neither records nor waits, a
       ["Cannot wait for anything in a closed CudaStream", () => gone.wait(one)],
       ["Cannot wait for a closed CudaStream", () => one.wait(gone)],
       ["Cannot wait for a closed CudaStream", () => left.waitUntilReady()],
-      ["Cannot copy on a closed CudaStream", () => left.makeOrderExplicit(8)],
+      ["Cannot copy on a closed CudaStream", () => makeOrderExplicit(left, 8)],
       ["Cannot record a closed CudaEvent", () => one.record(past)],
       ["Cannot record a closed CudaEvent", () => cuda.device(1).defaultStream.record(past)],
       ["Cannot wait for a closed CudaEvent", () => one.wait(past)],

@@ -36,19 +36,15 @@ export const cudaMutations: readonly Mutation[] = [
     ["    this.#destroyed = true;\n", "", "Closing twice destroys twice, and a destroyed object looks usable."],
     ["    this.#destroy();\n", "", "Nothing is given back."],
   ]),
-  ...law("device/CudaStream.makeOrderExplicit", [
+  ...law("device/makeOrderExplicit", [
+    ["  atNext(stream, (event) => stream.wait(event));\n", "", "A copy takes what a default stream has yet to write."],
     [
-      "      this.#mark(event);\n      this.#waitFor(event);\n",
-      "",
-      "A copy takes what a default stream has yet to write.",
-    ],
-    [
-      "      this.#mark(event);\n      this.#waitFor(event);\n",
-      "      this.#mark(event);\n",
+      "  atNext(stream, (event) => stream.wait(event));\n",
+      "  atNext(stream, () => {});\n",
       "A copy takes what a default stream has yet to write.",
     ],
     ["bytes > readAtOnce || ", "bytes > 4096 || ", "A copy takes what a default stream has yet to write."],
-    ['    this.#open("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
+    ['  stream.handleFor("copy on");\n', "", "A closed stream is recorded in when something is copied on it."],
   ]),
   ...law("sim/eventCalls", [
     [
@@ -65,7 +61,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...law("device/enqueueCopy", [
     [
-      '  if (direction === "HtoD") stream.makeOrderExplicit(bytes);\n',
+      '  if (direction === "HtoD") makeOrderExplicit(stream, bytes);\n',
       "",
       "A copy takes what a default stream has yet to write.",
     ],
@@ -94,7 +90,7 @@ export const cudaMutations: readonly Mutation[] = [
   ]),
   ...law("copy/copyPitched", [
     [
-      "  if (source.isHost && !destination.isHost) stream.makeOrderExplicit(box.width * box.height * box.depth);\n",
+      "  if (source.isHost && !destination.isHost) makeOrderExplicit(stream, box.width * box.height * box.depth);\n",
       "",
       "Rows take what a default stream has yet to write.",
     ],
@@ -358,7 +354,7 @@ export const cudaMutations: readonly Mutation[] = [
     ["        retainedDevice[Symbol.dispose]();\n", "", "A device whose streams are closed is never given back."],
     ["device.withContext(() => driver.stream.cuStreamDestroy_v2(handle))", "0", "Streams pile up."],
     [
-      "      if (this.#successor !== null) shut(this.#successor);\n",
+      "      if (this.#successor !== null) successors.shut(this.#successor);\n",
       "",
       "A destroyed handle is given to the driver by what a buffer had for its home.",
     ],
@@ -385,8 +381,8 @@ export const cudaMutations: readonly Mutation[] = [
       "A stream does not wait for another.",
     ],
   ]),
-  ...law("device/CudaStream.atNext", [
-    ['T {\n    this.#open("wait for");\n', "T {\n", "A closed stream is recorded in when it is waited for."],
+  ...law("device/atNext", [
+    ['  stream.handleFor("wait for");\n', "", "A closed stream is recorded in when it is waited for."],
   ]),
   ...law("device/CudaStream.close", [
     ["    this.#isShut = true;\n    state.close", "    state.close", "A stream is used after its user has closed it."],

@@ -139,10 +139,10 @@ export const memoryMutations: readonly Mutation[] = [
   ...law("native/aarch64Thunk", [
     ["0x8803fc22", "0x88037c22", "On arm64 the count is seen before the struct is cleared."],
   ]),
-  ...law("device/CudaStream.atNext", [
+  ...law("device/atNext", [
     [
-      "      return ask(event);\n    } finally {\n      this.device.releaseEvent(event);\n",
-      "      return ask(event);\n    } finally {\n",
+      "    device.releaseEvent(event);\n",
+      "",
       "An event is lost with each wait.",
     ],
   ]),
@@ -167,8 +167,8 @@ export const memoryMutations: readonly Mutation[] = [
   ]),
   ...law("device/CudaStream.fromHandle", [
     [
-      "return new CudaStream(new StreamState(device, handle, false, owner, null));",
-      "return new CudaStream(new StreamState(device, handle, true, owner, null));",
+      "return new CudaStream(new StreamState(device, handle, false, owner, null, CudaStream.#successors));",
+      "return new CudaStream(new StreamState(device, handle, true, owner, null, CudaStream.#successors));",
       "A stream of which nothing is known is taken for one that ignores default streams.",
     ],
   ]),

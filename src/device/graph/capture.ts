@@ -207,3 +207,14 @@ export class StreamCapture {
 function name({ device, handle }: CudaStream): string {
   return `${device.ordinal} ${handle}`;
 }
+
+/** See {@linkcode CudaStream.capture}. */
+export function captureWork(stream: CudaStream, work: () => void, options: CaptureOptions): CudaGraph {
+  using capture = new StreamCapture(stream, options);
+  const result: unknown = work();
+  if (result instanceof Promise) {
+    result.catch(() => {}); // what it does outside of the capture fails with an error of its own, or not at all
+    throw new TypeError("Cannot capture what an asynchronous function does: use beginCapture() and end()");
+  }
+  return capture.end();
+}

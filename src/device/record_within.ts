@@ -1,0 +1,27 @@
+/**
+ * Records and waits that need the device's context to be current. They are not in `CudaStream`, so that its `record` and
+ * `wait` stay small enough to be inlined.
+ *
+ * @module
+ */
+import { checkCuda, NEEDS_CONTEXT } from "../driver/mod.ts";
+import type { CudaEvent } from "./event.ts";
+import type { CudaStream } from "./stream.ts";
+
+// law device/recordWithin: device/stream, memory/memory_programs, sim/behaviours
+/** Records an event when the first attempt has failed. @param first what the driver has said to it */
+export function recordWithin({ device, argument: stream }: CudaStream, marked: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = marked.argumentFor("record");
+  const again = () => driver.event.cuEventRecord(event, stream);
+  checkCuda(driver, "cuEventRecord", first === NEEDS_CONTEXT ? device.withContext(again) : first);
+}
+
+// law device/waitWithin: device/stream, memory/memory_programs, sim/behaviours
+/** Makes a stream wait when the first attempt has failed. @param first what the driver has said to it */
+export function waitWithin({ device, argument: stream }: CudaStream, awaited: CudaEvent, first: number): void {
+  const { driver } = device;
+  const event = awaited.argumentFor("wait for");
+  const again = () => driver.stream.cuStreamWaitEvent(stream, event, 0);
+  checkCuda(driver, "cuStreamWaitEvent", first === NEEDS_CONTEXT ? device.withContext(again) : first);
+}
