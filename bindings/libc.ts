@@ -65,6 +65,10 @@ export const libc = {
   files: {
     // int close(int fd);
     close: { args: ["i32"], returns: "i32" },
+    // int eventfd(unsigned int initval, int flags);
+    eventfd: { args: ["u32", "i32"], returns: "i32" },
+    // int eventfd_write(int fd, eventfd_t value);
+    eventfd_write: { args: ["i32", "u64"], returns: "i32" },
     // int memfd_create(const char *name, unsigned int flags);
     memfd_create: { args: ["buffer", "u32"], returns: "i32" },
     // ssize_t pread(int fd, void *buf, size_t count, off_t offset);
@@ -186,6 +190,8 @@ export const SCM = { RIGHTS: 1 } as const;
 export const MSG = { CTRUNC: 8, TRUNC: 0x20, NOSIGNAL: 0x4000, CMSG_CLOEXEC: 0x4000_0000 } as const;
 /** What poll() is asked and answers (poll.h, Linux). */
 export const poll_events = { POLLIN: 1, POLLOUT: 4 } as const;
+/** Flags of eventfd() (sys/eventfd.h, Linux). */
+export const EFD = { CLOEXEC: 0o2000000 } as const;
 /** Flags of memfd_create() (sys/mman.h, Linux). */
 export const MFD = { CLOEXEC: 1 } as const;
 

@@ -37,7 +37,7 @@ const rooms: { readonly [room: string]: readonly string[] } = {
   python: [...ground, "native", "driver", "device", "order", "memory", "copy", "dlpack", "cdata", "view", "arrow"],
 
   cuda: [...ground, "driver", "sim", "checker", "device", "order", "memory"],
-  ucx: [...ground, "unix", "device", "order", "memory", "copy", "view"],
+  ucx: [...ground, "native", "unix", "device", "order", "memory", "copy", "view"],
 };
 /** What programs import (`public/`, `mod.ts`) and the command line use every room. */
 const everything = { ...rooms, public: Object.keys(rooms), cli: Object.keys(rooms) };

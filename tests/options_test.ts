@@ -124,7 +124,13 @@ function scene() {
   const array = api.ArrowArray.from(view);
   const layout = new api.StridedLayout([2, 4], null, 1);
   const ucp = new ScriptedUcp();
-  const worker = new api.UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, forget: () => {} });
+  const worker = new api.UcxWorker({
+    ucp: ucp.functions,
+    context: 1n,
+    hasCuda: false,
+    requestBytes: 8,
+    forget: () => {},
+  });
   const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
   const [socket, other] = api.UnixSocket.pair();
   const channel = new api.MemoryChannel(other, cuda);
@@ -228,6 +234,21 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "arrowField": (_, wrong) => api.arrowField("i", wrong),
   "Python.open": (_, wrong) => api.Python.open(wrong),
   "Ucx.open": (_, wrong) => api.Ucx.open(wrong),
+  "Ucx.createWorker": (_, wrong) => {
+    using ucx = api.Ucx.open();
+    return ucx.createWorker(wrong);
+  },
+  "new UcxWorker": (_, wrong) =>
+    new api.UcxWorker({
+      ucp: new ScriptedUcp().functions,
+      context: 1n,
+      hasCuda: false,
+      requestBytes: 8,
+      forget: () => {},
+    }, wrong),
+  "UcxWorker.recvSync": ({ worker }, wrong) => worker.recvSync(new Uint8Array(1), wrong),
+  "UcxEndpoint.sendSync": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).sendSync(new Uint8Array(1), wrong),
   "UcxWorker.connect": ({ worker, address }, wrong) => worker.connect(address, wrong),
   "UcxWorker.recv": ({ worker }, wrong) => worker.recv(new Uint8Array(1), wrong),
   "UcxEndpoint.send": async ({ worker, address }, wrong) =>

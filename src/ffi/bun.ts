@@ -7,7 +7,7 @@ import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/
 import { nodeBuiltin } from "./node_builtin.ts";
 import { lowerStructs, structTakers, takesStruct, withStructs } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
-import type { FfiPort, NativeCallback } from "./port.ts";
+import type { Bell, FfiPort, NativeCallback } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
 /** The part of `bun:ffi` that is used here, typed by hand so that no ambient types are needed in either runtime. */
@@ -34,6 +34,14 @@ interface BunProcess {
 /** The part of the global `Bun` that is used here. */
 interface BunGlobal {
   readonly isMainThread: boolean;
+  connect(options: { readonly fd: number; readonly socket: { data(): void } }): Promise<BunSocket>;
+}
+
+/** A socket of Bun's. */
+interface BunSocket {
+  ref(): void;
+  unref(): void;
+  end(): void;
 }
 
 interface BunSymbol {
@@ -45,6 +53,10 @@ interface BunSymbol {
 function bunType(type: Argument | "void"): string {
   if (type === "ptr" || type === "size") return "u64";
   return type === "buffer" || type === "handle" ? "ptr" : type; // Bun's `ptr` takes a typed array, null, a number or a bigint
+}
+
+function bunGlobal(): BunGlobal {
+  return Reflect.get(globalThis, "Bun") as unknown as BunGlobal;
 }
 
 /** Numbers are exact below. */
@@ -75,7 +87,7 @@ class BunPort implements FfiPort {
     this.#ffi = process.getBuiltinModule("bun:ffi");
     this.runtime = { name: "bun", version };
     this.platform = { os: process.platform, arch };
-    this.isWorker = !(Reflect.get(globalThis, "Bun") as unknown as BunGlobal).isMainThread;
+    this.isWorker = !bunGlobal().isMainThread;
   }
 
   bind<G extends SymbolTable[string]>(path: string, handle: bigint, group: G): FunctionGroup<G> {
@@ -161,6 +173,15 @@ class BunPort implements FfiPort {
     });
     return promise;
   }
+
+  readonly pollElsewhere = null;
+
+  readonly bell = (fd: number, onRing: () => void): Bell => {
+    const connected = bunGlobal().connect({ fd, socket: { data: onRing } });
+    // In the order in which they were asked for, once it is connected: as good as at once.
+    const then = (act: (socket: BunSocket) => void) => void connected.then(act);
+    return { keepAlive: (on) => then((s) => on ? s.ref() : s.unref()), close: () => then((s) => s.end()) };
+  };
 
   mayUseFiles(): boolean {
     return true;

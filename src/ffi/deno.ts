@@ -6,7 +6,7 @@
 import type { Argument, CScalar, FunctionDescription, SymbolTable } from "../../bindings/abi.ts";
 import { checkingStructs, structBytes, structTakers } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
-import type { FfiPort, NativeCallback } from "./port.ts";
+import type { FfiPort, NativeCallback, PollElsewhere } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
 /** Deno's opaque pointer. Never kept: 64-bit integers are faster, and survive `postMessage`. */
@@ -18,6 +18,7 @@ interface DenoApi {
   readonly build: { readonly os: string; readonly arch: string };
   readonly permissions: { querySync(wanted: { readonly name: "ffi" | "read" | "write" }): { readonly state: string } };
   readonly env: { get(name: string): string | undefined };
+  readonly internal: symbol;
   dlopen(path: string, symbols: Record<string, DenoSymbol>): { readonly symbols: object };
   readonly UnsafePointer: {
     create(value: bigint): DenoPointer;
@@ -49,6 +50,13 @@ type AddressOf = (buffer: ArrayBuffer, value: number, count: bigint) => bigint;
 
 interface Waiting {
   read(fd: number, buffer: Uint8Array<ArrayBuffer>, count: bigint): Promise<bigint>;
+  poll(descriptors: bigint, count: bigint, timeout: number): Promise<number>;
+}
+
+/** What Deno keeps for its own libraries, by the name that it has for it: whether a call keeps the process alive. */
+interface DenoCore {
+  refOpPromise?(promise: Promise<unknown>): void;
+  unrefOpPromise?(promise: Promise<unknown>): void;
 }
 
 /** Deno's word for a scalar of the tables. */
@@ -136,9 +144,27 @@ class DenoPort implements FfiPort {
 
   async endOfFile(fd: number): Promise<void> {
     // node:fs knows only the files that Deno has opened; a call that does not block runs on a thread of Deno's.
+    await this.#calls().read(fd, new Uint8Array(1), 1n);
+  }
+
+  readonly pollElsewhere = (descriptors: bigint, count: number): PollElsewhere => {
+    const promise = this.#calls().poll(descriptors, BigInt(count), -1);
+    const { core }: { core?: DenoCore } = Reflect.get(this.#deno, this.#deno.internal) ?? {};
+    return {
+      done: promise.then(() => {}),
+      // A Deno that has moved them keeps the process alive as long as somebody waits.
+      keepAlive: (on) => on ? core?.refOpPromise?.(promise) : core?.unrefOpPromise?.(promise),
+    };
+  };
+
+  readonly bell = null;
+
+  /** Functions that may take long, which run on threads of Deno's. */
+  #calls(): Waiting {
     const read = { parameters: ["i32", "buffer", "u64"], result: "i64", nonblocking: true };
-    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read }).symbols as Waiting;
-    await this.#waiting.read(fd, new Uint8Array(1), 1n);
+    const poll = { parameters: ["u64", "u64", "i32"], result: "i32", nonblocking: true };
+    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, poll }).symbols as Waiting;
+    return this.#waiting;
   }
 
   mayUseFiles(): boolean {

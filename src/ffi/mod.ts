@@ -23,7 +23,7 @@ export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
-export { type FfiPort, ffiPort, type NativeCallback } from "./port.ts";
+export { type Bell, type FfiPort, ffiPort, type NativeCallback } from "./port.ts";
 export { mostForeignBytes, readForeign } from "./read_foreign.ts";
 export { reportUncaught, wantsLeakReports } from "./report_uncaught.ts";
 export { runAll } from "./run_all.ts";

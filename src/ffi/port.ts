@@ -17,6 +17,22 @@ export interface NativeCallback {
   close(): void;
 }
 
+/** A `poll` that a thread of the runtime is in. */
+export interface PollElsewhere {
+  /** Settles when `poll` returns. */
+  readonly done: Promise<void>;
+  /** Whether the process stays alive for it; at first it does. */
+  keepAlive(on: boolean): void;
+}
+
+/** A socket that the event loop reads, and whose data are of no interest. */
+export interface Bell {
+  /** Whether the process stays alive for it; at first it does. */
+  keepAlive(on: boolean): void;
+  /** Closes the descriptor. */
+  close(): void;
+}
+
 /**
  * What Causeway needs of a runtime. There are two: Deno and Bun. Whatever Deno does not permit throws an
  * {@linkcode FfiError} that says which flag to add.
@@ -85,6 +101,21 @@ export interface FfiPort {
    * @param fd a socket on which nothing is sent; it stays open, and belongs to the caller
    */
   endOfFile(fd: number): Promise<void>;
+
+  /**
+   * Calls `poll` without a time limit on a thread of the runtime; null where the runtime has no threads for that, and
+   * its event loop reads sockets that are given to it ({@linkcode bell}).
+   *
+   * @param descriptors address of an array of `struct pollfd`, which must stay until it is done
+   */
+  readonly pollElsewhere: ((descriptors: bigint, count: number) => PollElsewhere) | null;
+
+  /**
+   * Has the event loop call back whenever something arrives at a socket that is given to it; null where it takes none.
+   *
+   * @param fd a connected socket, which belongs to the bell from now on
+   */
+  readonly bell: ((fd: number, onRing: () => void) => Bell) | null;
 
   /** Whether the program may read and write files without the user being asked. */
   mayUseFiles(): boolean;

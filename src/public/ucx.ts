@@ -6,14 +6,18 @@
 export {
   type CloseReason,
   type ConnectOptions,
+  type ProgressMode,
   type Receivable,
   type Received,
   type ReceiveOptions,
+  type ReceiveSyncOptions,
   type Sendable,
   type SendOptions,
+  type SendSyncOptions,
   Ucx,
   UcxEndpoint,
   UcxError,
   type UcxOptions,
   UcxWorker,
+  type WorkerOptions,
 } from "../ucx/mod.ts";

@@ -3,21 +3,18 @@
  *
  * @module
  */
-import {
-  UCP_EP_CLOSE_FLAG,
-  UCP_REQUEST_PARAM_FIELD,
-  type ucp_request_param_t,
-  UCS_MEMORY_TYPE,
-  ucs_status_t,
-} from "../../bindings/ucp_types.ts";
-import type { StructView } from "../ffi/mod.ts";
+import { UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE, ucs_status_t } from "../../bindings/ucp_types.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { hostReady, hostWaits } from "../order/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { type Sendable, sendMemory } from "./message_memory.ts";
+import { checkTimeout, timeLimit } from "./limit.ts";
+import { type Sendable, takeMemory } from "./message_memory.ts";
+import type { Operation, Operations, Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import type { Progress } from "./progress.ts";
-import { advice } from "./request.ts";
+import { advice } from "./status.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkTag } from "./tag.ts";
 
@@ -25,13 +22,25 @@ import { checkTag } from "./tag.ts";
 export interface SendOptions {
   /** The tag that the receiver matches. Default 0. */
   readonly tag?: bigint;
-  /** Cancels the send if UCX still can; the promise is then rejected with the signal's reason. */
+  /** Ends the send for its caller, with the signal's reason, and cancels it if UCX still can. */
   readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
 }
 
 const closeOptionNames = { force: true } as const;
 
-const sendOptionNames: OptionNames<SendOptions> = { tag: true, signal: true };
+/** Options of {@linkcode UcxEndpoint.sendSync}. */
+export interface SendSyncOptions {
+  /** The tag that the receiver matches. Default 0. */
+  readonly tag?: bigint;
+  /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
+}
+
+const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, timeout: true };
+
+const sendOptionNames: OptionNames<SendOptions> = { tag: true, signal: true, timeout: true };
 
 /** Why an endpoint is closed: `null` if it was closed here, otherwise what UCX reported. */
 export type CloseReason = UcxError | null;
@@ -40,8 +49,7 @@ export type CloseReason = UcxError | null;
 export interface EndpointContext {
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
-  /** Scratch: UCX reads it during a call only. */
-  readonly parameters: StructView<typeof ucp_request_param_t>;
+  readonly operations: Operations;
   readonly hasCuda: boolean;
   /** Called when sends are cut short by a close by force. */
   cutShort(): void;
@@ -65,6 +73,13 @@ export class UcxEndpoint {
   /** Sends that UCX is not done with, or that wait for their memory. */
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
+  /** What its sends belong to. */
+  readonly #owner: Owner = {
+    ended: () => {
+      if (--this.#underWay === 0) this.#drained?.resolve();
+    },
+    reason: ({ call }) => this.#isLost ? gone(call) : undefined,
+  };
   #failure: UcxError | undefined;
   /** Whether the other process ended without UCX noticing. */
   #isLost = false;
@@ -91,31 +106,86 @@ export class UcxEndpoint {
    *   was built without CUDA
    * @throws {RangeError} if the tag has more than 64 bits
    */
-  async send(what: Sendable, options: SendOptions = none): Promise<void> {
-    checkOptions(options, sendOptionNames);
-    const handle = this.#open("send");
-    const tag = checkTag("tag", options.tag ?? 0n);
-    const { signal } = options;
-    signal?.throwIfAborted();
-    const { address, length, cuda, ready, release: releaseMemory } = sendMemory(what, this.#context.hasCuda);
+  send(what: Sendable, options: SendOptions = none): Promise<void> {
+    try {
+      if (options !== none) checkOptions(options, sendOptionNames);
+      this.#open("send");
+      const { tag = 0n, signal } = options;
+      if (tag !== 0n) checkTag("tag", tag);
+      signal?.throwIfAborted();
+      if (options.timeout !== undefined) checkTimeout(options.timeout);
+      const operation = this.#context.operations.take();
+      const ready = this.#take(operation, what, hostReady) ?? null;
+      if (ready === null && this.#starts.isEmpty && options.timeout === undefined) {
+        this.#begin(operation, tag);
+        return this.#context.progress.settled(operation, signal);
+      }
+      return this.#sendLater(operation, tag, ready, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For loops
+   * that count microseconds.
+   *
+   * @param what contiguous memory: a view, a buffer or a Uint8Array
+   * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
+   * @throws {TypeError} as {@linkcode send}, and if earlier sends wait for a stream: await them first
+   * @throws {RangeError} if the tag has more than 64 bits
+   */
+  sendSync(what: Sendable, options: SendSyncOptions = none): void {
+    if (options !== none) checkOptions(options, sendSyncOptionNames);
+    this.#open("send");
+    const { tag = 0n, timeout } = options;
+    if (tag !== 0n) checkTag("tag", tag);
+    if (!this.#starts.isEmpty) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
+    if (timeout !== undefined) checkTimeout(timeout);
+    const { operations, progress } = this.#context;
+    const operation = operations.take();
+    this.#take(operation, what, hostWaits);
+    this.#begin(operation, tag);
+    progress.wait(operation, timeout);
+    progress.taken(operation, timeout);
+  }
+
+  /** Has an operation take the memory to send, and makes it this endpoint's. @returns what `order` answers for a buffer */
+  #take<T>(operation: Operation, what: Sendable, order: (buffer: MemoryBuffer) => T): T | undefined {
+    try {
+      const buffer = takeMemory(operation, what, "send", this.#context.hasCuda);
+      const answer = buffer === null ? undefined : order(buffer);
+      operation.call = "ucp_tag_send_nbx";
+      operation.owner = this.#owner;
+      this.#underWay++;
+      return answer;
+    } catch (error) {
+      operation.release();
+      this.#context.operations.give(operation);
+      throw error;
+    }
+  }
+
+  #begin(operation: Operation, tag: bigint): void {
+    operation.prepare("plain", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
+    const { address, count, parameters } = operation;
+    const { ucp, progress } = this.#context;
+    progress.begun(operation, ucp.tag.ucp_tag_send_nbx(this.#handle, address, count, tag, parameters));
+  }
+
+  /** Sends when the memory is there and it is its turn, if the limits allow. */
+  #sendLater(operation: Operation, tag: bigint, ready: Promise<void> | null, options: SendOptions): Promise<void> {
+    const { operations, progress } = this.#context;
+    const { signal, clear } = timeLimit(operation.call, options);
     const release = () => {
-      releaseMemory();
-      if (--this.#underWay === 0) this.#drained?.resolve();
+      operation.release();
+      this.#owner.ended(operation);
+      operations.give(operation);
     };
-    this.#underWay++;
-    await this.#starts.add({ ready, release, signal }, () => {
-      const { parameters, ucp, progress } = this.#context;
-      parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type;
-      parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-      return progress.follow(ucp.tag.ucp_tag_send_nbx(handle, address, BigInt(length), tag, parameters.$address), {
-        call: "ucp_tag_send_nbx",
-        release,
-        immediate: () => {},
-        result: () => {},
-        signal,
-        reason: () => this.#isLost ? gone("ucp_tag_send_nbx") : undefined,
-      });
-    });
+    return this.#starts.add({ ready, release, signal }, () => {
+      this.#begin(operation, tag);
+      return progress.settled<void>(operation, signal);
+    }).finally(clear);
   }
 
   /**
@@ -145,7 +215,9 @@ export class UcxEndpoint {
     if (this.#failure !== undefined || this.#handle === 0n) return;
     this.#isLost = true;
     this.fail(gone("ucp_worker_progress"));
-    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+    const closing = this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+    this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them
+    await closing;
   }
 
   /**
@@ -175,10 +247,10 @@ export class UcxEndpoint {
       this.#drained = Promise.withResolvers();
       await this.#drained.promise;
     }
-    const { parameters, ucp } = this.#context;
+    const { ucp } = this.#context;
     if (this.#failure === undefined && this.#handle !== 0n) {
-      parameters.op_attr_mask = 0;
-      await this.#follow("ucp_ep_flush_nbx", ucp.endpoint.ucp_ep_flush_nbx(this.#handle, parameters.$address));
+      const flush = this.#foreign("ucp_ep_flush_nbx", null);
+      await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#handle, flush.parameters));
     }
     await this.#end(this.#failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE);
   }
@@ -191,23 +263,32 @@ export class UcxEndpoint {
 
   // law ucx/UcxEndpoint.closeHandle: ucx/order
   async #closeHandle(flags: number): Promise<void> {
-    const { parameters, ucp } = this.#context;
+    const { ucp } = this.#context;
     const handle = this.#handle;
     this.#handle = 0n;
     this.#starts.stop(new TypeError("The endpoint was closed"));
     this.#drained?.resolve(); // a close that waits for sends need not wait any longer
-    parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.flags;
-    parameters.flags = flags;
     if (this.#underWay > 0 && this.#failure === undefined) this.#context.cutShort();
-    await this.#follow("ucp_ep_close_nbx", ucp.endpoint.ucp_ep_close_nbx(handle, parameters.$address));
+    const close = this.#foreign("ucp_ep_close_nbx", flags);
+    await this.#follow(close, ucp.endpoint.ucp_ep_close_nbx(handle, close.parameters));
     this.#context.forget(handle);
     this.#settleClosed(null);
   }
 
+  /** An operation with a request of UCX's own. */
+  #foreign(call: string, flags: number | null): Operation {
+    const operation = this.#context.operations.take();
+    operation.call = call;
+    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, flags, "its own");
+    return operation;
+  }
+
   /** The end of a flush or a close, however it ends: that the other side went first is what `closed` reports. */
-  async #follow(call: string, begun: bigint): Promise<void> {
+  async #follow(operation: Operation, begun: bigint): Promise<void> {
+    const { progress } = this.#context;
     try {
-      await this.#context.progress.follow(begun, { call, release: () => {}, immediate: () => {}, result: () => {} });
+      progress.begunForeign(operation, begun);
+      await progress.settled(operation);
     } catch (error) {
       const isOurs = this.#ended !== undefined; // the close itself, or a flush that it has cancelled
       if (error instanceof UcxError && !isOurs) this.fail(error);

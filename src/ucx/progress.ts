@@ -1,147 +1,323 @@
 /**
- * Progress: what turns a begun operation into a settled promise, on the JavaScript thread.
+ * Progress: what lets UCX work, and turns operations that have ended into settled promises, on the JavaScript thread.
  *
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { nodeBuiltin } from "../ffi/mod.ts";
+import { FfiError, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
+import { type ReadableWatch, watchReadable } from "../native/mod.ts";
 import { UcxError } from "./error.ts";
+import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
-import { advice, type Operation, readStatusPointer } from "./request.ts";
-
-/** Calls of ucp_worker_progress in one turn of the event loop, as long as they find something to do. */
-const spins = 64;
-/** How long to poll at every turn of the event loop before sleeping between polls, in milliseconds. */
-const busyFor = 20;
-/** How often to serve connections while nothing is under way, in milliseconds. */
-const heartbeat = 10;
-
-/** How an operation is to be followed. */
-export interface Begun<T> {
-  /** The function of libucp, for messages. */
-  readonly call: string;
-  /** Unpins the memory that UCX reads or writes. Called once, when UCX is done with it. */
-  readonly release: () => void;
-  /** The result if the operation completed at once, before a request was made. */
-  readonly immediate: () => T;
-  /** The result from a finished request. */
-  readonly result: (request: bigint) => T;
-  /** Cancels the operation. */
-  readonly signal?: AbortSignal | undefined;
-  /** Why the operation had to end, if it is known better than UCX's status says. */
-  readonly reason?: () => UcxError | undefined;
-}
+import type { Operation, Operations } from "./operation.ts";
+import { advice } from "./status.ts";
 
 /**
- * Polls a worker while operations are under way: at each turn of the event loop at first, once a millisecond after 20
- * ms without news. With nothing under way it only keeps a heartbeat, in which UCX answers its peers; it does not keep
- * the process alive.
+ * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX has
+ * news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is. The event
+ * loop turns at least once a millisecond in all of them.
  */
+export type ProgressMode = "adaptive" | "busy" | "event";
+
+/** The modes. */
+export const progressModes: readonly ProgressMode[] = ["adaptive", "busy", "event"];
+
+/** Calls of ucp_worker_progress in one turn of the event loop, as long as they find something to do. */
+const most = 64;
+/** For how long microtasks may follow each other before the event loop turns, in milliseconds. */
+const turnEvery = 1;
+/** How long to poll before the event loop turns: at first, and while messages flow, in milliseconds. */
+const spinAtFirst = 0.02;
+const spinAtMost = 0.2;
+/** How long to poll at every turn of the event loop before sleeping, in milliseconds. */
+const patience = 2;
+
+/** Polls a worker while operations are pending, and sleeps while UCX has nothing to do. */
 export class Progress {
   readonly #ucp: UcpFunctions;
   readonly #worker: bigint;
+  readonly #operations: Operations;
+  readonly #mode: ProgressMode;
   readonly #timers: ReturnType<typeof nodeBuiltin<"node:timers">> = nodeBuiltin("node:timers");
-  readonly #operations = new Set<Operation>();
-  #polling = false;
-  #stopped = false;
-  #lastEvent = 0;
-  #watching = false;
-  #pulse: ReturnType<typeof import("node:timers").setTimeout> | undefined;
+  readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
+  /** Operations that UCX is at. */
+  #pending = 0;
+  #isStopped = false;
+  /** Whether others may need this worker to answer although it has nothing to do. */
+  #isWatching = false;
+  #watch: ReadableWatch | undefined;
+  #isSpinQueued = false;
+  #isTurnQueued = false;
+  /** When the event loop last turned here, and when UCX last had news. */
+  #lastTurn = 0;
+  #lastNews = 0;
+  #spinFor = spinAtFirst;
+  #settledAtOnce = 0;
 
-  constructor(ucp: UcpFunctions, worker: bigint) {
+  constructor(ucp: UcpFunctions, worker: bigint, operations: Operations, mode: ProgressMode) {
     this.#ucp = ucp;
     this.#worker = worker;
+    this.#operations = operations;
+    this.#mode = mode;
+    this.#progress = ucp.worker.ucp_worker_progress;
   }
 
-  /** Follows what a function of type `ucs_status_ptr_t` has begun. */
-  follow<T>(pointer: bigint, { call, release, immediate, result, signal, reason }: Begun<T>): Promise<T> {
-    const answer = readStatusPointer(pointer);
-    if (answer.kind !== "pending") release();
-    if (answer.kind === "failed") return Promise.reject(new UcxError(call, answer.status, advice(answer.status)));
-    if (answer.kind === "done") return Promise.resolve(immediate());
-    const { request } = answer;
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const operation: Operation = {
-      request,
-      reject,
-      finish: (status) => {
-        release();
-        if (status === ucs_status_t.UCS_OK) resolve(result(request));
-        else reject(operation.cancelled ?? reason?.() ?? new UcxError(call, status, advice(status)));
-      },
-    };
-    this.#operations.add(operation);
-    const cancel = () => this.cancel(operation, signal?.reason);
-    signal?.addEventListener("abort", cancel, { once: true });
-    promise.finally(() => signal?.removeEventListener("abort", cancel)).catch(() => {});
-    this.#lastEvent = performance.now();
-    this.#poll();
+  // law ucx/Progress.begun: ucx/progress
+  /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
+  begun(operation: Operation, answer: bigint): void {
+    operation.isBegun = true;
+    if (answer === 0n || (answer < 0n && answer >= BigInt(ucs_status_t.UCS_ERR_LAST))) {
+      operation.end(Number(answer));
+      this.#end(operation);
+      return;
+    }
+    this.#pending++;
+    this.#drain(); // a receive whose message was here has called back already
+  }
+
+  /** As {@linkcode begun}, for an operation with a request of UCX's own. */
+  begunForeign(operation: Operation, answer: bigint): void {
+    if (answer > 0n || answer < BigInt(ucs_status_t.UCS_ERR_LAST)) operation.foreign = BigInt.asUintN(64, answer);
+    this.begun(operation, answer);
+  }
+
+  /** The end of an operation, as a promise. Nobody else may wait for it. */
+  settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
+    if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
+    const promise = new Promise<T>((resolve, reject) => {
+      operation.resolve = resolve as (result: unknown) => void;
+      operation.reject = reject;
+    });
+    if (signal !== undefined) {
+      const abort = () => this.cancel(operation, signal.reason);
+      signal.addEventListener("abort", abort, { once: true });
+      operation.disarm = () => signal.removeEventListener("abort", abort);
+    }
+    this.#queueSpin();
     return promise;
   }
 
-  /** Asks UCX to end an operation early; it settles at a later poll, with the reason if it could be stopped. */
-  cancel(operation: Operation, reason: unknown): void {
-    if (this.#stopped || !this.#operations.has(operation)) return;
-    operation.cancelled = reason;
-    this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
-  }
-
-  /** Lets the worker work, and settles what has ended. */
-  turn(): void {
-    if (this.#stopped) return;
-    const { ucp_worker_progress } = this.#ucp.worker;
-    for (let i = 0; i < spins && ucp_worker_progress(this.#worker) !== 0; i++) this.#lastEvent = performance.now();
-    for (const operation of this.#operations) {
-      const status = this.#ucp.request.ucp_request_check_status(operation.request);
-      if (status === ucs_status_t.UCS_INPROGRESS) continue;
-      this.#operations.delete(operation);
-      this.#lastEvent = performance.now();
-      try {
-        operation.finish(status);
-      } finally {
-        this.#ucp.request.ucp_request_free(operation.request);
-      }
+  /**
+   * Waits in place until UCX is done with an operation, or for so many milliseconds: nothing else happens in this thread
+   * meanwhile.
+   */
+  wait(operation: Operation, timeout: number | undefined): void {
+    const end = timeout === undefined ? Infinity : performance.now() + timeout;
+    const progress = this.#progress;
+    for (let n = 1; !operation.isDone; n++) {
+      progress(this.#worker);
+      this.#drain();
+      if (n % 256 === 0 && performance.now() > end) return;
     }
   }
 
-  /** Keeps a heartbeat from now on. */
-  watch(): void {
-    this.#watching = true;
-    if (!this.#polling) this.#beat();
+  /**
+   * What came of an operation that was waited for in place.
+   *
+   * @throws {UcxError} if it has failed, or is not over
+   */
+  taken(operation: Operation, timeout?: number): unknown {
+    if (!operation.isDone) {
+      const { call } = operation;
+      this.cancel(operation, undefined);
+      throw timedOut(call, timeout ?? 0);
+    }
+    const failure = errorOf(operation);
+    const result = failure === null ? operation.result() : undefined;
+    this.#operations.give(operation);
+    if (failure !== null) throw failure;
+    return result;
   }
 
+  // law ucx/Progress.cancel: ucx/endpoint, ucx/lifecycle, ucx/unclosed
+  /**
+   * Ends an operation for its caller, at once: its promise is rejected, and UCX is asked to give it up. Its memory stays
+   * pinned until UCX has.
+   */
+  cancel(operation: Operation, reason: unknown): void {
+    if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
+    const { reject, disarm } = operation;
+    operation.resolve = null;
+    operation.reject = null;
+    operation.disarm = null;
+    operation.isAbandoned = true;
+    this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
+    this.#drain(); // UCX gives back a receive without a message before it returns
+    disarm?.();
+    reject?.(reason);
+    this.#queueTurn(); // the process need not stay alive for it
+  }
+
+  // law ucx/Progress.abandonAll: ucx/endpoint, ucx/two_processes
+  /** Ends for their callers all operations that belong to an owner. */
+  abandonAll(owner: object, reason: (operation: Operation) => unknown): void {
+    for (const operation of this.#operations.pending()) {
+      if (operation.owner === owner) this.cancel(operation, reason(operation));
+    }
+  }
+
+  /** Lets the worker work, and settles what has ended. @returns how many operations have */
+  poll(): number {
+    if (this.#isStopped) return 0;
+    let ended = 0;
+    for (let i = 0; i < most; i++) {
+      const hasWorked = this.#progress(this.#worker) !== 0;
+      const drained = this.#drain();
+      ended += drained;
+      if (!hasWorked && drained === 0) break;
+      this.#lastNews = performance.now();
+    }
+    return ended;
+  }
+
+  /** UCX has news. */
+  wake(): void {
+    this.#turn();
+  }
+
+  /** Answers other workers from now on, also while no operation is pending. */
+  watch(): void {
+    this.#isWatching = true;
+    this.#queueTurn();
+  }
+
+  /** Cancels everything. @returns how many operations UCX has not given back yet */
+  cancelAll(reason: unknown): number {
+    for (const operation of this.#operations.pending()) this.cancel(operation, reason);
+    return this.#pending;
+  }
+
+  // law ucx/Progress.stop: ucx/endpoint, ucx/lifecycle, ucx/unclosed
   /** Cancels everything, drives the worker until it is quiet or `patience` milliseconds have passed, and stops. */
   stop(reason: unknown, patience = 200): void {
-    for (const operation of this.#operations) this.cancel(operation, reason);
+    this.cancelAll(reason);
     const deadline = performance.now() + patience;
-    while (this.#operations.size > 0 && performance.now() < deadline) this.turn();
-    this.#stopped = true;
-    this.#timers.clearTimeout(this.#pulse);
-    // What UCX would not give back keeps its memory: UCX may still write to it. Its promise is settled all the same.
-    for (const operation of this.#operations) operation.reject(reason);
+    while (this.#pending > 0 && performance.now() < deadline) this.poll();
+    this.#isStopped = true;
+    this.#watch?.close();
   }
 
-  #poll(): void {
-    if (this.#polling || this.#stopped) return;
-    this.#polling = true;
-    this.#timers.clearTimeout(this.#pulse);
-    const next = () => {
-      this.turn();
-      if (this.#stopped || this.#operations.size === 0) {
-        this.#polling = false;
-        if (this.#watching) this.#beat();
-      } else if (performance.now() - this.#lastEvent < busyFor) this.#timers.setImmediate(next);
-      else this.#timers.setTimeout(next, 1);
-    };
-    this.#timers.setImmediate(next);
+  /** Takes what has ended from the ring. */
+  #drain(): number {
+    const operations = this.#operations;
+    let count = 0;
+    for (let operation = operations.next(); operation !== undefined; operation = operations.next()) {
+      this.#pending--;
+      this.#end(operation);
+      count++;
+    }
+    return count;
   }
 
-  #beat(): void {
-    this.#timers.clearTimeout(this.#pulse);
-    this.#pulse = this.#timers.setTimeout(() => {
-      this.turn();
-      if (this.#watching && !this.#polling && !this.#stopped) this.#beat();
-    }, heartbeat);
-    this.#pulse.unref();
+  // law ucx/Progress.end: ucx/endpoint
+  #end(operation: Operation): void {
+    operation.isDone = true;
+    if (operation.foreign !== 0n) this.#ucp.request.ucp_request_free(operation.foreign);
+    const { resolve, reject, disarm, owner } = operation;
+    const failure = resolve === null ? null : errorOf(operation);
+    operation.release();
+    owner?.ended(operation);
+    if (resolve === null) {
+      if (operation.isAbandoned) this.#operations.give(operation);
+      return;
+    }
+    const result = operation.result();
+    this.#operations.give(operation);
+    if (disarm !== null) disarm();
+    if (failure === null) resolve(result);
+    else reject?.(failure);
   }
+
+  /** The promise of an operation that has ended before anybody could wait for it. */
+  #settledNow(operation: Operation): Promise<unknown> {
+    const failure = errorOf(operation);
+    const result = operation.result();
+    this.#operations.give(operation);
+    if (failure !== null) return Promise.reject(failure);
+    // Promises that are settled already would never let the event loop turn.
+    if (++this.#settledAtOnce % 16 !== 0 || performance.now() - this.#lastTurn < turnEvery) {
+      return Promise.resolve(result);
+    }
+    return new Promise((resolve) => {
+      this.#timers.setImmediate(() => {
+        this.#lastTurn = performance.now();
+        resolve(result);
+      });
+    });
+  }
+
+  #queueSpin(): void {
+    if (this.#isSpinQueued) return;
+    this.#isSpinQueued = true;
+    queueMicrotask(this.#spin);
+  }
+
+  #queueTurn(): void {
+    if (this.#isTurnQueued || this.#isStopped) return;
+    this.#isTurnQueued = true;
+    this.#timers.setImmediate(this.#turn);
+  }
+
+  /** Polls for a moment, within a microtask: the answer to a message is often there sooner than the event loop turns. */
+  readonly #spin = (): void => {
+    this.#isSpinQueued = false;
+    if (this.#isStopped) return;
+    const start = performance.now();
+    this.#lastNews = start;
+    if (start - this.#lastTurn < turnEvery && this.#mode !== "event") {
+      const progress = this.#progress;
+      for (let n = 1;; n++) {
+        progress(this.#worker);
+        if (this.#drain() > 0) {
+          this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
+          if (this.#pending > 0) this.#queueSpin(); // after those who waited for what has ended
+          else this.#queueTurn();
+          return;
+        }
+        if (n % 16 === 0 && performance.now() - start > this.#spinFor) break;
+      }
+      this.#spinFor = Math.max(this.#spinFor / 2, spinAtFirst);
+    }
+    this.#queueTurn();
+  };
+
+  // law ucx/Progress.turn: ucx/progress
+  readonly #turn = (): void => {
+    this.#isTurnQueued = false;
+    if (this.#isStopped) return;
+    const now = performance.now();
+    this.#lastTurn = now;
+    this.poll();
+    const isIdle = this.#pending === 0;
+    if (isIdle && !this.#isWatching) return;
+    const isPolling = this.#mode === "busy" ? !isIdle : this.#mode === "adaptive" && now - this.#lastNews < patience;
+    if (isPolling) this.#queueTurn();
+    else this.#sleep();
+  };
+
+  // law ucx/Progress.sleep: ucx/progress, ucx/unclosed
+  /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
+  #sleep(): void {
+    if (this.#ucp.wakeup.ucp_worker_arm(this.#worker) !== ucs_status_t.UCS_OK) return this.#queueTurn();
+    this.#watch ??= this.#watchWorker();
+    this.#watch.keepAlive(this.#pending > 0);
+    this.#watch.start();
+  }
+
+  #watchWorker(): ReadableWatch {
+    using arena = new NativeArena();
+    const fd = arena.out("i32");
+    const status = this.#ucp.wakeup.ucp_worker_get_efd(this.#worker, fd.$address);
+    if (status !== ucs_status_t.UCS_OK) throw new FfiError(`Cannot wait for messages: ucp_worker_get_efd: ${status}`);
+    // A worker that nobody holds any more can be collected while it sleeps.
+    const progress = new WeakRef(this);
+    return watchReadable(fd.value, () => progress.deref()?.wake());
+  }
+}
+
+/** Why an operation has failed, or null. */
+function errorOf(operation: Operation): Error | null {
+  const { status, call, owner } = operation;
+  if (status === ucs_status_t.UCS_OK) return null;
+  return owner?.reason(operation) ?? new UcxError(call, status, advice(status));
 }

@@ -29,6 +29,11 @@ export interface StartOptions {
 export class StartQueue {
   readonly #waiting: Start[] = [];
 
+  /** Whether nothing waits: what comes next may begin at once. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
   // law ucx/StartQueue.add: ucx/start_queue
   /**
    * Begins an operation in its turn, when its memory is there.

@@ -12,14 +12,14 @@ import {
   ucp_params_t,
   UCS_MEMORY_TYPE,
 } from "../../bindings/ucp_types.ts";
-import { NativeArena, readCString } from "../ffi/mod.ts";
+import { NativeArena, readCString, type StructView } from "../ffi/mod.ts";
 import { checkOptions, type OptionNames } from "../layout/mod.ts";
 import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
 import { writeFields } from "./struct_fields.ts";
 import { applyConfig } from "./config.ts";
-import { UcxWorker } from "./worker.ts";
+import { UcxWorker, type WorkerOptions } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */
 export interface UcxOptions {
@@ -49,8 +49,11 @@ export class Ucx {
   /** Whether this UCX moves CUDA memory. Debian's and Ubuntu's do not. */
   readonly hasCuda: boolean;
   readonly #ucp: UcpFunctions;
+  readonly #requestBytes: number;
   readonly #workers = new Set<UcxWorker>();
   #context: bigint;
+  /** Whether UCX could not give a worker back: its context has to stay then. */
+  #hasStuckWorker = false;
 
   private constructor(path: string, ucp: UcpFunctions, config: Readonly<Record<string, string>>) {
     using arena = new NativeArena();
@@ -59,7 +62,9 @@ export class Ucx {
     this.version = readCString(ucp.opening.ucp_get_version_string());
     this.#context = createContext(ucp, arena, config);
     try {
-      this.hasCuda = (memoryTypes(ucp, arena, this.#context) & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
+      const { memory_types, request_size } = attributesOf(ucp, arena, this.#context);
+      this.hasCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
+      this.#requestBytes = request_size;
     } catch (error) {
       ucp.opening.ucp_cleanup(this.#context);
       throw error;
@@ -81,16 +86,21 @@ export class Ucx {
   /**
    * Makes a worker: an endpoint factory with a progress of its own.
    *
-   * @throws {TypeError} if this context is closed
+   * @throws {TypeError} if this context is closed, or for an unknown option
+   * @throws {RangeError} if there is no such mode of progress
    */
-  createWorker(): UcxWorker {
+  createWorker(options: WorkerOptions = {}): UcxWorker {
     if (this.#context === 0n) throw new TypeError("Cannot create a worker: this Ucx is closed");
     const worker: UcxWorker = new UcxWorker({
       ucp: this.#ucp,
       context: this.#context,
       hasCuda: this.hasCuda,
-      forget: () => this.#workers.delete(worker),
-    });
+      requestBytes: this.#requestBytes,
+      forget: (isGone) => {
+        this.#workers.delete(worker);
+        this.#hasStuckWorker ||= !isGone;
+      },
+    }, options);
     this.#workers.add(worker);
     return worker;
   }
@@ -106,7 +116,7 @@ export class Ucx {
   close(): void {
     if (this.#context === 0n) return;
     for (const worker of this.#workers) worker.abort();
-    this.#ucp.opening.ucp_cleanup(this.#context);
+    if (!this.#hasStuckWorker) this.#ucp.opening.ucp_cleanup(this.#context);
     this.#context = 0n;
   }
 
@@ -134,10 +144,10 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
   }
 }
 
-/** The memory types that a context can move, as a bit set over `ucs_memory_type_t`. */
-function memoryTypes(ucp: UcpFunctions, arena: NativeArena, context: bigint): bigint {
+/** What a context says of itself: the memory types that it can move, as a bit set, and the size of its requests. */
+function attributesOf(ucp: UcpFunctions, arena: NativeArena, context: bigint): StructView<typeof ucp_context_attr_t> {
   const attributes = arena.struct(ucp_context_attr_t);
-  attributes.field_mask = UCP_CONTEXT_ATTR_FIELD.memory_types;
+  attributes.field_mask = UCP_CONTEXT_ATTR_FIELD.memory_types | UCP_CONTEXT_ATTR_FIELD.request_size;
   checkStatus("ucp_context_query", ucp.information.ucp_context_query(context, attributes.$address));
-  return attributes.memory_types;
+  return attributes;
 }

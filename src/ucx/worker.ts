@@ -7,30 +7,29 @@ import {
   UCP_EP_PARAMS_FIELD,
   ucp_ep_params_t,
   UCP_ERR_HANDLING_MODE,
-  UCP_OP_ATTR_FLAG,
-  UCP_REQUEST_PARAM_FIELD,
-  ucp_request_param_t,
-  ucp_tag_recv_info_t,
   UCP_WORKER_PARAMS_FIELD,
   ucp_worker_params_t,
   UCS_MEMORY_TYPE,
-  ucs_status_t,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
-import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin, type StructView } from "../ffi/mod.ts";
+import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { hostReady, hostWaits } from "../order/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { type Receivable, receiveMemory } from "./message_memory.ts";
+import { checkTimeout, timeLimit } from "./limit.ts";
+import { type Receivable, takeMemory } from "./message_memory.ts";
+import { type Operation, Operations } from "./operation.ts";
 import { writeFields } from "./struct_fields.ts";
 import { PeerLiveness } from "./peer_liveness.ts";
 import { ownIdentity, PeerProcess } from "./process_identity.ts";
-import { Progress } from "./progress.ts";
-import { advice } from "./request.ts";
+import { Progress, type ProgressMode, progressModes } from "./progress.ts";
+import { advice } from "./status.ts";
 import { StartQueue } from "./start_queue.ts";
-import { checkTag, everyBit } from "./tag.ts";
+import { checkMatch, everyBit } from "./tag.ts";
 
 /**
  * For how long a worker lets connections get made before it closes, in milliseconds. A large send has UCX ask the other
@@ -55,9 +54,31 @@ export interface ReceiveOptions {
   readonly mask?: bigint;
   /** Cancels the receive; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
 }
 
-const receiveOptionNames: OptionNames<ReceiveOptions> = { tag: true, mask: true, signal: true };
+const receiveOptionNames: OptionNames<ReceiveOptions> = { tag: true, mask: true, signal: true, timeout: true };
+
+/** Options of {@linkcode UcxWorker.recvSync}. */
+export interface ReceiveSyncOptions {
+  /** The tag to match. Default 0. */
+  readonly tag?: bigint;
+  /** The bits of the tag that count. Default all. */
+  readonly mask?: bigint;
+  /** Cancels the receive after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
+}
+
+const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, timeout: true };
+
+/** Options of {@linkcode Ucx.createWorker}. */
+export interface WorkerOptions {
+  /** How the worker waits for messages. Default `adaptive`. */
+  readonly progress?: ProgressMode;
+}
+
+const workerOptionNames: OptionNames<WorkerOptions> = { progress: true };
 
 /** Options of {@linkcode UcxWorker.connect}. */
 export interface ConnectOptions {
@@ -75,16 +96,17 @@ export interface WorkerContext {
   readonly ucp: UcpFunctions;
   readonly context: bigint;
   readonly hasCuda: boolean;
-  /** Called once, when the worker is gone. */
-  forget(): void;
+  /** Bytes of a request of UCX's. */
+  readonly requestBytes: number;
+  /** Called once, when the worker is closed: whether it is gone, or has to stay as long as the process. */
+  forget(isGone: boolean): void;
 }
 
 /** A UCX worker. All of it happens on the JavaScript thread. */
 export class UcxWorker {
   readonly #context: WorkerContext;
   readonly #arena = new NativeArena();
-  readonly #parameters: StructView<typeof ucp_request_param_t>;
-  readonly #received: StructView<typeof ucp_tag_recv_info_t>;
+  readonly #operations: Operations;
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
@@ -97,10 +119,13 @@ export class UcxWorker {
   #address: Uint8Array<ArrayBuffer> | undefined;
 
   /** Use {@linkcode Ucx.createWorker}. */
-  constructor(context: WorkerContext) {
+  constructor(context: WorkerContext, options: WorkerOptions = none) {
+    checkOptions(options, workerOptionNames);
+    const { progress = "adaptive" } = options;
+    if (!progressModes.includes(progress)) {
+      throw new RangeError(`Cannot wait "${progress}": expected one of ${progressModes.join(", ")}`);
+    }
     this.#context = context;
-    this.#parameters = this.#arena.struct(ucp_request_param_t);
-    this.#received = this.#arena.struct(ucp_tag_recv_info_t);
     const parameters = this.#arena.struct(ucp_worker_params_t);
     writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
     const worker = this.#arena.out("ptr");
@@ -108,7 +133,8 @@ export class UcxWorker {
     if (status !== 0) this.#arena.close();
     checkStatus("ucp_worker_create", status);
     this.#handle = worker.value;
-    this.#progress = new Progress(context.ucp, this.#handle);
+    this.#operations = new Operations(context.requestBytes);
+    this.#progress = new Progress(context.ucp, this.#handle, this.#operations, progress);
     // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
     this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
       this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
@@ -170,7 +196,7 @@ export class UcxWorker {
       ucp,
       hasCuda,
       progress: this.#progress,
-      parameters: this.#parameters,
+      operations: this.#operations,
       cutShort: () => {
         this.#answersUntil = performance.now() + farewell;
       },
@@ -196,36 +222,98 @@ export class UcxWorker {
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
-  async recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
-    checkOptions(options, receiveOptionNames);
-    const handle = this.#open("receive");
-    const tag = checkTag("tag", options.tag ?? 0n);
-    const mask = checkTag("mask", options.mask ?? everyBit);
-    const { signal } = options;
-    signal?.throwIfAborted();
-    const { address, length, cuda, ready, release } = receiveMemory(into, this.#context.hasCuda);
-    return await this.#starts.add({ ready, release, signal }, () => {
-      const parameters = this.#parameters;
-      // Always a request, also for a message that is already here: UCX 1.13.1 leaves recv_info unwritten when a receive
-      // completes at once, and the length would be that of an earlier message.
-      parameters.op_attr_mask = UCP_REQUEST_PARAM_FIELD.memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL;
-      parameters.memory_type = cuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-      const { ucp } = this.#context;
-      const begun = ucp.tag.ucp_tag_recv_nbx(handle, address, BigInt(length), tag, mask, parameters.$address);
-      return this.#progress.follow(begun, {
-        call: "ucp_tag_recv_nbx",
-        release,
-        immediate: () => {
-          throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_OK, "It completed at once, although asked not to");
-        },
-        result: (request) => {
-          const status = ucp.request.ucp_tag_recv_request_test(request, this.#received.$address);
-          checkStatus("ucp_tag_recv_request_test", status);
-          return { length: this.#received.length, tag: this.#received.sender_tag };
-        },
-        signal,
-      });
-    });
+  recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
+    try {
+      if (options !== none) checkOptions(options, receiveOptionNames);
+      this.#open("receive");
+      const { tag = 0n, mask = everyBit, signal } = options;
+      checkMatch(tag, mask);
+      signal?.throwIfAborted();
+      if (options.timeout !== undefined) checkTimeout(options.timeout);
+      const operation = this.#operations.take();
+      const ready = this.#take(operation, into, hostReady) ?? null;
+      if (ready === null && this.#starts.isEmpty && options.timeout === undefined) {
+        this.#begin(operation, tag, mask);
+        return this.#progress.settled(operation, signal);
+      }
+      return this.#receiveLater(operation, tag, mask, ready, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Receives the next message with a matching tag, and waits for it in place: nothing else happens in this thread
+   * meanwhile. For loops that count microseconds.
+   *
+   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory; UCS_ERR_TIMED_OUT
+   * @throws {TypeError} as {@linkcode recv}, and if earlier receives wait for a stream: await them first
+   * @throws {RangeError} if the tag or the mask has more than 64 bits
+   */
+  recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
+    if (options !== none) checkOptions(options, receiveSyncOptionNames);
+    this.#open("receive");
+    const { tag = 0n, mask = everyBit, timeout } = options;
+    checkMatch(tag, mask);
+    if (timeout !== undefined) checkTimeout(timeout);
+    if (!this.#starts.isEmpty) {
+      throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
+    }
+    const operation = this.#operations.take();
+    this.#take(operation, into, hostWaits);
+    this.#begin(operation, tag, mask);
+    this.#progress.wait(operation, timeout);
+    return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
+  }
+
+  /**
+   * Lets UCX work once, and settles what has ended: for programs that wait in a loop of their own.
+   *
+   * @returns how many operations have ended
+   */
+  poll(): number {
+    this.#open("poll");
+    return this.#progress.poll();
+  }
+
+  /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
+  #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
+    try {
+      const buffer = takeMemory(operation, into, "receive into", this.#context.hasCuda);
+      operation.call = "ucp_tag_recv_nbx";
+      return buffer === null ? undefined : order(buffer);
+    } catch (error) {
+      operation.release();
+      this.#operations.give(operation);
+      throw error;
+    }
+  }
+
+  #begin(operation: Operation, tag: bigint, mask: bigint): void {
+    operation.prepare("tagged", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
+    const { address, count, parameters } = operation;
+    const begun = this.#context.ucp.tag.ucp_tag_recv_nbx(this.#handle, address, count, tag, mask, parameters);
+    this.#progress.begun(operation, begun);
+  }
+
+  /** Receives when the memory is there and it is its turn, if the limits allow. */
+  #receiveLater(
+    operation: Operation,
+    tag: bigint,
+    mask: bigint,
+    ready: Promise<void> | null,
+    options: ReceiveOptions,
+  ): Promise<Received> {
+    const { signal, clear } = timeLimit(operation.call, options);
+    const release = () => {
+      operation.release();
+      this.#operations.give(operation);
+    };
+    return this.#starts.add({ ready, release, signal }, () => {
+      this.#begin(operation, tag, mask);
+      return this.#progress.settled<Received>(operation, signal);
+    }).finally(clear);
   }
 
   /**
@@ -245,16 +333,22 @@ export class UcxWorker {
     const left = this.#answersUntil - performance.now();
     await Promise.race([this.#flush(), pause(farewell, undefined, { ref: false })]);
     if (left > 0) await pause(left);
+    // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, has to turn, too.
+    const end = performance.now() + farewell;
+    while (this.#progress.cancelAll(new TypeError("The worker was closed")) > 0 && performance.now() < end) {
+      await pause(1);
+    }
     this.abort();
   }
 
   /** Settles when what UCX itself has to say to others has been sent, its part of making connections included. */
   async #flush(): Promise<void> {
-    this.#parameters.op_attr_mask = 0;
-    const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, this.#parameters.$address);
-    const nothing = () => {};
-    const operation = { call: "ucp_worker_flush_nbx", release: nothing, immediate: nothing, result: nothing };
-    await this.#progress.follow(begun, operation).catch(nothing); // to a peer that is gone, nothing can be sent
+    const operation = this.#operations.take();
+    operation.call = "ucp_worker_flush_nbx";
+    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");
+    const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, operation.parameters);
+    this.#progress.begunForeign(operation, begun);
+    await this.#progress.settled(operation).catch(() => {}); // to a peer that is gone, nothing can be sent
   }
 
   // law ucx/UcxWorker.abort: ucx/order
@@ -266,11 +360,19 @@ export class UcxWorker {
     this.#starts.stop(reason);
     this.#progress.stop(reason);
     this.#peers.close();
-    this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
+    // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed assertion.
+    const isArriving = this.#operations.pending().some(({ call }) => call === "ucp_tag_recv_nbx");
+    if (!isArriving) this.#destroy();
     this.#handle = 0n;
+    this.#context.forget(!isArriving);
+  }
+
+  #destroy(): void {
+    this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
+    for (const operation of this.#operations.pending()) operation.release(); // UCX has forgotten them
+    this.#operations.close();
     this.#onError.close();
     this.#arena.close();
-    this.#context.forget();
   }
 
   /** Closes the worker after what was sent has arrived. */

@@ -54,8 +54,8 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#isLost = true;\n", "", "A send to the dead is said to be cancelled."],
     ['    this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
     [
-      "    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);\n  }\n\n  /**\n   * Closes",
-      "  }\n\n  /**\n   * Closes",
+      "    this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them\n",
+      "",
       "Sends to the dead wait for ever.",
     ],
   ]),
@@ -86,12 +86,77 @@ export const ucxMutations: readonly Mutation[] = [
       "Only one of those whose turn it is begins.",
     ],
   ]),
-  ...law("ucx/memoryOf", [
-    ["ready: hostReady(buffer)", "ready: null", "UCX has memory before it is there."],
+  ...law("ucx/takeMemory", [
+    ["  return buffer;\n", "  return null;\n", "UCX has memory before it is there."],
     [
-      "release: () => pin[Symbol.dispose]() }",
-      "release: () => {} }",
+      "  operation.held = buffer.pinned();\n",
+      "",
       "Memory of a message that waits is freed when its buffer is closed.",
+    ],
+    ["operation.address += BigInt(byteOffset)", "operation.address += 0n", "A part of an array is its beginning."],
+  ]),
+  ...law("ucx/timeLimit", [
+    ["clear: () => clearTimeout(timer)", "clear: nothing", "A timer keeps the process alive that nobody waits for."],
+  ]),
+  ...law("ucx/Operation.prepare", [
+    ["    if (memoryType !== this.#memoryType) {", "    if (false) {", "A GPU's memory is taken for the host's."],
+    ["    if (kind !== this.#kind) {", "    if (this.#kind === null) {", "A receive reports as a send did."],
+  ]),
+  ...law("ucx/Operation.release", [
+    ["    this.held = null;\n", "", "What was received into is kept for as long as the worker."],
+  ]),
+  ...law("ucx/Operations.take", [
+    ["    operation.isAbandoned = false;\n", "", "An operation is given back while somebody waits for it."],
+  ]),
+  ...law("ucx/Operations.give", [
+    ["    operation.foreign = 0n;\n", "", "A request of UCX's is freed twice."],
+  ]),
+  ...law("ucx/Operations.next", [
+    ["    this.#read = this.#read + 1 | 0;\n", "", "The same operation ends for ever."],
+  ]),
+  ...law("ucx/Operations.widen", [
+    ["(n & count - 1) * 8, number", "(n & this.#mask) * 8, number", "What has ended is lost when the ring grows."],
+    ["    this.#mask = count - 1;\n", "", "The ring is read as if it had not grown."],
+  ]),
+  ...law("ucx/Progress.begun", [
+    ["    this.#drain(); // a receive", "    // a receive", "A message that was here is seen at the next turn only."],
+  ]),
+  ...law("ucx/Progress.cancel", [
+    [" || operation.isAbandoned", "", "UCX is asked again and again to give up what it cannot."],
+    [
+      "    this.#drain(); // UCX gives back",
+      "    // UCX gives back",
+      "Memory is still UCX's when its owner hears that nothing was received.",
+    ],
+    [
+      "    this.#queueTurn(); // the process",
+      "    // the process",
+      "A receive that was cancelled keeps the process alive.",
+    ],
+  ]),
+  ...law("ucx/Progress.abandonAll", [
+    ["if (operation.owner === owner) ", "", "Who is lost takes others with it."],
+  ]),
+  ...law("ucx/Progress.stop", [
+    ["    this.#watch?.close();\n", "", "A thread waits for a descriptor that is closed."],
+  ]),
+  ...law("ucx/Progress.end", [
+    ["    owner?.ended(operation);\n", "", "A close waits for ever for sends that are over."],
+    ["if (operation.foreign !== 0n) ", "if (false) ", "UCX's requests are never freed."],
+  ]),
+  ...law("ucx/Progress.turn", [
+    ["now - this.#lastNews < patience", "true", "A worker that has nothing to do takes a processor."],
+  ]),
+  ...law("ucx/Progress.sleep", [
+    [
+      "!== ucs_status_t.UCS_OK) return this.#queueTurn();",
+      "!== ucs_status_t.UCS_OK) void 0;",
+      "What came last is slept through.",
+    ],
+    [
+      "this.#watch.keepAlive(this.#pending > 0)",
+      "this.#watch.keepAlive(true)",
+      "An idle worker keeps the process alive.",
     ],
   ]),
   ...law("ucx/UcxEndpoint.closeHandle", [
@@ -118,5 +183,22 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxWorker.abort", [
     ["    this.#starts.stop(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],
+  ]),
+  ...law("native/watchReadable", [
+    ["      if (isWaiting || isClosed) return;\n", "", "Each start calls back, also of one that is under way."],
+    [
+      "      if (isWaiting) files.eventfd_write(stop, 1n);\n      else free();",
+      "      free();",
+      "A thread polls a list that is freed.",
+    ],
+  ]),
+  ...law("native/x8664Completion", [
+    ["[0x48, 0x0f, 0xbe, 0xf6]", "[0x48, 0x89, 0xf6]", "What lies beside a status in its register is part of it."],
+    ["    ...[0x49, 0xff, 0xc0], // inc r8\n", "", "The second operation that ends takes the place of the first."],
+    ["    ...[0x4c, 0x23, 0x50, ringAt.mask], // and r10, [rax + mask]\n", "", "The ring is written past its end."],
+  ]),
+  ...law("native/aarch64Completion", [
+    ["0x93401c21, // sxtb", "0xaa0103e1, // mov x1, x1: not sxtb", "On arm64 what lies beside a status is part of it."],
+    ["    0x8a080129, // and x9, x9, x8\n", "", "On arm64 each operation takes the place of the one before it."],
   ]),
 ];

@@ -2,7 +2,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { NativeArena } from "../../src/ffi/arena.ts";
@@ -19,6 +18,7 @@ import {
 } from "../../src/native/arrow_stream_thunk.ts";
 import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
+import { missingUnicorn, python } from "./emulator.ts";
 
 /** Offsets in the headers: where a stream has its state, and what an item is. */
 const kinds: Readonly<Record<StreamKind, { context: number; array: number }>> = {
@@ -68,11 +68,6 @@ function callbacks(kind: StreamKind) {
   return streamCallbacks(ffiPort(), kind);
 }
 
-const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
-const missing = spawnSync(python, ["-c", "import unicorn"]).status === 0
-  ? null
-  : `${python} has no package unicorn: pip install unicorn, and name another Python with CAUSEWAY_PYTHON`;
-
 const base = 0x30_0000;
 const shapes: fc.Arbitrary<TakeShape> = fc.record({
   context: fc.nat(14).map((words) => words * 8),
@@ -85,56 +80,63 @@ const shapes: fc.Arbitrary<TakeShape> = fc.record({
 });
 
 for (const [arch, take, load] of [["x86_64", x8664Take, x8664Load], ["aarch64", aarch64Take, aarch64Load]] as const) {
-  test(...needs(missing, `${arch}: the code takes items on an emulated processor, for any offsets and sizes`), () => {
-    const cases = fc.record({
-      shape: shapes,
-      left: fc.nat(2),
-      content: fc.uint8Array({ minLength: 2048, maxLength: 2048 }),
-    });
-    check(
-      fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
-        const made = all.map(({ shape, left, content }) => {
-          const memory = Buffer.from(content);
-          // The stream, its state, items and the destination, in this order.
-          const [stream, state, items, out] = [base, base + 0x100, base + 0x200, base + 0x600];
-          memory.writeBigUInt64LE(BigInt(state), shape.context);
-          memory.writeBigUInt64LE(BigInt(items), 0x100 + shape.list);
-          memory.writeBigUInt64LE(BigInt(items + left * shape.size), 0x100 + shape.list + 8);
-          const expected = Buffer.from(memory);
-          if (left > 0) {
-            memory.copy(expected, 0x600, 0x200, 0x200 + shape.size);
-            expected.writeBigUInt64LE(BigInt(items + shape.size), 0x100 + shape.list);
-          } else if ("clear" in shape.atEnd) expected.writeBigUInt64LE(0n, 0x600 + shape.atEnd.clear);
-          const result = left === 0 && "error" in shape.atEnd ? shape.atEnd.error : 0;
-          const common = { arch, memory: memory.toString("hex"), arguments: [stream, out] };
-          const field = memory.readBigUInt64LE(0x100 + shape.list);
-          return [
-            { case: { ...common, code: hex(take(shape)) }, expected: expected.toString("hex"), result: `${result}` },
-            {
-              case: { ...common, code: hex(load(shape.context, shape.list)) },
-              expected: common.memory,
-              result: `${field}`,
-            },
-          ];
-        }).flat();
-        const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
-        const input = JSON.stringify(made.map((one) => one.case));
-        const { status, stdout, stderr } = spawnSync(python, [script], { input, encoding: "utf8", maxBuffer: 2 ** 28 });
-        assertEquals(status, 0, stderr);
-        const reports = JSON.parse(stdout) as {
-          memory: string;
-          result: string;
-          returned: boolean;
-          preserved: boolean;
-        }[];
-        assertEquals(reports.length, made.length);
-        for (const [i, { expected, result }] of made.entries()) {
-          assertEquals(reports[i], { memory: expected, result, returned: true, preserved: true });
-        }
-      }),
-      2,
-    );
-  });
+  test(
+    ...needs(missingUnicorn, `${arch}: the code takes items on an emulated processor, for any offsets and sizes`),
+    () => {
+      const cases = fc.record({
+        shape: shapes,
+        left: fc.nat(2),
+        content: fc.uint8Array({ minLength: 2048, maxLength: 2048 }),
+      });
+      check(
+        fc.property(fc.noShrink(fc.array(cases, { minLength: 60, maxLength: 60 })), (all) => {
+          const made = all.map(({ shape, left, content }) => {
+            const memory = Buffer.from(content);
+            // The stream, its state, items and the destination, in this order.
+            const [stream, state, items, out] = [base, base + 0x100, base + 0x200, base + 0x600];
+            memory.writeBigUInt64LE(BigInt(state), shape.context);
+            memory.writeBigUInt64LE(BigInt(items), 0x100 + shape.list);
+            memory.writeBigUInt64LE(BigInt(items + left * shape.size), 0x100 + shape.list + 8);
+            const expected = Buffer.from(memory);
+            if (left > 0) {
+              memory.copy(expected, 0x600, 0x200, 0x200 + shape.size);
+              expected.writeBigUInt64LE(BigInt(items + shape.size), 0x100 + shape.list);
+            } else if ("clear" in shape.atEnd) expected.writeBigUInt64LE(0n, 0x600 + shape.atEnd.clear);
+            const result = left === 0 && "error" in shape.atEnd ? shape.atEnd.error : 0;
+            const common = { arch, memory: memory.toString("hex"), arguments: [stream, out] };
+            const field = memory.readBigUInt64LE(0x100 + shape.list);
+            return [
+              { case: { ...common, code: hex(take(shape)) }, expected: expected.toString("hex"), result: `${result}` },
+              {
+                case: { ...common, code: hex(load(shape.context, shape.list)) },
+                expected: common.memory,
+                result: `${field}`,
+              },
+            ];
+          }).flat();
+          const script = fileURLToPath(new URL("emulate_call.py", import.meta.url));
+          const input = JSON.stringify(made.map((one) => one.case));
+          const { status, stdout, stderr } = spawnSync(python, [script], {
+            input,
+            encoding: "utf8",
+            maxBuffer: 2 ** 28,
+          });
+          assertEquals(status, 0, stderr);
+          const reports = JSON.parse(stdout) as {
+            memory: string;
+            result: string;
+            returned: boolean;
+            preserved: boolean;
+          }[];
+          assertEquals(reports.length, made.length);
+          for (const [i, { expected, result }] of made.entries()) {
+            assertEquals(reports[i], { memory: expected, result, returned: true, preserved: true });
+          }
+        }),
+        2,
+      );
+    },
+  );
 }
 
 function hex(code: Uint8Array): string {

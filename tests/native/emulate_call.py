@@ -5,7 +5,7 @@ Reads a JSON list of cases from standard input and prints a JSON list of reports
   arch      "x86_64" or "aarch64"
   code      the machine code, in hexadecimal
   memory    bytes, in hexadecimal, that lie at the address BASE below
-  arguments one or two integers
+  arguments up to four integers
 
 A report: the memory afterwards, the 64-bit result, and whether the function returned to its caller with the stack and the
 registers that it must preserve as they were.
@@ -42,7 +42,11 @@ def emulate(case):
         uc.mem_write(top, struct.pack("<Q", CALLER))
     else:
         uc.reg_write(arm.UC_ARM64_REG_LR, CALLER)
-    registers = [x86.UC_X86_REG_RDI, x86.UC_X86_REG_RSI] if wide else [arm.UC_ARM64_REG_X0, arm.UC_ARM64_REG_X1]
+    registers = (
+        [x86.UC_X86_REG_RDI, x86.UC_X86_REG_RSI, x86.UC_X86_REG_RDX, x86.UC_X86_REG_RCX]
+        if wide
+        else [arm.UC_ARM64_REG_X0, arm.UC_ARM64_REG_X1, arm.UC_ARM64_REG_X2, arm.UC_ARM64_REG_X3]
+    )
     for register, value in zip(registers, case["arguments"]):
         uc.reg_write(register, value)
     uc.emu_start(CODE, CALLER, count=10_000)

@@ -2,7 +2,6 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/ass
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ArrowArray, ArrowArrayStream, ArrowDeviceArrayStream, ArrowSchema } from "../../bindings/arrow.ts";
@@ -26,6 +25,7 @@ import { check, fc, scaled } from "../support/property.ts";
 import { needs } from "../support/needs.ts";
 import { askChild } from "../ffi/child.ts";
 import { compiled, missingCompiler } from "../support/compiled.ts";
+import { missingUnicorn, python } from "./emulator.ts";
 
 type Protocol = keyof ReleaseThunks["address"];
 
@@ -213,11 +213,6 @@ test(...needs(oldKernel, "the kernel's memory-deny-write-execute leads to callba
 });
 
 // The encoders, on emulated processors: this one can run the code of one architecture only.
-
-const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
-const missingUnicorn = spawnSync(python, ["-c", "import unicorn"]).status === 0
-  ? null
-  : `${python} has no package unicorn: pip install unicorn, and name another Python with CAUSEWAY_PYTHON`;
 
 interface Emulated {
   readonly struct: string;

@@ -2,7 +2,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -16,6 +15,7 @@ import { needs } from "../support/needs.ts";
 import { check, fc } from "../support/property.ts";
 import { runChild } from "../ffi/child.ts";
 import { until } from "../support/until.ts";
+import { missingUnicorn, python } from "./emulator.ts";
 
 const missing = canStartThreads() ? null : "machine code is forbidden here";
 const memcpy = libc().loading.dlsym(0n, cString("memcpy"));
@@ -184,11 +184,6 @@ test(...needs(missing, "a closed team begins nothing, and a round has no more ca
   team.finish();
   assert(isUntouched());
 });
-
-const python = process.env["CAUSEWAY_PYTHON"] ?? "python3";
-const missingUnicorn = spawnSync(python, ["-c", "import unicorn"]).status === 0
-  ? null
-  : `${python} has no package unicorn: pip install unicorn, and name another Python with CAUSEWAY_PYTHON`;
 
 /**
  * A function that stores its arguments where the first points to, and how the stack is aligned; one that counts where its

@@ -5,12 +5,11 @@
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { ucp_request_param_t } from "../../bindings/ucp_types.ts";
-import { NativeArena } from "../../src/ffi/arena.ts";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
+import { Operations } from "../../src/ucx/operation.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { ScriptedUcp } from "./scripted_ucp.ts";
@@ -23,11 +22,11 @@ const graceful = "ucp_ep_close_nbx 7 flags 0";
 /** An endpoint with the handle 7. */
 function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[]; progress: Progress } {
   const ucp = new ScriptedUcp();
-  const progress = new Progress(ucp.functions, 1n);
+  const operations = new Operations(8);
+  const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
   const forgotten: bigint[] = [];
-  const parameters = new NativeArena().struct(ucp_request_param_t);
   const forget = (handle: bigint) => forgotten.push(handle);
-  const home = { ucp: ucp.functions, progress, parameters, hasCuda: false, cutShort: () => {}, forget };
+  const home = { ucp: ucp.functions, progress, operations, hasCuda: false, cutShort: () => {}, forget };
   return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress };
 }
 
@@ -46,7 +45,7 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
   ucp.finish(1);
   await send;
   await settle();
-  assertEquals(ucp.log.splice(0), ["ucp_request_free", "ucp_ep_flush_nbx"]); // request 2
+  assertEquals(ucp.log.splice(0), ["ucp_ep_flush_nbx"]); // request 2
   ucp.finish(2);
   await settle();
   assertEquals(ucp.log.splice(0), ["ucp_request_free", graceful]); // request 3
@@ -110,7 +109,13 @@ test("a lost endpoint ends its sends and its close, and says why; one that UCX h
   const lost = endpoint.lose(); // request 3
   void endpoint.lose();
   await settle();
-  assertEquals(ucp.log.splice(0), ["ucp_tag_send_nbx", "ucp_tag_send_nbx", "ucp_request_cancel", forced]);
+  assertEquals(ucp.log.splice(0), [
+    "ucp_tag_send_nbx",
+    "ucp_tag_send_nbx",
+    "ucp_request_cancel",
+    forced,
+    "ucp_request_cancel", // UCX may never end what goes to the dead: its caller does not wait for that
+  ]);
   for (const request of [1, 2]) ucp.finish(request, cancelled);
   ucp.finish(3);
   const error = await send;
@@ -136,6 +141,7 @@ test("a flush that fails is why the endpoint is closed, and it closes by force",
   const { ucp, endpoint } = open();
   const closing = endpoint.close();
   ucp.finish(1, reset);
+  await settle();
   ucp.finish(2);
   await closing;
   assertEquals(ucp.log.filter((call) => call !== "ucp_request_free"), ["ucp_ep_flush_nbx", forced]);
@@ -164,7 +170,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   const ucp = new ScriptedUcp();
   let count = 0;
   const forget = () => void count++;
-  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, forget });
+  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, requestBytes: 8, forget });
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
 
@@ -209,9 +215,11 @@ test("a worker closes its endpoints, then itself, once, and says so to its conte
 });
 
 test("a receive that UCX does not give back is rejected all the same when its worker goes", async () => {
-  const { ucp, worker } = openWorker();
+  const { ucp, worker, forgotten } = openWorker();
   const receive = assertRejects(() => worker.recv(new Uint8Array(4)), TypeError, "The worker was closed");
   worker.abort();
   await receive;
-  assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel", "ucp_worker_destroy"]);
+  // A message that is arriving: to destroy the worker would end the process, with UCX 1.13.
+  assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel"]);
+  assertEquals(forgotten(), 1);
 });

@@ -241,7 +241,7 @@ for (const tls of settings) {
     await close(pair);
   });
 
-  test(`a cancelled send either arrives or is rejected with the reason, and then its memory is free: ${over}`, async () => {
+  test(`a send that is cancelled ends at once for its caller, and its memory is pinned until UCX is done: ${over}`, async () => {
     const pair = await open(tls);
     const { endpoint, receiver } = pair;
     const controller = new AbortController();
@@ -254,12 +254,12 @@ for (const tls of settings) {
     const into = new Uint8Array(big);
     const stop = new AbortController();
     const receive = receiver.recv(into, { tag: 1n, signal: stop.signal }).then(() => "received", () => "none");
-    const outcome: unknown = await send;
-    if (outcome !== "sent") assertStrictEquals(outcome, reason);
-    assertEquals(freed(), 1);
-    stop.abort();
+    assertStrictEquals(await send, reason);
+    stop.abort(); // whether the message has arrived is UCX's to say
     await receive;
+    assert(freed() <= 1);
     await close(pair);
+    assertEquals(freed(), 1);
   });
 
   test(`an endpoint that takes the handle of a forced one is the worker's to close: ${over}`, async () => {

@@ -10,11 +10,11 @@ import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import type { UcpFunctions } from "../../src/ucx/library.ts";
 
-/** UCS_INPROGRESS. */
-const inProgress = 1;
-
 /** Functions that return at once what is not worth scripting. */
-const quiet = new Set(["ucp_worker_progress", "ucp_request_check_status", "ucp_worker_create"]);
+const quiet = new Set(["ucp_worker_progress", "ucp_worker_create", "ucp_worker_arm", "ucp_worker_get_efd"]);
+
+/** UCS_ERR_BUSY: there may be news, so nobody sleeps. */
+const busy = -15;
 
 /** A scripted libucp. */
 export class ScriptedUcp {
@@ -26,7 +26,10 @@ export class ScriptedUcp {
   readonly handles: bigint[] = [];
   /** What the next functions that begin something answer instead of a request. */
   readonly answers: bigint[] = [];
-  readonly #statuses = new Map<bigint, number>();
+  readonly #requests = new Map<
+    bigint,
+    { readonly isReceive: boolean; readonly cb: bigint; readonly userData: bigint }
+  >();
   #next = 1n;
   #errorHandler = 0n;
 
@@ -48,7 +51,12 @@ export class ScriptedUcp {
 
   /** Ends the request with this number: the first that was begun is 1. */
   finish(request: number, status = 0): void {
-    this.#statuses.set(BigInt(request), status);
+    const begun = this.#requests.get(BigInt(request));
+    if (begun === undefined) throw new RangeError(`There is no request ${request}`);
+    const { isReceive, cb, userData } = begun;
+    if (isReceive) throw new RangeError("No message is scripted");
+    const callback = { args: ["ptr", "i64", "ptr"], returns: "void" } as const;
+    ffiPort().functionAt(cb, callback)(BigInt(request), BigInt(status), userData);
   }
 
   /** Reports the failure of an endpoint, as UCX does from within ucp_worker_progress. */
@@ -62,15 +70,18 @@ export class ScriptedUcp {
     if (!quiet.has(name)) this.log.push(name);
     switch (name) {
       case "ucp_tag_send_nbx":
+        return this.#begin(args[4]);
       case "ucp_tag_recv_nbx":
+        return this.#begin(args[5], true);
       case "ucp_ep_flush_nbx":
-        return this.#begin();
+      case "ucp_worker_flush_nbx":
+        return this.#begin(second);
       case "ucp_ep_close_nbx": {
         const { op_attr_mask, flags } = struct(ucp_request_param_t).at(BigInt(second));
         this.log.pop();
         const given = (op_attr_mask & UCP_REQUEST_PARAM_FIELD.flags) === 0 ? "none" : flags;
         this.log.push(`ucp_ep_close_nbx ${first} flags ${given}`);
-        return this.#begin();
+        return this.#begin(second);
       }
       case "ucp_worker_create":
         write(third, 1n);
@@ -79,16 +90,18 @@ export class ScriptedUcp {
         this.#errorHandler = struct(ucp_ep_params_t).at(BigInt(second)).err_handler.cb;
         write(third, this.handles.shift() ?? 0x900n + this.#next);
         return 0;
-      case "ucp_request_check_status":
-        return this.#statuses.get(BigInt(first)) ?? inProgress;
+      case "ucp_worker_arm":
+        return busy;
       default:
         return 0;
     }
   }
 
-  #begin(): bigint {
+  #begin(parameters: number | bigint = 0n, isReceive = false): bigint {
     const answer = this.answers.shift();
     if (answer !== undefined) return answer;
+    const { cb, user_data } = struct(ucp_request_param_t).at(BigInt(parameters));
+    this.#requests.set(this.#next, { isReceive, cb, userData: user_data });
     return this.#next++;
   }
 }

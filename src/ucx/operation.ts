@@ -1,0 +1,279 @@
+/**
+ * Operations: what UCX was asked to do, in native memory that is used again and again.
+ *
+ * An operation is a record that a completion callback fills in (`native/`), the parameters that UCX is called with, and
+ * room for UCX's own request. When UCX is done, the callback puts the operation's number into a ring, from which
+ * JavaScript takes it: what a completion costs does not depend on how many operations are pending.
+ *
+ * @module
+ */
+import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import { allocate, ffiPort, layoutOf, libc, littleEndian, roundUp } from "../ffi/mod.ts";
+import {
+  completion,
+  completion_ring,
+  type CompletionCallbacks,
+  completionCallbacks,
+  type CompletionKind,
+} from "../native/mod.ts";
+
+/** Who begins operations, and wants to know when UCX is done with them. */
+export interface Owner {
+  /** UCX is done with it. Called once, before its promise settles. */
+  ended(operation: Operation): void;
+  /** Why it failed, if that is known better than UCX's status says. */
+  reason(operation: Operation): Error | undefined;
+}
+
+/** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
+export type Request = "ours" | "its own";
+
+const record = layoutOf(completion).offsets;
+const field = layoutOf(ucp_request_param_t).offsets;
+const ringField = layoutOf(completion_ring).offsets;
+
+/** Where an operation's parameters and UCX's request lie, behind the record. */
+const parametersAt = 64;
+const requestAt = roundUp(parametersAt + layoutOf(ucp_request_param_t).size, 32);
+
+const { request, cb, user_data, memory_type, flags: flagsField } = UCP_REQUEST_PARAM_FIELD;
+
+/** What is set in `op_attr_mask`: with `NO_IMM_CMPL` every receive ends by its callback, which alone knows its length. */
+const masks = {
+  plain: request | cb | user_data | memory_type,
+  tagged: request | cb | user_data | memory_type | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
+  sized: request | cb | user_data | memory_type | flagsField | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
+} as const satisfies Record<CompletionKind, number>;
+
+/** What UCX was asked to do, or will be. UCX may read or write its memory until it has ended. */
+export class Operation {
+  /** A `ucp_request_param_t *` for the call that begins it. */
+  readonly parameters: bigint;
+  /** Its place among the operations of its worker. */
+  readonly number: number;
+  /** The function that began it, for errors. */
+  call = "";
+  owner: Owner | null = null;
+  /** The memory, as UCX wants it. */
+  address = 0n;
+  count = 0n;
+  /** Whether it is a GPU's. */
+  isCuda = false;
+  /** Keeps the memory where it is: a pin, or the array itself. */
+  held: Disposable | ArrayBuffer | null = null;
+  /** How its promise settles; null if nobody waits for one, because it is waited for in place or was abandoned. */
+  resolve: ((result: unknown) => void) | null = null;
+  reject: ((reason: unknown) => void) | null = null;
+  /** Takes back what waits for a signal or a timer. */
+  disarm: (() => void) | null = null;
+  /** Whether UCX knows it, and whether UCX is done with it. */
+  isBegun = false;
+  isDone = false;
+  /** Whether nobody waits for it any more: it is free as soon as UCX is done with it. */
+  isAbandoned = false;
+  /** UCX's own request, if it is not ours. */
+  foreign = 0n;
+  readonly #request: bigint;
+  readonly #memory: DataView;
+  readonly #callbacks: CompletionCallbacks;
+  #kind: CompletionKind | null = null;
+  #mask = 0;
+  #memoryType = 0;
+  #bytes = 0;
+
+  /** Use {@linkcode Operations.take}. */
+  constructor(address: bigint, memory: DataView, ring: bigint, number: number, requestBytes: number) {
+    this.parameters = address + BigInt(parametersAt);
+    this.number = number;
+    this.#memory = memory;
+    this.#callbacks = completionCallbacks();
+    this.#request = address + BigInt(requestAt + requestBytes); // UCX's request ends there
+    memory.setBigUint64(record.ring, ring, littleEndian);
+    memory.setBigUint64(record.number, BigInt(number), littleEndian);
+    memory.setBigUint64(parametersAt + field.request, this.#request, littleEndian);
+    memory.setBigUint64(parametersAt + field.user_data, address, littleEndian);
+  }
+
+  /** The number of bytes, as it was given last. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  set bytes(bytes: number) {
+    if (bytes === this.#bytes) return; // messages of one size follow each other, and a bigint costs 15 ns
+    this.#bytes = bytes;
+    this.count = BigInt(bytes);
+  }
+
+  // law ucx/Operation.prepare: ucx/operation
+  /** Writes the parameters. */
+  prepare(kind: CompletionKind, memoryType: number, flags: number | null = null, whose: Request = "ours"): void {
+    const memory = this.#memory;
+    let mask: number = masks[kind];
+    if (whose === "its own") mask = cb | user_data | (flags === null ? 0 : flagsField);
+    if (kind !== this.#kind) {
+      this.#kind = kind;
+      memory.setBigUint64(parametersAt + field.cb, this.#callbacks[kind], littleEndian);
+    }
+    if (mask !== this.#mask) {
+      this.#mask = mask;
+      memory.setUint32(parametersAt + field.op_attr_mask, mask, littleEndian);
+    }
+    if (memoryType !== this.#memoryType) {
+      this.#memoryType = memoryType;
+      memory.setInt32(parametersAt + field.memory_type, memoryType, littleEndian);
+    }
+    if (flags !== null) memory.setUint32(parametersAt + field.flags, flags, littleEndian);
+  }
+
+  /** The address that UCX knows its request by. */
+  get request(): bigint {
+    return this.foreign === 0n ? this.#request : this.foreign;
+  }
+
+  /** How it ended: a `ucs_status_t`. */
+  get status(): number {
+    return this.#memory.getInt32(record.status, littleEndian);
+  }
+
+  /** Bytes received. */
+  get length(): number {
+    const { length } = record;
+    return this.#memory.getUint32(length, littleEndian) + this.#memory.getUint32(length + 4, littleEndian) * 2 ** 32;
+  }
+
+  /** The sender's tag. */
+  get tag(): bigint {
+    return this.#memory.getBigUint64(record.tag, littleEndian);
+  }
+
+  /** What it has brought: what was received, how many bytes, or nothing. */
+  result(): unknown {
+    if (this.#kind === "tagged") return { length: this.length, tag: this.tag };
+    return this.#kind === "sized" ? this.length : undefined;
+  }
+
+  /** Writes down an end that UCX told by its answer, without a callback. */
+  end(status: number): void {
+    this.#memory.setInt32(record.status, status, littleEndian);
+  }
+
+  // law ucx/Operation.release: ucx/unclosed
+  /** Unpins the memory. */
+  release(): void {
+    const { held } = this;
+    this.held = null;
+    if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
+  }
+}
+
+/** How many operations are allocated at once. */
+const operationsPerBlock = 64;
+
+/** The operations of one worker. */
+export class Operations {
+  readonly #requestBytes: number;
+  readonly #all: Operation[] = [];
+  readonly #free: Operation[] = [];
+  readonly #blocks: bigint[] = [];
+  readonly #ringAddress: bigint;
+  readonly #ring: DataView;
+  #entries: DataView;
+  #entriesAddress = 0n;
+  #mask = 0;
+  /** Numbers taken from the ring so far, of 32 bits as the lower half of the ring's own count. */
+  #read = 0;
+
+  /** `requestBytes`: what UCX's own request takes (`ucp_context_attr_t.request_size`). */
+  constructor(requestBytes: number) {
+    this.#requestBytes = roundUp(requestBytes, 32);
+    const { size } = layoutOf(completion_ring);
+    this.#ringAddress = allocate(size);
+    this.#ring = new DataView(ffiPort().memory(this.#ringAddress, size));
+    this.#entries = new DataView(new ArrayBuffer(0));
+  }
+
+  /** How many were taken and not given back. */
+  get inUse(): number {
+    return this.#all.length - this.#free.length;
+  }
+
+  /** Those that UCX may still be at. */
+  pending(): Operation[] {
+    return this.#all.filter(({ isBegun, isDone }) => isBegun && !isDone);
+  }
+
+  // law ucx/Operations.take: ucx/lifecycle
+  /** An operation of which UCX knows nothing. */
+  take(): Operation {
+    const operation = this.#free.pop() ?? this.#grow();
+    operation.isBegun = false;
+    operation.isDone = false;
+    operation.isAbandoned = false;
+    return operation;
+  }
+
+  // law ucx/Operations.give: ucx/endpoint
+  /** Takes back an operation that UCX is done with, or has never seen. */
+  give(operation: Operation): void {
+    operation.owner = null;
+    operation.resolve = null;
+    operation.reject = null;
+    operation.foreign = 0n;
+    this.#free.push(operation);
+  }
+
+  // law ucx/Operations.next: ucx/operation
+  /** The next operation that UCX is done with, in the order in which they ended; undefined if there is none now. */
+  next(): Operation | undefined {
+    if (this.#ring.getInt32(ringField.written, littleEndian) === this.#read) return undefined;
+    const at = this.#read & this.#mask;
+    this.#read = this.#read + 1 | 0;
+    return this.#all[this.#entries.getUint32(at * 8, littleEndian)];
+  }
+
+  /** Frees the memory. Only when UCX has forgotten all operations. */
+  close(): void {
+    for (const block of [...this.#blocks.splice(0), this.#entriesAddress, this.#ringAddress]) {
+      libc().loading.free(block);
+    }
+  }
+
+  #grow(): Operation {
+    const bytes = roundUp(requestAt + this.#requestBytes, 64);
+    const block = allocate(bytes * operationsPerBlock + 64);
+    this.#blocks.push(block);
+    const memory = ffiPort().memory(block, bytes * operationsPerBlock + 64);
+    const aligned = roundUp(Number(block % 64n), 64) - Number(block % 64n);
+    for (let i = 0; i < operationsPerBlock; i++) {
+      const at = aligned + i * bytes;
+      const view = new DataView(memory, at, bytes);
+      const number = this.#all.length;
+      const operation = new Operation(block + BigInt(at), view, this.#ringAddress, number, this.#requestBytes);
+      this.#all.push(operation);
+      this.#free.push(operation);
+    }
+    this.#widen();
+    return this.#free.pop() ?? this.#grow();
+  }
+
+  // law ucx/Operations.widen: ucx/operation
+  /** Makes room in the ring for all operations. What UCX is done with already stays in it. */
+  #widen(): void {
+    const count = 2 ** Math.ceil(Math.log2(this.#all.length));
+    if (count * 8 <= this.#entries.byteLength) return;
+    const address = allocate(count * 8);
+    const entries = new DataView(ffiPort().memory(address, count * 8));
+    const written = this.#ring.getInt32(ringField.written, littleEndian);
+    for (let n = this.#read; n !== written; n = n + 1 | 0) {
+      const number = this.#entries.getBigUint64((n & this.#mask) * 8, littleEndian);
+      entries.setBigUint64((n & count - 1) * 8, number, littleEndian);
+    }
+    libc().loading.free(this.#entriesAddress); // nothing, the first time
+    this.#entries = entries;
+    this.#entriesAddress = address;
+    this.#mask = count - 1;
+    this.#ring.setBigUint64(ringField.mask, BigInt(count - 1), littleEndian);
+    this.#ring.setBigUint64(ringField.entries, address, littleEndian);
+  }
+}

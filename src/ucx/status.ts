@@ -1,0 +1,22 @@
+/**
+ * What the statuses of UCX mean to whoever gets one.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../bindings/ucp_types.ts";
+
+/** The usual cause of a status, where there is one. */
+export function advice(status: number): string | undefined {
+  switch (status) {
+    case ucs_status_t.UCS_ERR_MESSAGE_TRUNCATED:
+      return "The message is longer than the memory given to receive it";
+    case ucs_status_t.UCS_ERR_CONNECTION_RESET:
+    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
+    case ucs_status_t.UCS_ERR_NOT_CONNECTED:
+      return "The other process has ended";
+    case ucs_status_t.UCS_ERR_UNREACHABLE:
+      return "No transport that is enabled here reaches that worker: compare UCX_TLS and UCX_NET_DEVICES of both sides";
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+/** The event loop is called back when a descriptor can be read, whatever it is, and sleeps until then. */
+import { assert, assertEquals } from "@std/assert";
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import process from "node:process";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { libc } from "../../src/ffi/libc.ts";
+import { watchReadable } from "../../src/native/readable_watch.ts";
+import { isBun } from "../ffi/child.ts";
+import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
+
+const { eventfd, eventfd_write, close } = libc().files;
+const openFiles = () => readdirSync("/proc/self/fd").length;
+
+/** A descriptor that can be read from as soon as it is rung. */
+function bell(): { fd: number; ring: () => void } {
+  const fd = eventfd(0, 0);
+  return { fd, ring: () => assertEquals(eventfd_write(fd, 1n), 0) };
+}
+
+test("a callback comes for each start, when the descriptor can be read, and never without one", async () => {
+  const { fd, ring } = bell();
+  let calls = 0;
+  const watch = watchReadable(fd, () => calls++);
+  watch.start();
+  watch.start(); // is under way
+  await delay(30);
+  assertEquals(calls, 0);
+  ring(); // and it stays readable
+  await until(() => calls === 1);
+  await delay(30);
+  assertEquals(calls, 1);
+  for (let n = 2; n < 50; n++) {
+    watch.start();
+    await until(() => calls === n);
+    assertEquals(calls, n);
+  }
+  watch.close();
+  watch.close();
+  watch.start();
+  await delay(20);
+  assertEquals(calls, 49);
+  close(fd);
+});
+
+test("any number of watches, closed at any time, call nobody afterwards, and leave no descriptor open", async () => {
+  // The runtime's own descriptors and threads are there after the first.
+  const first = bell();
+  const once = watchReadable(first.fd, () => {});
+  once.start();
+  once.close();
+  close(first.fd);
+  await delay(50);
+  const before = openFiles();
+  const watches = fc.array(
+    fc.record({ starts: fc.boolean(), rings: fc.constantFrom("before", "after", "never"), turns: fc.nat(3) }),
+    { minLength: 1, maxLength: 4 },
+  );
+  await check(
+    fc.asyncProperty(watches, async (plans) => {
+      await Promise.all(plans.map(async ({ starts, rings, turns }) => {
+        const { fd, ring } = bell();
+        let isClosed = false;
+        let late = 0;
+        const watch = watchReadable(fd, () => late += isClosed ? 1 : 0);
+        if (rings === "before") ring();
+        if (starts) watch.start();
+        if (rings === "after") ring();
+        for (let i = 0; i < turns; i++) await delay(0);
+        isClosed = true;
+        watch.close();
+        await delay(1);
+        assertEquals(late, 0);
+        close(fd);
+      }));
+    }),
+    40,
+  );
+  await until(() => openFiles() <= before);
+  assert(openFiles() <= before, `${openFiles()} files are open, ${before} were`);
+});
+
+for (const order of ["start first", "unkept first"]) {
+  test(`a watch that is not to keep the process alive does not: ${order}`, () => {
+    assertEquals(run(order), { status: 0, signal: null });
+  });
+}
+
+test("a watch that is to keep the process alive does", () => {
+  assertEquals(run("kept again", 1500).signal, "SIGTERM");
+});
+
+function run(order: string, timeout = 20_000): { status: number | null; signal: string | null } {
+  const child = fileURLToPath(new URL("readable_watch_child.ts", import.meta.url));
+  const args = isBun ? ["run", child, order] : ["run", "-A", "--no-check", "--quiet", child, order];
+  const { status, signal } = spawnSync(process.execPath, args, { timeout });
+  return { status, signal };
+}

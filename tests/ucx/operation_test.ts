@@ -1,0 +1,137 @@
+/** Operations in native memory: what UCX reads of them, and that each comes out of the ring once, in the order of the ends. */
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { test } from "node:test";
+import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
+import { ffiPort } from "../../src/ffi/port.ts";
+import { struct } from "../../src/ffi/struct.ts";
+import { type Operation, Operations } from "../../src/ucx/operation.ts";
+import { check, fc } from "../support/property.ts";
+
+const { NO_IMM_CMPL } = UCP_OP_ATTR_FLAG;
+const { request, cb, user_data, memory_type, flags } = UCP_REQUEST_PARAM_FIELD;
+
+const kinds = ["plain", "tagged", "sized"] as const;
+type Kind = typeof kinds[number];
+
+/** Ends an operation as UCX does: it calls back with what the parameters say. */
+function end(operation: Operation, kind: Kind, status: number, length: bigint, tag: bigint): void {
+  const { cb, user_data } = struct(ucp_request_param_t).at(operation.parameters);
+  if (kind === "plain") {
+    ffiPort().functionAt(cb, { args: ["ptr", "i64", "ptr"], returns: "void" })(1n, BigInt(status), user_data);
+    return;
+  }
+  using arena = new NativeArena();
+  const info = arena.bytes(16);
+  const written = new DataView(info.bytes.buffer, info.bytes.byteOffset, 16);
+  written.setBigUint64(0, tag, true);
+  written.setBigUint64(8, length, true);
+  const between = kind === "tagged" ? info.address : length;
+  const signature = { args: ["ptr", "i64", "u64", "ptr"], returns: "void" } as const;
+  ffiPort().functionAt(cb, signature)(1n, BigInt(status), between, user_data);
+}
+
+/** What is done: begin some, end one of those that are begun, take what has ended. */
+const programs = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constant("begin" as const),
+      kind: fc.constantFrom(...kinds),
+      count: fc.integer({ min: 1, max: 90 }),
+    }),
+    fc.record({
+      do: fc.constant("end" as const),
+      which: fc.nat(),
+      times: fc.integer({ min: 1, max: 90 }),
+      status: fc.constantFrom(0, -9, -16, -80),
+      length: fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }).map(BigInt),
+      tag: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+    }),
+    fc.record({ do: fc.constant("read" as const), times: fc.integer({ min: 1, max: 60 }) }),
+  ),
+  { maxLength: 40 },
+);
+
+test("each operation that ends is read once, in the order of the ends, with what came of it, however many there are", () => {
+  check(fc.property(programs, (program) => {
+    const operations = new Operations(100);
+    const begun: [Operation, Kind][] = [];
+    const ended: { operation: Operation; status: number; result: unknown }[] = [];
+    const read = () => {
+      const expected = ended.shift();
+      const operation = operations.next();
+      assertStrictEquals(operation, expected?.operation);
+      if (operation === undefined || expected === undefined) return;
+      assertEquals([operation.status, operation.result()], [expected.status, expected.result]);
+      operation.isDone = true;
+      operations.give(operation);
+    };
+    for (const step of program) {
+      if (step.do === "begin") {
+        for (let i = 0; i < step.count; i++) {
+          const operation = operations.take();
+          operation.prepare(step.kind, 0);
+          operation.isBegun = true;
+          begun.push([operation, step.kind]);
+        }
+      } else if (step.do === "read") {
+        for (let i = 0; i < step.times; i++) read();
+      } else {
+        for (let i = 0; i < step.times && begun.length > 0; i++) {
+          const [[operation, kind] = []] = begun.splice(step.which % begun.length, 1);
+          if (operation === undefined || kind === undefined) continue;
+          end(operation, kind, step.status, step.length, step.tag);
+          const received = { length: Number(step.length), tag: step.tag };
+          const result = kind === "plain" ? undefined : kind === "tagged" ? received : Number(step.length);
+          ended.push({ operation, status: step.status, result });
+        }
+      }
+      assertEquals(operations.inUse, begun.length + ended.length);
+    }
+    while (ended.length > 0) read();
+    assertEquals(operations.pending().length, begun.length);
+    operations.close();
+  }));
+});
+
+test("the parameters say what UCX is to do, and no two operations share a byte", () => {
+  const operations = new Operations(300);
+  const mine = Array.from({ length: 200 }, () => operations.take());
+  const places = mine.map((operation) => {
+    const { request, user_data } = struct(ucp_request_param_t).at(operation.parameters);
+    return { start: user_data, parameters: operation.parameters, request };
+  }).toSorted((one, other) => one.start < other.start ? -1 : 1);
+  places.forEach(({ start, parameters, request }, i) => {
+    assert(start + 40n <= parameters && parameters + 96n + 300n <= request, "a record, parameters, UCX's request");
+    assert(request <= (places[i + 1]?.start ?? request));
+    assertEquals(request % 16n, 0n);
+  });
+  check(
+    fc.property(
+      fc.array(fc.record({
+        which: fc.nat(3),
+        kind: fc.constantFrom(...kinds),
+        memoryType: fc.constantFrom(0, 1),
+        own: fc.boolean(),
+        given: fc.constantFrom(null, 0, 1),
+      })),
+      (steps) => {
+        for (const { which, kind, memoryType, own, given } of steps) {
+          const operation = mine[which];
+          if (operation === undefined) throw new TypeError("there are more");
+          operation.prepare(kind, memoryType, given, own ? "ours" : "its own");
+          const parameters = struct(ucp_request_param_t).at(operation.parameters);
+          const mask = own
+            ? request | cb | user_data | memory_type | (kind === "plain" ? 0 : NO_IMM_CMPL) |
+              (kind === "sized" ? flags : 0)
+            : cb | user_data | (given === null ? 0 : flags);
+          assertEquals([parameters.op_attr_mask, parameters.memory_type], [mask, memoryType]);
+          if (given !== null) assertEquals(parameters.flags, given);
+          end(operation, kind, 0, 5n, 6n);
+          assertStrictEquals(operations.next(), operation);
+        }
+      },
+    ),
+  );
+  operations.close();
+});

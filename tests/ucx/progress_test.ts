@@ -1,0 +1,134 @@
+/** How a worker waits: what it costs, what it never blocks, and that it misses nothing. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import process from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
+import { UcxError } from "../../src/ucx/error.ts";
+import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { check, fc } from "../support/property.ts";
+
+async function pairOf(progress: ProgressMode, tls: string) {
+  const ucx = Ucx.open({ config: { TLS: tls } });
+  const [sender, receiver] = [ucx.createWorker({ progress }), ucx.createWorker({ progress })];
+  const endpoint = await sender.connect(receiver.address);
+  const close = async () => {
+    await Promise.all([sender.close(), receiver.close()]);
+    ucx.close();
+  };
+  return { ucx, sender, receiver, endpoint, close };
+}
+
+for (const progress of progressModes) {
+  for (const tls of ["tcp", "sm"]) {
+    test(`whenever a message comes, however long its receiver has slept, it arrives: ${progress}, ${tls}`, async () => {
+      const { endpoint, receiver, close } = await pairOf(progress, tls);
+      const pauses = fc.array(fc.record({ before: fc.nat(5), after: fc.nat(5), size: fc.nat(3000) }), { maxLength: 6 });
+      await check(
+        fc.asyncProperty(pauses, async (plan) => {
+          for (const { before, after, size } of plan) {
+            const into = new Uint8Array(4000);
+            const received = receiver.recv(into);
+            if (before > 0) await pause(before);
+            await endpoint.send(new Uint8Array(size).fill(7));
+            if (after > 0) await pause(after);
+            assertEquals((await received).length, size);
+            assert(into.subarray(0, size).every((byte) => byte === 7));
+          }
+        }),
+        20,
+      );
+      await close();
+    });
+  }
+
+  test(`with 1,000 receives pending and nothing to do, a worker takes no processor's time: ${progress}`, async () => {
+    const { endpoint, receiver, close } = await pairOf(progress, "sm,tcp");
+    const receives = Array.from({ length: 1000 }, () => receiver.recv(new Uint8Array(8)));
+    await Promise.all([endpoint.send(new Uint8Array(8)), receives[0]]);
+    await pause(300);
+    const before = process.cpuUsage();
+    await pause(2000);
+    const { user, system } = process.cpuUsage(before);
+    const share = (user + system) / 2_000_000;
+    // Busy polls at every turn of the event loop. A beat of 10 ms costs 2.5%; one second's keep-alive is within 1%.
+    if (progress === "busy") assert(share > 0.5, `${share}`);
+    else assert(share < 0.02, `${share} of a processor`);
+    for (const receive of receives) receive.catch(() => {});
+    await close();
+  });
+}
+
+test("the event loop turns while messages flow without a pause", async () => {
+  for (const progress of progressModes) {
+    const { endpoint, receiver, close } = await pairOf(progress, "sm");
+    let last = performance.now();
+    let longest = 0;
+    let turns = 0;
+    const timer = setInterval(() => {
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+      turns++;
+    }, 1);
+    const [out, into] = [new Uint8Array(8), new Uint8Array(8)];
+    for (const end = performance.now() + 300; performance.now() < end;) {
+      const receive = receiver.recv(into);
+      await endpoint.send(out);
+      await receive;
+    }
+    clearInterval(timer);
+    assert(turns > 30, `${turns} turns in 300 ms, ${longest} ms apart at most: ${progress}`);
+    await close();
+  }
+});
+
+test("in place and awaited, messages are the same, and poll tells how many operations have ended", async () => {
+  const { endpoint, receiver, sender, close } = await pairOf("adaptive", "sm");
+  const into = new Uint8Array(100);
+  const steps = fc.array(
+    fc.record({ send: fc.boolean(), recv: fc.boolean(), size: fc.nat(100), tag: fc.bigInt(0n, 3n) }),
+  );
+  await check(fc.asyncProperty(steps, async (plan) => {
+    for (const { send, recv, size, tag } of plan) {
+      const bytes = new Uint8Array(size).fill(size);
+      if (send) endpoint.sendSync(bytes, { tag });
+      else await endpoint.send(bytes, { tag });
+      const received = recv ? receiver.recvSync(into, { tag }) : await receiver.recv(into, { tag });
+      assertEquals(received, { length: size, tag });
+      assert(into.subarray(0, size).every((byte) => byte === size));
+    }
+  }));
+  const receive = receiver.recv(into, { tag: 9n });
+  assertEquals(receiver.poll(), 0);
+  endpoint.sendSync(new Uint8Array(3), { tag: 9n });
+  let ended = 0;
+  for (const end = performance.now() + 5000; ended === 0 && performance.now() < end;) ended = receiver.poll();
+  assertEquals([ended, (await receive).length, sender.poll()], [1, 3, 0]);
+  await close();
+});
+
+test("a timeout ends a receive for its caller, awaited or in place, and takes no message", async () => {
+  const { endpoint, receiver, close } = await pairOf("adaptive", "tcp");
+  const into = new Uint8Array(8);
+  const error = await assertRejects(
+    () => receiver.recv(into, { timeout: 20 }),
+    UcxError,
+    "It was not over after 20 ms",
+  );
+  assertEquals(error.statusName, "UCS_ERR_TIMED_OUT");
+  assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It was not over after 5 ms");
+  await assertRejects(() => receiver.recv(into, { timeout: -1 }), RangeError, "expected a number of at least 0");
+  assertThrows(() => receiver.recvSync(into, { timeout: NaN }), RangeError, "expected a number of at least 0");
+  const long = receiver.recv(into, { timeout: 60_000, tag: 2n }); // and its timer keeps nothing alive
+  await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 2n, timeout: 60_000 });
+  assertEquals(await long, { length: 3, tag: 2n });
+  await close();
+  assertThrows(() => receiver.poll(), TypeError, "the worker is closed");
+});
+
+test("a mode that there is not is refused", () => {
+  using ucx = Ucx.open();
+  const options = { progress: "lazy" } as unknown as { progress: ProgressMode };
+  assertThrows(() => ucx.createWorker(options), RangeError, "expected one of adaptive, busy, event");
+});
