@@ -78,3 +78,10 @@ export function checkBounds(buffer: MemoryBuffer, offset: number, layout: Stride
     );
   }
 }
+
+/** The error for a layout of elements of another size than their type's. */
+export function noItemsize({ itemsize }: StridedLayout, dtype: DType): RangeError {
+  return new RangeError(
+    `Cannot view elements of ${itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
+  );
+}

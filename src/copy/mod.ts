@@ -19,6 +19,7 @@ export {
   type Closeable,
   firstAddress,
   type MakeArray,
+  noItemsize,
 } from "./array_parts.ts";
 export { copyElements, explainCopy, readElements, type ViewCopyOptions } from "./copy.ts";
 export { copyToDevice, copyToHost, withLastingCopies } from "./copy_for_consumer.ts";

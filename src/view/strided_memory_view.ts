@@ -6,7 +6,7 @@
 import type { ArrowDeviceArray, FromArrowOptions, ToArrowOptions } from "../cdata/mod.ts";
 import { importNumbers, numbersToArrow } from "../cdata/mod.ts";
 import type { ArrayParts, Closeable, MakeArray, ViewCopyOptions } from "../copy/mod.ts";
-import { byteCount, checkBounds, copyElements, explainCopy, firstAddress } from "../copy/mod.ts";
+import { byteCount, checkBounds, copyElements, explainCopy, firstAddress, noItemsize } from "../copy/mod.ts";
 import { checkPlace, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import type {
   ArrayInterface,
@@ -73,11 +73,7 @@ export class StridedMemoryView {
     readonly: boolean,
     imported: Closeable | null,
   ) {
-    if (layout.itemsize !== dtype.itemsize) {
-      throw new RangeError(
-        `Cannot view elements of ${layout.itemsize} bytes as ${dtype.name}: expected an itemsize of ${dtype.itemsize}`,
-      );
-    }
+    if (layout.itemsize !== dtype.itemsize) throw noItemsize(layout, dtype);
     this.layout = layout;
     this.dtype = dtype;
     this.readonly = readonly;
