@@ -83,6 +83,23 @@ function freeNow(state: BufferState): void {
   }
 }
 
+// law memory/moveHome: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
+/** Gives memory another home stream: work on the one before comes before work on it. */
+export function moveHome(state: BufferState, before: CudaStream | null, stream: CudaStream): void {
+  const { stream: kept } = state;
+  stream.retain();
+  try {
+    if (before !== null) stream.wait(before);
+  } catch (error) {
+    stream.release();
+    throw error;
+  }
+  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
+  kept?.release();
+}
+
 /** One pin, which ends once however often it is disposed of. It keeps no buffer from being collected. */
 export class Pin implements Disposable {
   #state: BufferState | null;

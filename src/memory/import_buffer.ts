@@ -18,6 +18,7 @@ import { checkCuda, checkRelease, isSticky } from "../driver/mod.ts";
 import type { OptionNames } from "../layout/mod.ts";
 import { freeAfter, isOver, markEnd, reclaim, whenUnblocked } from "../order/mod.ts";
 import type { BufferDescriptor } from "./buffer_descriptor.ts";
+import type { Allocation } from "./allocation.ts";
 import { MemoryBuffer } from "./memory_buffer.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { ProcessWide } from "./process_wide.ts";
@@ -210,7 +211,7 @@ function emptyBuffer(
 }
 
 /** A buffer over memory that another process owns; only that one can share it further. */
-function importedBuffer(allocation: Parameters<typeof MemoryBuffer.fromAllocation>[0]): MemoryBuffer {
+function importedBuffer(allocation: Allocation): MemoryBuffer {
   return MemoryBuffer.fromAllocation({ ...allocation, describe: refuseToShare });
 }
 

@@ -3,90 +3,32 @@
  *
  * @module
  */
-import { addressEnd, ffiPort } from "../ffi/mod.ts";
 import { captureOf, checkStream, type CudaDevice, type CudaStream } from "../device/mod.ts";
 import { isSticky, observerOf } from "../driver/mod.ts";
 import { freeSoon, type MemoryKind, pinWhileInFlight, pollIfFew } from "../order/mod.ts";
-import { checkOptions, none, noSize, type OptionNames, show } from "../layout/mod.ts";
+import { checkOptions, none } from "../layout/mod.ts";
+import type { Allocation } from "./allocation.ts";
 import type { MemoryPool } from "./memory_pool.ts";
 import { type BufferDescriptor, describeMemory } from "./buffer_descriptor.ts";
-import { type BufferState, type Free, freeIfDropped, freeIfUnused, Pin } from "./buffer_state.ts";
-import { checkFill, copyBytes, fillBytes, type TransferSide } from "./transfer.ts";
-
-/** Options of {@linkcode MemoryBuffer.fromPointer}. */
-export interface FromPointerOptions {
-  /** What keeps the memory alive; the buffer refers to it until it is closed. */
-  readonly owner?: unknown;
-  /** The device whose memory it is. Default: host memory. */
-  readonly device?: CudaDevice;
-  /**
-   * The stream on which a device's memory is used, which consumers on other streams wait for; it must stay open.
-   * Default: the device's default stream. `null`: consumers do not wait.
-   */
-  readonly stream?: CudaStream | null;
-}
-
-const fromPointerOptionNames: OptionNames<FromPointerOptions> = { owner: true, device: true, stream: true };
-
-/** Where copies are enqueued. */
-export interface CopyOptions {
-  /**
-   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the
-   * host copies, when it has waited for what is enqueued on the stream.
-   */
-  readonly stream?: CudaStream;
-}
-
-const copyOptionNames: OptionNames<CopyOptions> = { stream: true };
-
-/** Options of {@linkcode MemoryBuffer.fill}. */
-export interface FillOptions {
-  /** The stream that the fill is ordered on. Needed for device memory. */
-  readonly stream?: CudaStream;
-  /** Bytes of the value: the pattern that is repeated. Default 1. */
-  readonly width?: 1 | 2 | 4;
-}
-
-const fillOptionNames: OptionNames<FillOptions> = { stream: true, width: true };
-
-/** What a memory resource hands to a new buffer. */
-export interface Allocation {
-  /** Address of the first byte; 0n if there are none. */
-  readonly ptr: bigint;
-  /** Bytes. */
-  readonly size: number;
-  /** The device in whose context it was allocated, or null for ordinary host memory. */
-  readonly device: CudaDevice | null;
-  /** Default: `device` if there is one, else `host`. */
-  readonly kind?: MemoryKind;
-  /** The home stream; null if there is none. */
-  readonly stream: CudaStream | null;
-  /** What keeps foreign memory alive. */
-  readonly owner?: unknown;
-  /**
-   * Frees the memory. Called once, when the buffer is closed and not pinned any more, or when the buffer has been
-   * collected: so it must not refer to the buffer, nor share a scope with a function that does.
-   *
-   * @param stream the home stream at that time
-   */
-  readonly free: (ptr: bigint, stream: CudaStream | null) => void;
-  /**
-   * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not
-   * refer to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
-   */
-  readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
-  /** The pool that it was allocated from. */
-  readonly pool?: MemoryPool | null;
-}
-
-/**
- * The buffers behind the arrays that `bytes` has returned: such an array keeps the memory alive. Without this the
- * finalizer would free it as soon as the buffer itself is collected.
- */
-const buffers = new WeakMap<ArrayBuffer, MemoryBuffer>();
-
-/** Memory of a safe size that begins below this ends below 2^64: asked first, because adding bigints takes time. */
-const farEnough = addressEnd - (1n << 53n);
+import { type BufferState, type Free, freeIfDropped, freeIfUnused, moveHome, Pin } from "./buffer_state.ts";
+import {
+  addressOfArray,
+  addressWithin,
+  checkRange,
+  fromPointerOptionNames,
+  type FromPointerOptions,
+} from "./foreign_memory.ts";
+import { bytesOf, endsWithWorker } from "./host_bytes.ts";
+import {
+  checkFill,
+  copyBytes,
+  copyOptionNames,
+  type CopyOptions,
+  fillBytes,
+  fillOptionNames,
+  type FillOptions,
+  type TransferSide,
+} from "./transfer.ts";
 
 /** Memory that someone else frees: to close its buffer is no more than to drop the owner. */
 function freeNothing(): void {}
@@ -117,7 +59,7 @@ export class MemoryBuffer {
   /** The home stream of memory that is not freed here: its buffer need not be closed, and so retains no stream. */
   #borrowedHome: CudaStream | null = null;
 
-  // law memory/MemoryBuffer.constructor: memory/memory_buffer, memory/cuda_core_buffer,
+  // law memory/MemoryBuffer.made: memory/memory_buffer, memory/cuda_core_buffer,
   //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
   //   view/strided_memory_view, memory/memory_programs
   /** Parameters one by one: an object of all of them would be one more to allocate, for each import. */
@@ -177,9 +119,6 @@ export class MemoryBuffer {
     return new MemoryBuffer(ptr, size, device, kind, stream, owner, untyped, argument, describe, pool).#owned();
   }
 
-  // law memory/MemoryBuffer.owned: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /** For memory that is freed here: retains its device, and frees it if the buffer is dropped. */
   #owned(): this {
     const state = this.#state;
@@ -194,9 +133,6 @@ export class MemoryBuffer {
     return this;
   }
 
-  // law memory/MemoryBuffer.fromPointer: memory/memory_buffer, memory/cuda_core_buffer,
-  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
-  //   view/strided_memory_view, memory/memory_programs
   /**
    * A buffer over memory that someone else frees. It need not be closed: it refers to the owner alone, which is
    * collected with it.
@@ -209,12 +145,7 @@ export class MemoryBuffer {
    */
   static fromPointer(ptr: bigint, size: number, options: FromPointerOptions = none): MemoryBuffer {
     checkOptions(options, fromPointerOptionNames);
-    if (!Number.isSafeInteger(size) || size < 0) {
-      throw noSize(`make a buffer of ${show(size)} bytes`, size);
-    }
-    if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
-      throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
-    }
+    checkRange(ptr, size);
     const { owner, device = null, stream } = options;
     if (device?.isGone) {
       throw new TypeError(`Cannot make a buffer of memory of device ${device.ordinal}: its Cuda is closed`);
@@ -228,9 +159,6 @@ export class MemoryBuffer {
     return buffer;
   }
 
-  // law memory/MemoryBuffer.fromArrayBuffer: memory/memory_buffer, memory/cuda_core_buffer,
-  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
-  //   view/strided_memory_view, memory/memory_programs
   /**
    * A buffer over the memory of an ArrayBuffer, or a part of it, which stays alive as long as the buffer, unless it is
    * transferred: then the buffer has no memory any more, and using it is an error.
@@ -239,15 +167,13 @@ export class MemoryBuffer {
    * @throws {RangeError} if it has no such part
    */
   static fromArrayBuffer(owner: ArrayBuffer, byteOffset: number, size: number): MemoryBuffer {
-    const start = ffiPort().addressOf(owner);
-    const areIntegers = Number.isInteger(byteOffset) && Number.isInteger(size);
-    if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > owner.byteLength) {
-      throw new RangeError(
-        `Cannot make a buffer of ${size} bytes from ${byteOffset} on: expected integers, of ${owner.byteLength} bytes`,
-      );
-    }
-    const ptr = size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
+    const ptr = addressWithin(owner, byteOffset, size);
     return new MemoryBuffer(ptr, size, null, "host", null, owner, freeNothing, undefined, undefined, null);
+  }
+
+  /** The memory of a typed array, which lives as long as the array. */
+  static #over(array: ArrayBufferView): MemoryBuffer {
+    return MemoryBuffer.fromPointer(addressOfArray(array), array.byteLength, { owner: array });
   }
 
   /**
@@ -259,7 +185,7 @@ export class MemoryBuffer {
     return this.#open("use");
   }
 
-  // law memory/MemoryBuffer.open: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+  // law memory/MemoryBuffer.used: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
   //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
   //   memory/memory_programs
   /** The address, for what a call is about to do with the memory: `copy from`. */
@@ -283,9 +209,6 @@ export class MemoryBuffer {
     return new TypeError(`Cannot ${doing} a closed MemoryBuffer of ${this.size} bytes`);
   }
 
-  // law memory/MemoryBuffer.stream: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /**
    * The home stream, which consumers wait for and on which the buffer is freed; null for ordinary host memory, and for
    * what was taken without an order. If it was closed, an object of its own for as long as the buffer needs the stream.
@@ -299,7 +222,6 @@ export class MemoryBuffer {
     return this.#state.owner;
   }
 
-  // law memory/MemoryBuffer.endsWithWorker: order/worker_end
   /**
    * Whether the memory ends with this Worker, whoever uses it then: the runtime has allocated it for an ArrayBuffer,
    * and no runtime lets that outlive its thread. Exports therefore copy such memory.
@@ -307,10 +229,8 @@ export class MemoryBuffer {
    * the program.
    */
   get endsWithWorker(): boolean {
-    if (!ffiPort().isWorker || this.#state.ptr === 0n) return false;
-    const { owner } = this.#state;
-    const memory = ArrayBuffer.isView(owner) ? owner.buffer : owner;
-    return memory instanceof ArrayBuffer && !(buffers.get(memory)?.endsWithWorker === false);
+    const { ptr, owner } = this.#state;
+    return ptr !== 0n && endsWithWorker(owner);
   }
 
   /** Whether the host can use the memory. */
@@ -323,9 +243,6 @@ export class MemoryBuffer {
     return this.kind !== "host";
   }
 
-  // law memory/MemoryBuffer.setHomeStream: memory/memory_buffer, memory/cuda_core_buffer,
-  //   memory/device_memory_resource, memory/driver_memory_resource, memory/collection, sim/behaviours,
-  //   view/strided_memory_view, memory/memory_programs
   /**
    * Gives the buffer another home stream, on which it will be freed. Work on the old one comes before work on the new.
    *
@@ -333,20 +250,11 @@ export class MemoryBuffer {
    */
   setHomeStream(stream: CudaStream): void {
     if (this.#state.closed) throw this.#closed("give a home stream to");
-    const { stream: kept } = this.#state;
     const before = this.stream;
     if (before === stream) return;
     const device = this.#driven ?? before?.device;
     if (device !== undefined) checkStream(stream, device, "Cannot give a buffer a home stream");
-    stream.retain();
-    try {
-      if (before !== null) stream.wait(before);
-    } catch (error) {
-      stream.release();
-      throw error;
-    }
-    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one
-    kept?.release();
+    moveHome(this.#state, before, stream);
   }
 
   /** Whether `close` has been called. */
@@ -354,9 +262,6 @@ export class MemoryBuffer {
     return this.#state.closed;
   }
 
-  // law memory/MemoryBuffer.bytes: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /**
    * The bytes of memory that the host can use, without a copy. The array keeps the buffer from being collected; closing
    * the buffer empties it (its length becomes 0), so that it cannot reach memory that is no longer there. Do not
@@ -369,16 +274,10 @@ export class MemoryBuffer {
     if (!this.isHostAccessible) {
       throw new TypeError("Cannot read device memory from the host. Copy it first, with copyTo().");
     }
-    if (this.#bytes === undefined || this.#bytes.buffer.detached) {
-      this.#bytes = new Uint8Array(ffiPort().memory(ptr, this.size));
-      buffers.set(this.#bytes.buffer, this);
-    }
+    if (this.#bytes === undefined || this.#bytes.buffer.detached) this.#bytes = bytesOf(this, ptr);
     return this.#bytes;
   }
 
-  // law memory/MemoryBuffer.copyFrom: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /**
    * Copies all bytes of another buffer of the same size, or of a typed array, into this one.
    *
@@ -394,7 +293,7 @@ export class MemoryBuffer {
    */
   copyFrom(source: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
     checkOptions(options, copyOptionNames);
-    if (!(source instanceof MemoryBuffer)) return this.copyFrom(overArray(source), options);
+    if (!(source instanceof MemoryBuffer)) return this.copyFrom(MemoryBuffer.#over(source), options);
     if (source.size !== this.size) {
       throw new RangeError(`Cannot copy ${source.size} bytes into a buffer of ${this.size}: expected equal sizes`);
     }
@@ -402,9 +301,6 @@ export class MemoryBuffer {
     if (this.size > 0) copyBytes(to, from, options.stream);
   }
 
-  // law memory/MemoryBuffer.fill: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /**
    * Fills the buffer with a value.
    *
@@ -424,7 +320,7 @@ export class MemoryBuffer {
   copyTo(destination: MemoryBuffer | ArrayBufferView, options: CopyOptions = none): void {
     checkOptions(options, copyOptionNames);
     if (destination instanceof MemoryBuffer) return destination.copyFrom(this, options);
-    overArray(destination).copyFrom(this, options);
+    MemoryBuffer.#over(destination).copyFrom(this, options);
   }
 
   /**
@@ -483,9 +379,6 @@ export class MemoryBuffer {
     this.#state.pins++;
   }
 
-  // law memory/MemoryBuffer.unpin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
-  //   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
-  //   memory/memory_programs
   /** Ends one {@linkcode MemoryBuffer.pin}. */
   unpin(): void {
     this.#state.pins--;
@@ -531,14 +424,4 @@ export class MemoryBuffer {
       if (!isSticky(error)) throw error;
     }
   }
-}
-
-/** The memory of a typed array, which lives as long as the array. */
-function overArray(array: ArrayBufferView): MemoryBuffer {
-  const { buffer, byteLength, byteOffset } = array;
-  if (!(buffer instanceof ArrayBuffer)) {
-    throw new TypeError("Cannot copy memory that threads share: copy it into an array of its own first, with slice()");
-  }
-  const ptr = byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
-  return MemoryBuffer.fromPointer(ptr, byteLength, { owner: array });
 }

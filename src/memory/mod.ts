@@ -10,6 +10,7 @@
  *
  * @module
  */
+export type { Allocation } from "./allocation.ts";
 export type { BufferDescriptor } from "./buffer_descriptor.ts";
 export { type Access, accessesBetween, planAccess, takeAccess } from "./copy_access.ts";
 export { DeviceMemoryResource } from "./device_memory_resource.ts";
@@ -19,15 +20,10 @@ export {
   PinnedMemoryResource,
   SynchronousMemoryResource,
 } from "./driver_memory_resource.ts";
+export type { FromPointerOptions } from "./foreign_memory.ts";
 export { type HostMemoryOptions, HostMemoryResource } from "./host_memory_resource.ts";
 export type { ImportBufferOptions } from "./import_buffer.ts";
-export {
-  type Allocation,
-  type CopyOptions,
-  type FillOptions,
-  type FromPointerOptions,
-  MemoryBuffer,
-} from "./memory_buffer.ts";
+export { MemoryBuffer } from "./memory_buffer.ts";
 export { MemoryPool, type MemoryPoolOptions, type MemoryPoolUse } from "./memory_pool.ts";
 export { type AllocateOptions, checkSize, MemoryResource } from "./memory_resource.ts";
 export { type DeviceLike, PeerAccessSet } from "./peer_access.ts";
@@ -35,3 +31,4 @@ export type { Shareable, SharedResource } from "./sharing/channel_message.ts";
 export { MemoryChannel, type ReceiveValueOptions } from "./sharing/memory_channel.ts";
 export { copyRun, copyStaged, type Run, stagingOf } from "./staging.ts";
 export type { StagingPlan } from "./staging_plan.ts";
+export type { CopyOptions, FillOptions } from "./transfer.ts";

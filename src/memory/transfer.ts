@@ -13,9 +13,33 @@ import {
 } from "../device/mod.ts";
 import { noteHostAccess } from "../driver/mod.ts";
 import { libc } from "../ffi/mod.ts";
+import type { OptionNames } from "../layout/mod.ts";
 import { accessesBetween, takeAccess } from "./copy_access.ts";
 import type { MemoryBuffer } from "./memory_buffer.ts";
 import { copyRun } from "./staging.ts";
+
+/** Where copies are enqueued. */
+export interface CopyOptions {
+  /**
+   * The stream that the copy is ordered on. Needed if either side is device memory. Between ordinary host memory the
+   * host copies, when it has waited for what is enqueued on the stream.
+   */
+  readonly stream?: CudaStream;
+}
+
+/** Their names. */
+export const copyOptionNames: OptionNames<CopyOptions> = { stream: true };
+
+/** Options of {@linkcode MemoryBuffer.fill}. */
+export interface FillOptions {
+  /** The stream that the fill is ordered on. Needed for device memory. */
+  readonly stream?: CudaStream;
+  /** Bytes of the value: the pattern that is repeated. Default 1. */
+  readonly width?: 1 | 2 | 4;
+}
+
+/** Their names. */
+export const fillOptionNames: OptionNames<FillOptions> = { stream: true, width: true };
 
 /** A buffer that takes part in a transfer, and is open. */
 export interface TransferSide {

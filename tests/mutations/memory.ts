@@ -318,88 +318,74 @@ export const memoryMutations: readonly Mutation[] = [
       "A graph uses memory that is given back.",
     ],
   ]),
-  ...law("memory/MemoryBuffer.constructor", [
+  ...law("memory/MemoryBuffer.made", [
     ["    stream?.retain();\n", "", "A stream is destroyed before what is freed on it."],
-  ]),
-  ...law("memory/MemoryBuffer.owned", [
     ["    freeIfDropped(this, state);\n", "", "A buffer that is only dropped is never freed."],
-  ]),
-  ...law("memory/MemoryBuffer.bytes", [
-    ["    buffers.set(this.#bytes.buffer, this);\n", "", "A buffer is freed while somebody holds its bytes."],
-    ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
-    [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
-  ]),
-  ...law("memory/MemoryBuffer.fromPointer", [
-    ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
-    ["ptr < 0n || ", "", "An address that cannot be is believed."],
-    [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
-    ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
     [
       "buffer.#borrowedHome = stream ?? device.defaultStream;",
       "buffer.#borrowedHome = stream ?? null;",
       "Whoever has borrowed memory next comes before what was enqueued on it.",
     ],
   ]),
-  ...law("memory/MemoryBuffer.open", [
+  ...law("memory/bytesOf", [
+    ["  buffers.set(bytes.buffer, buffer);\n", "", "A buffer is freed while somebody holds its bytes."],
+  ]),
+  ...law("memory/MemoryBuffer.used", [
+    ["    if (!this.isHostAccessible) {\n", "    if (false) {\n", "The host reads device memory, and crashes."],
+    [" || this.#bytes.buffer.detached", "", "Memory whose bytes were transferred cannot be seen any more."],
     ["    if (closed) throw this.#closed(doing);\n", "", "The address of freed memory is given out."],
     [
       "    if (owner instanceof ArrayBuffer && owner.detached && ptr !== 0n) {\n",
       "    if (false) {\n",
       "Memory that another thread has been given is read and written.",
     ],
-  ]),
-  ...law("memory/MemoryBuffer.setHomeStream", [
     [
       '    if (this.#state.closed) throw this.#closed("give a home stream to");\n',
       "",
       "A freed buffer holds a stream for ever.",
     ],
-    [
-      "      if (before !== null) stream.wait(before);\n",
-      "",
-      "Memory is freed while work on the former home still uses it.",
-    ],
-    [
-      "      stream.release();\n      throw error;\n",
-      "      throw error;\n",
-      "A home that could not be taken is never destroyed.",
-    ],
-    ["    kept?.release();\n", "", "The former home is never destroyed."],
-    [
-      "    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n    kept?.release();\n",
-      "    kept?.release();\n    this.#state.stream = stream;\n",
-      "A new home is kept for ever if the former one cannot be destroyed.",
-    ],
-    ["    stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
-    [
-      "    this.#state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
-      "",
-      "Memory is freed on the former home.",
-    ],
-  ]),
-  ...law("memory/MemoryBuffer.copyFrom", [
     ["    if (source.size !== this.size) {\n", "    if (false) {\n", "A copy runs beyond the end of a buffer."],
     ["    if (this.size > 0) copyBytes(", "    copyBytes(", "A copy of nothing is an error of the driver."],
-  ]),
-  ...law("memory/MemoryBuffer.fill", [
     ["    if (this.size > 0) fillBytes(", "    fillBytes(", "A fill of nothing is an error of the driver."],
-  ]),
-  ...law("memory/MemoryBuffer.pin", [
-    ['    if (this.#state.closed) throw this.#closed("pin");\n', "", "Freed memory is exported."],
-    ["    this.#state.pins++;\n", "", "Memory is freed under a consumer."],
-  ]),
-  ...law("memory/MemoryBuffer.fromArrayBuffer", [
-    ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
-    ["!areIntegers || ", "", "Half a byte of an ArrayBuffer is believed in."],
-  ]),
-  ...law("memory/MemoryBuffer.stream", [
     [
       "(this.#state.stream ?? this.#borrowedHome)?.orSuccessor ?? null",
       "this.#state.stream ?? this.#borrowedHome",
       "A buffer cannot be used once its home was closed.",
     ],
   ]),
-  ...law("memory/MemoryBuffer.unpin", [
+  ...law("memory/checkRange", [
+    ["!Number.isSafeInteger(size) || size < 0) {", "false) {", "A size that cannot be is believed."],
+    ["ptr < 0n || ", "", "An address that cannot be is believed."],
+    [" || (ptr === 0n && size > 0)", "", "Bytes at NULL are believed."],
+    ["ptr + BigInt(size) > addressEnd", "false", "Bytes beyond the end of memory are believed."],
+  ]),
+  ...law("memory/moveHome", [
+    [
+      "    if (before !== null) stream.wait(before);\n",
+      "",
+      "Memory is freed while work on the former home still uses it.",
+    ],
+    [
+      "    stream.release();\n    throw error;\n",
+      "    throw error;\n",
+      "A home that could not be taken is never destroyed.",
+    ],
+    ["  kept?.release();\n", "", "The former home is never destroyed."],
+    [
+      "  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n  kept?.release();\n",
+      "  kept?.release();\n  state.stream = stream;\n",
+      "A new home is kept for ever if the former one cannot be destroyed.",
+    ],
+    ["  stream.retain();\n", "", "The new home is destroyed before what is freed on it."],
+    [
+      "  state.stream = stream; // first: what the driver says to the end of the former home must not keep the new one\n",
+      "",
+      "Memory is freed on the former home.",
+    ],
+  ]),
+  ...law("memory/MemoryBuffer.pin", [
+    ['    if (this.#state.closed) throw this.#closed("pin");\n', "", "Freed memory is exported."],
+    ["    this.#state.pins++;\n", "", "Memory is freed under a consumer."],
     ["state.pins--;\n", "", "Memory that was exported is never freed."],
     ["    this.#state.pins--;\n", "", "Memory that was exported is never freed."],
     [
@@ -407,6 +393,10 @@ export const memoryMutations: readonly Mutation[] = [
       "    this.#state.pins--;\n",
       "Memory that was exported is never freed.",
     ],
+  ]),
+  ...law("memory/addressWithin", [
+    ["byteOffset + size > owner.byteLength", "false", "Memory behind an ArrayBuffer is read."],
+    ["!areIntegers || ", "", "Half a byte of an ArrayBuffer is believed in."],
   ]),
   ...law("memory/freeIfUnused", [
     [

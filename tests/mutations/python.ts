@@ -3,9 +3,9 @@ import { law, type Mutation } from "./mutation.ts";
 
 /** What can be broken there. */
 export const pythonMutations: readonly Mutation[] = [
-  ...law("memory/MemoryBuffer.endsWithWorker", [
+  ...law("memory/endsWithWorker", [
     [
-      "if (!ffiPort().isWorker || this.#state.ptr === 0n) return false;",
+      "if (!ffiPort().isWorker) return false;",
       "return false;",
       "What a Worker has lent ends with it.",
     ],

@@ -1,0 +1,39 @@
+/**
+ * What a memory resource has allocated.
+ *
+ * @module
+ */
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import type { MemoryKind } from "../order/mod.ts";
+import type { BufferDescriptor } from "./buffer_descriptor.ts";
+import type { MemoryPool } from "./memory_pool.ts";
+
+/** What a memory resource hands to a new buffer. */
+export interface Allocation {
+  /** Address of the first byte; 0n if there are none. */
+  readonly ptr: bigint;
+  /** Bytes. */
+  readonly size: number;
+  /** The device in whose context it was allocated, or null for ordinary host memory. */
+  readonly device: CudaDevice | null;
+  /** Default: `device` if there is one, else `host`. */
+  readonly kind?: MemoryKind;
+  /** The home stream; null if there is none. */
+  readonly stream: CudaStream | null;
+  /** What keeps foreign memory alive. */
+  readonly owner?: unknown;
+  /**
+   * Frees the memory. Called once, when the buffer is closed and not pinned any more, or when the buffer has been
+   * collected: so it must not refer to the buffer, nor share a scope with a function that does.
+   *
+   * @param stream the home stream at that time
+   */
+  readonly free: (ptr: bigint, stream: CudaStream | null) => void;
+  /**
+   * Describes the memory for another process, or throws a TypeError that says why it cannot be shared. It must not
+   * refer to the buffer either. Default: as memory of the driver without a pool, if it is a device's.
+   */
+  readonly describe?: (ptr: bigint, size: number) => BufferDescriptor;
+  /** The pool that it was allocated from. */
+  readonly pool?: MemoryPool | null;
+}

@@ -1,0 +1,77 @@
+/**
+ * Memory that someone else frees: where it lies, and whether that can be.
+ *
+ * @module
+ */
+import type { CudaDevice, CudaStream } from "../device/mod.ts";
+import { addressEnd, ffiPort } from "../ffi/mod.ts";
+import { noSize, type OptionNames, show } from "../layout/mod.ts";
+
+/** Options of {@linkcode MemoryBuffer.fromPointer}. */
+export interface FromPointerOptions {
+  /** What keeps the memory alive; the buffer refers to it until it is closed. */
+  readonly owner?: unknown;
+  /** The device whose memory it is. Default: host memory. */
+  readonly device?: CudaDevice;
+  /**
+   * The stream on which a device's memory is used, which consumers on other streams wait for; it must stay open.
+   * Default: the device's default stream. `null`: consumers do not wait.
+   */
+  readonly stream?: CudaStream | null;
+}
+
+/** Their names. */
+export const fromPointerOptionNames: OptionNames<FromPointerOptions> = { owner: true, device: true, stream: true };
+
+/** Memory of a safe size that begins below this ends below 2^64: asked first, because adding bigints takes time. */
+const farEnough = addressEnd - (1n << 53n);
+
+// law memory/checkRange: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
+/**
+ * Throws unless there can be so many bytes at an address.
+ *
+ * @throws {RangeError} if the address or the size is negative, the end lies beyond 2^64, or bytes come with a null
+ *   pointer
+ */
+export function checkRange(ptr: bigint, size: number): void {
+  if (!Number.isSafeInteger(size) || size < 0) {
+    throw noSize(`make a buffer of ${show(size)} bytes`, size);
+  }
+  if (ptr < 0n || (ptr > farEnough && ptr + BigInt(size) > addressEnd) || (ptr === 0n && size > 0)) {
+    throw new RangeError(`Cannot make a buffer of ${size} bytes at address ${ptr}: expected a 64-bit address`);
+  }
+}
+
+// law memory/addressWithin: memory/memory_buffer, memory/cuda_core_buffer, memory/device_memory_resource,
+//   memory/driver_memory_resource, memory/collection, sim/behaviours, view/strided_memory_view,
+//   memory/memory_programs
+/**
+ * Address of a part of an ArrayBuffer; 0n if it has no bytes.
+ *
+ * @throws {TypeError} for one that can be resized, whose memory may move
+ * @throws {RangeError} if it has no such part
+ */
+export function addressWithin(owner: ArrayBuffer, byteOffset: number, size: number): bigint {
+  const start = ffiPort().addressOf(owner);
+  const areIntegers = Number.isInteger(byteOffset) && Number.isInteger(size);
+  if (!areIntegers || byteOffset < 0 || size < 0 || byteOffset + size > owner.byteLength) {
+    throw new RangeError(
+      `Cannot make a buffer of ${size} bytes from ${byteOffset} on: expected integers, of ${owner.byteLength} bytes`,
+    );
+  }
+  return size === 0 ? 0n : byteOffset === 0 ? start : start + BigInt(byteOffset);
+}
+
+/**
+ * Address of the elements of a typed array, which must be kept alive; 0n if there are none.
+ *
+ * @throws {TypeError} for one in memory that is shared, or can be resized
+ */
+export function addressOfArray({ buffer, byteLength, byteOffset }: ArrayBufferView): bigint {
+  if (!(buffer instanceof ArrayBuffer)) {
+    throw new TypeError("Cannot copy memory that threads share: copy it into an array of its own first, with slice()");
+  }
+  return byteLength === 0 ? 0n : ffiPort().addressOf(buffer) + BigInt(byteOffset);
+}
