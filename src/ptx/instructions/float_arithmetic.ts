@@ -38,6 +38,17 @@ export interface Finish {
 /** A function on doubles: for formats of up to 32 bits exact or rounded to odd, for binary64 rounded as asked. */
 export type FloatFunction = (a: number, b: number, c: number, rounding: Rounding) => number;
 
+/** An instruction on floats whose registers are known: the result's place, then those of three operands. */
+type FloatInstruction = (
+  codec: FloatCodec,
+  finish: Finish,
+  d: number,
+  a: number,
+  b: number,
+  c: number,
+  compute: FloatFunction,
+) => Compiled;
+
 /** The types of floats. */
 export const floatTypes = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"] as const;
 
@@ -89,15 +100,7 @@ export function leastNormal({ format }: FloatCodec): number {
 }
 
 /** An instruction on one float in each register. */
-export function scalar(
-  codec: FloatCodec,
-  finish: Finish,
-  d: number,
-  a: number,
-  b: number,
-  c: number,
-  compute: FloatFunction,
-): Compiled {
+export const scalar: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { rounding, ftz, sat, relu } = finish;
   const { read, write } = codec;
   const least = leastNormal(codec);
@@ -125,7 +128,7 @@ export function scalar(
     write(r, t + d, finished(codec, finish, compute(x, y, z, rounding)));
     return next;
   };
-}
+};
 
 /** Which of several NaN is passed on: as adders and multipliers do it, and as division does, which is a program. */
 const nanOrders = {
@@ -146,15 +149,7 @@ function writeNan64(r: DataView, d: number, operands: readonly number[]): void {
 }
 
 /** Two 16-bit numbers in a word, each computed with on its own. */
-function pairs(
-  codec: FloatCodec,
-  finish: Finish,
-  d: number,
-  a: number,
-  b: number,
-  c: number,
-  compute: FloatFunction,
-): Compiled {
+const pairs: FloatInstruction = (codec, finish, d, a, b, c, compute) => {
   const { format } = codec;
   if (format === null) throw new Error("doubles come one by one");
   const least = leastNormal(codec);
@@ -168,7 +163,7 @@ function pairs(
     r.setInt32(t + d, word, true);
     return next;
   };
-}
+};
 
 /** Modifiers of instructions that round: which are allowed depends on the type. */
 function rounded(reader: InstructionReader, type: ScalarType, required: boolean): Finish {
