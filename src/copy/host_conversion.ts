@@ -7,6 +7,7 @@
  * @module
  */
 import { type Conversion, isInteger, type NumberType } from "./conversion.ts";
+import { type TypedArrayConstructor, typedArrayFor } from "../layout/mod.ts";
 import { eachRow, type HostArray } from "./host_copy.ts";
 
 const littleEndian = true;
@@ -48,33 +49,13 @@ function runMover(source: HostArray, destination: HostArray, { from, to }: Conve
   };
 }
 
-/**
- * The typed array whose elements are JavaScript's numbers, and the very numbers or parts of a type; null if there is
- * none.
- */
-function numbersOf({ kind, bits }: NumberType) {
-  switch (`${kind}${bits}` as const) {
-    case "int8":
-      return Int8Array;
-    case "uint8":
-      return Uint8Array;
-    case "int16":
-      return Int16Array;
-    case "uint16":
-      return Uint16Array;
-    case "int32":
-      return Int32Array;
-    case "uint32":
-      return Uint32Array;
-    case "float16":
-      return Float16Array;
-    case "float32":
-      return Float32Array;
-    case "float64":
-      return Float64Array;
-    default:
-      return null;
-  }
+/** The classes of typed arrays whose elements are JavaScript's numbers. */
+type NumberArray = Exclude<TypedArrayConstructor, BigInt64ArrayConstructor | BigUint64ArrayConstructor>;
+
+/** The one whose elements are the very numbers or parts of a type; null if there is none. */
+function numbersOf(type: NumberType): NumberArray | null {
+  if (isInteger(type) && type.bits === 64) return null;
+  return typedArrayFor(`${type.kind}${type.bits}`) as NumberArray | null; // the others are of integers of 64 bits
 }
 
 type Move = (from: DataView, fromAt: number, to: DataView, toAt: number) => void;
