@@ -7,8 +7,12 @@ import { cudart } from "../../bindings/cudart.ts";
 import { nvrtc } from "../../bindings/nvrtc.ts";
 import type { LibraryDescription } from "../ffi/mod.ts";
 
-const homes = ["CUDA_HOME", "CUDA_PATH"] as const;
-const folders = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"] as const;
+/** Where the toolkit's libraries are. */
+const places = {
+  wheels: ["nvidia/*/lib"],
+  homes: ["CUDA_HOME", "CUDA_PATH"],
+  folders: ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/*/lib"],
+} as const;
 
 /** How libcudart is found. Its streams, events and addresses are those of the driver. */
 export const libcudart: LibraryDescription<typeof cudart> = {
@@ -16,9 +20,7 @@ export const libcudart: LibraryDescription<typeof cudart> = {
   symbols: cudart,
   override: "CAUSEWAY_LIBCUDART",
   sonames: ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"],
-  wheels: ["nvidia/*/lib"],
-  homes,
-  folders,
+  ...places,
   remedy: "Install the CUDA runtime: `pip install nvidia-cuda-runtime` in an active virtualenv, or the CUDA toolkit.",
 };
 
@@ -28,9 +30,7 @@ export const libnvrtc: LibraryDescription<typeof nvrtc> = {
   symbols: nvrtc,
   override: "CAUSEWAY_LIBNVRTC",
   sonames: ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"],
-  wheels: ["nvidia/*/lib"],
-  homes,
-  folders,
+  ...places,
   remedy:
     "Install CUDA's run-time compiler: `pip install nvidia-cuda-nvrtc` in an active virtualenv, or the CUDA toolkit.",
 };
