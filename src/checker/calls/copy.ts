@@ -5,26 +5,31 @@
  */
 import type { DriverGroups } from "../../driver/mod.ts";
 import type { CheckerState } from "../checker_state.ts";
+import type { StreamClock } from "../vector_clocks.ts";
 import type { CheckedCalls } from "../checked_driver.ts";
 import { acceptCopy, acceptPeerCopy, type Ends } from "./host_synchronization.ts";
 
 /** The calls of the group. */
 export function copyCalls(checker: CheckerState, inner: DriverGroups["copy"]): CheckedCalls<"copy"> {
-  /** Copies in the legacy default stream. `ends` is what the function's name says about `to` and `from`. */
-  const now = (
+  /** `ends` is what the function's name says about `to` and `from`. */
+  const copy = (
     call: string,
     to: bigint,
     from: bigint,
     size: bigint,
+    stream: StreamClock | null,
     perform: () => number,
-    ends: Ends = {},
+    ends: Ends,
+    isBlocking: boolean,
   ): number => {
-    const stream = checker.legacy();
     const pending = checker.pendingCall(call, stream).reads(from, size).writes(to, size);
     const code = perform();
-    if (code === 0) acceptCopy(checker, pending, ends, true);
+    if (code === 0) acceptCopy(checker, pending, ends, isBlocking);
     return code;
   };
+  /** Copies in the legacy default stream. */
+  const now = (call: string, to: bigint, from: bigint, size: bigint, perform: () => number, ends: Ends = {}): number =>
+    copy(call, to, from, size, checker.legacy(), perform, ends, true);
   const later = (
     call: string,
     to: bigint,
@@ -33,12 +38,7 @@ export function copyCalls(checker: CheckerState, inner: DriverGroups["copy"]): C
     stream: bigint,
     perform: () => number,
     ends: Ends = {},
-  ): number => {
-    const pending = checker.pendingCall(call, checker.stream(stream, call)).reads(from, size).writes(to, size);
-    const code = perform();
-    if (code === 0) acceptCopy(checker, pending, ends, false);
-    return code;
-  };
+  ): number => copy(call, to, from, size, checker.stream(stream, call), perform, ends, false);
   return {
     cuMemcpy: (to, from, size) => now("cuMemcpy", to, from, size, () => inner.cuMemcpy(to, from, size)),
     cuMemcpyHtoD_v2: (to, from, size) =>
