@@ -30,20 +30,13 @@ export interface ArrowNode {
   readonly dictionary: ArrowNode | null;
 }
 
-/** What a node is made of. */
-export interface ArrowNodeParts {
-  readonly field: ArrowField;
-  readonly length: number;
-  /** Default 0. */
-  readonly offset?: number;
-  /** -1 if unknown. Default: -1 with a validity bitmap, 0 without. */
-  readonly nullCount?: number;
-  readonly buffers: readonly (ArrayParts | null)[];
-  /** Default: none. */
-  readonly children?: readonly ArrowNode[];
-  /** Default: none. */
-  readonly dictionary?: ArrowNode | null;
-}
+/**
+ * What a node is made of. By default there is no offset, there are no children and no dictionary, and of the nulls
+ * nothing is known if there is a validity bitmap.
+ */
+export type ArrowNodeParts =
+  & Pick<ArrowNode, "field" | "length" | "buffers">
+  & Partial<Pick<ArrowNode, "offset" | "nullCount" | "children" | "dictionary">>;
 
 /** An array made of its parts. */
 export class ArrayNode implements ArrowNode {
