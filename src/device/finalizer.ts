@@ -41,3 +41,11 @@ const finalizer = new DeferredFinalizer<DroppedState>((state) => {
 export function closeIfDropped(object: WeakKey, state: DroppedState): void {
   finalizer.register(object, state);
 }
+
+// law device/closeOnce: device/dropped, device/graph/graph_resources, device/graph/graph
+/** What `close` of such an object does: closing twice is harmless. */
+export function closeOnce(state: DroppedState & { closed: boolean }): void {
+  if (state.closed) return;
+  state.closed = true;
+  state.close();
+}

@@ -214,7 +214,11 @@ export const cudaMutations: readonly Mutation[] = [
     ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],
   ]),
   ...law("device/CudaGraph.close", [
-    ["    this.#state.closed = true;\n", "", "A graph is destroyed twice."],
+    ["    closeOnce(this.#state);\n", "", "A graph that is closed is not destroyed before it is collected."],
+  ]),
+  ...law("device/closeOnce", [
+    ["  if (state.closed) return;\n", "", "Closing twice destroys twice."],
+    ["  state.closed = true;\n", "", "Closing twice destroys twice, as does the collector after a close."],
   ]),
   ...law("device/CudaGraphExec.constructor", [
     ["    closeIfDropped(this, this.#state);\n", "", "Graphs that are only dropped pile up."],

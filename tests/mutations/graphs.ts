@@ -173,8 +173,7 @@ export const graphMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("device/CudaGraphExec.close", [
-    ["    if (this.#state.closed) return;\n", "", "Closing twice destroys twice."],
-    ["    this.#state.closed = true;\n", "", "Closing twice destroys twice."],
+    ["    closeOnce(this.#state);\n", "", "An executable that is closed is not destroyed before it is collected."],
   ]),
   ...law("device/GraphExecState.close", [
     [

@@ -8,7 +8,7 @@ import { cString, ffiPort, NativeArena, nodeBuiltin } from "../../ffi/mod.ts";
 import { checkOptions } from "../../layout/mod.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease } from "../../driver/mod.ts";
-import { closeIfDropped, type DroppedState } from "../finalizer.ts";
+import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
 import { CudaGraphExec } from "./graph_exec.ts";
 import type { GraphResources } from "./graph_resources.ts";
 
@@ -160,12 +160,10 @@ export class CudaGraph {
     return CudaGraphExec.instantiate(this);
   }
 
-  // law device/CudaGraph.close: device/dropped
+  // law device/CudaGraph.close: device/graph/graph
   /** Destroys the graph. What was instantiated from it stays. Closing twice is harmless. */
   close(): void {
-    if (this.#state.closed) return;
-    this.#state.closed = true;
-    this.#state.close();
+    closeOnce(this.#state);
   }
 
   /** Destroys the graph. */

@@ -9,7 +9,7 @@ import { checkSameCuda } from "../check_device.ts";
 import { afterCaptures, captureOf } from "./active_captures.ts";
 import type { CudaDevice } from "../device.ts";
 import { checkCuda, checkRelease, type CudaDriver, CudaError, resultName } from "../../driver/mod.ts";
-import { closeIfDropped, type DroppedState } from "../finalizer.ts";
+import { closeIfDropped, closeOnce, type DroppedState } from "../finalizer.ts";
 import type { CudaGraph } from "./graph.ts";
 import type { GraphResources } from "./graph_resources.ts";
 import { besideCaptures } from "../relaxed_capture.ts";
@@ -142,9 +142,7 @@ export class CudaGraphExec {
   //   order/deferred_free, device/failures, device/graph/active_captures, device/graph/graph_launches
   /** Destroys it. Launches in flight are finished, without waiting for them. Closing twice is harmless. */
   close(): void {
-    if (this.#state.closed) return;
-    this.#state.closed = true;
-    this.#state.close();
+    closeOnce(this.#state);
   }
 
   /** Destroys it. */
