@@ -7,6 +7,7 @@ import ctypes
 import gc
 import os
 import sys
+import unittest
 
 sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "python")
 sys.path.insert(0, sources)
@@ -174,3 +175,15 @@ def poll():
 def kept():
     """Return how many structs are kept for consumers, how many capsules are unclaimed, and how many structs in them."""
     return len(counters.kept), len(unclaimed), len(capsule_structs)
+
+
+class GuestTest(unittest.TestCase):
+    """A test after which as much is kept as before."""
+
+    def setUp(self):
+        poll()
+        self.before = kept()
+
+    def tearDown(self):
+        poll()
+        self.assertEqual(kept(), self.before)

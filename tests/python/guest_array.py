@@ -8,7 +8,7 @@ import sys
 import threading
 import unittest
 
-from embedder import Owner, Tensor, kept, poll, take
+from embedder import GuestTest, Owner, Tensor, kept, poll, take
 from guest.array import NOWHERE, Part, convert_arrays
 from guest.dlpack_structs import COPIED, PADDED, READ_ONLY, Layout, tensor_fields
 from guest.interpreter_api import capsule_name
@@ -16,15 +16,7 @@ from guest.interpreter_api import capsule_name
 FLOATS = struct.pack("<6f", *range(6))
 
 
-class Protocols(unittest.TestCase):
-    def setUp(self):
-        poll()
-        self.before = kept()
-
-    def tearDown(self):
-        poll()
-        self.assertEqual(kept(), self.before)
-
+class Protocols(GuestTest):
     def test_the_array_interface_describes_the_memory(self):
         owner = Owner(FLOATS, (2, 3))
         array = owner.make()

@@ -4,7 +4,7 @@ import ctypes
 import struct
 import unittest
 
-from embedder import Owner, address_of, array, kept, move_out, poll, release, schema
+from embedder import GuestTest, Owner, address_of, array, kept, move_out, poll, release, schema
 from guest.array import NOWHERE
 from guest.arrow_arrays import Arrow
 from guest.arrow_streams import DeviceStream, HostStream
@@ -30,17 +30,7 @@ def requested(format):
     return new_capsule(ctypes.addressof(one), b"arrow_schema", None), one
 
 
-class ArrowTest(unittest.TestCase):
-    def setUp(self):
-        poll()
-        self.before = kept()
-
-    def tearDown(self):
-        poll()
-        self.assertEqual(kept(), self.before)
-
-
-class Views(ArrowTest):
+class Views(GuestTest):
     def test_a_view_is_numbers_with_a_list_of_fixed_size_for_each_axis_after_the_first(self):
         owner = Owner(FLOATS, (2, 3))
         capsules = owner.make().__arrow_c_array__()
@@ -119,7 +109,7 @@ class Views(ArrowTest):
             one.__arrow_c_array__(capsule)
 
 
-class Arrays(ArrowTest):
+class Arrays(GuestTest):
     """An ArrowSchema and an ArrowDeviceArray that JavaScript has made: texts with nulls, say."""
 
     def setUp(self):
@@ -163,7 +153,7 @@ class Arrays(ArrowTest):
         self.assertEqual((list(self.counters), owner.is_released), ([1, 1], True))
 
 
-class Streams(ArrowTest):
+class Streams(GuestTest):
     def make(self, kind=HostStream):
         """A stream whose get_schema gives a schema with a counter, and whose release counts."""
         self.counters = (ctypes.c_int32 * 2)()

@@ -4,7 +4,7 @@ import ctypes
 import random
 import unittest
 
-from embedder import TYPES, Owner, kept, poll, take
+from embedder import TYPES, GuestTest, Owner, poll, take
 from guest import cuda_order, device_memory
 from guest.copies import bytes_at, gathered
 from guest.dlpack_structs import Layout, tensor_fields
@@ -114,15 +114,14 @@ class Gathering(unittest.TestCase):
             self.assertEqual(Layout(ctypes.addressof(owner.tensor)).overlaps(), expected)
 
 
-class OnDevice(unittest.TestCase):
+class OnDevice(GuestTest):
     def setUp(self):
-        poll()
-        self.before = kept()
+        super().setUp()
         self.driver = Driver()
 
     def tearDown(self):
-        poll()
-        self.assertEqual((kept(), self.driver.blocks), (self.before, {}))
+        super().tearDown()
+        self.assertEqual(self.driver.blocks, {})
 
     def make(self, **options):
         data = bytes(range(24))

@@ -4,7 +4,7 @@ import ctypes
 import struct
 import unittest
 
-from embedder import RELEASE, Owner, Tensor, kept, poll
+from embedder import RELEASE, GuestTest, Owner, Tensor, poll
 from guest import exchange_api
 from guest.array import CausewayArray
 from guest.interpreter_api import capsule_pointer
@@ -25,18 +25,13 @@ exchange_api.offer_exchange_api(
 )
 
 
-class ExchangeApi(unittest.TestCase):
+class ExchangeApi(GuestTest):
     def setUp(self):
-        poll()
-        self.before = kept()
+        super().setUp()
         capsule = CausewayArray.__dlpack_c_exchange_api__
         table = capsule_pointer(capsule, b"dlpack_exchange_api")
         self.fields = struct.unpack("<IIQQQQQQ", ctypes.string_at(table, 56))
         self.errors = []
-
-    def tearDown(self):
-        poll()
-        self.assertEqual(kept(), self.before)
 
     def allocate(self, *shape, device=(1, 0), type=(2, 32)):
         axes = (ctypes.c_int64 * len(shape))(*shape)
