@@ -5,6 +5,7 @@ import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda } from "../../mod.ts";
 import { withPinned } from "../../src/copy/pinned_cache.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const limit = 64 * 2 ** 20;
 
@@ -19,8 +20,7 @@ test("whoever takes pinned memory for a moment has it alone, enough of it, and w
   await check(
     fc.asyncProperty(users, fc.boolean(), async (list, early) => {
       const cuda = Cuda.simulate();
-      const simulated = SimulatedDriver.of(cuda.driver);
-      assert(simulated !== null);
+      const simulated = simulatorOf(cuda);
       const stream = cuda.device(0).createStream();
       const taken = new Map<bigint, number>();
       const uses = list.map(({ size, turns, fails }) =>

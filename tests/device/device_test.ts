@@ -2,17 +2,16 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { writeString } from "../../src/sim/out_parameters.ts";
 import { intercept } from "../support/intercept.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 function simulate(devices: number) {
   const cuda = Cuda.simulate({ devices, schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const arena = new NativeArena();
   const out = arena.out("ptr");
   const current = () => {

@@ -1,7 +1,6 @@
 /** The net below `close`: what the driver has made for somebody who drops it is given back, and nothing that is in use. */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   DeviceMemoryResource,
@@ -12,6 +11,7 @@ import {
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { intercept } from "../support/intercept.ts";
 import { patiently, runScript } from "../support/child.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const script = new URL("./dropped_child.ts", import.meta.url);
 
@@ -67,8 +67,7 @@ test("a closed Cuda whose device somebody still needs makes nothing: what it wou
 
   const cuda = Cuda.simulate({ check: false });
   const device = cuda.device(0);
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const imported = DeviceMemoryResource.importPool(device, files[0]);
   const own = new DeviceMemoryResource(device, {});
   const resources = [device.memory, own, new PinnedMemoryResource(device), new ManagedMemoryResource(device)];

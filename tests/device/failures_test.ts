@@ -3,7 +3,7 @@ import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import process from "node:process";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { type LiveObjects, SimulatedDriver } from "../../src/public/sim.ts";
+import type { LiveObjects } from "../../src/public/sim.ts";
 import {
   Cuda,
   type CudaDevice,
@@ -20,6 +20,7 @@ import {
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const size = 64;
 
@@ -167,8 +168,7 @@ test("a call that fails is the error that is seen, and nothing is left that the 
   await check(
     fc.asyncProperty(steps, fc.constantFrom(...everyCall), fc.nat(4), fc.nat(), async (program, call, nth, seed) => {
       const cuda = Cuda.simulate({ seed });
-      const simulated = SimulatedDriver.of(cuda.driver);
-      assert(simulated !== null);
+      const simulated = simulatorOf(cuda);
       const before = simulated.live;
       simulated.failNth(call, nth + 1, code);
       const state: State = { device: cuda.device(0), streams: [], buffers: [], programs: [], graphs: [], closers: [] };

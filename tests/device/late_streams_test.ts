@@ -17,6 +17,7 @@ import {
 import { patiently, runScript } from "../support/child.ts";
 import { intercept } from "../support/intercept.ts";
 import { until } from "../support/until.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 /** A GPU that takes so many milliseconds for what is waited for without blocking. */
 function busy(milliseconds: number) {
@@ -27,8 +28,7 @@ function busy(milliseconds: number) {
       return 0;
     },
   }));
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   return { cuda, simulated, device: cuda.device(0) };
 }
 

@@ -4,13 +4,13 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError, CudaStream, DeviceMemoryResource, PinnedMemoryResource } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { makeOrderExplicit } from "../../src/device/mod.ts";
 import { addPtx } from "../gpu/graph_behaviours.ts";
 import { patiently, runScript } from "../support/child.ts";
 import { intercept } from "../support/intercept.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const { CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_READY, CUDA_ERROR_NOT_PERMITTED } =
   CUresult;
@@ -18,8 +18,7 @@ const { CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_R
 /** Streams that do nothing before they must, and a byte that the first of them sets. */
 function setUp() {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   const byte = new PinnedMemoryResource(device).allocate(1);
   byte.bytes()[0] = 0;

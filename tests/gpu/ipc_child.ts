@@ -9,6 +9,7 @@ import {
   type MemoryBuffer,
   SynchronousMemoryResource,
 } from "../../mod.ts";
+import { readBuffer } from "../support/buffers.ts";
 
 /** What the explicit way sends beside the pool's descriptor. */
 export interface Offer {
@@ -35,15 +36,9 @@ function outcome(act: () => Disposable): Outcome {
   }
 }
 
-/** The distinct bytes of a buffer, after what is enqueued on a stream. */
+/** The distinct bytes of a buffer, after what is enqueued on its home stream. */
 function valuesOf(buffer: MemoryBuffer, cuda: Cuda): number[] {
-  const device = cuda.device(buffer.device?.ordinal ?? 0);
-  using stream = device.createStream();
-  using sink = new HostMemoryResource().allocate(buffer.size);
-  if (buffer.stream !== null) stream.wait(buffer.stream);
-  buffer.copyTo(sink, { stream });
-  stream.synchronize();
-  return [...new Set(sink.bytes())];
+  return [...new Set(readBuffer(buffer, cuda))];
 }
 
 async function explicitly(path: string, what: string): Promise<void> {

@@ -2,7 +2,7 @@
  * Another library captures a stream, in whatever mode: what is done meanwhile is not refused, does not spoil the capture, and
  * is not lost.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_STREAM_CAPTURE_MODE, CUresult } from "../../bindings/cuda_types.ts";
 import { SimulatedDriver } from "../../src/public/sim.ts";
@@ -12,6 +12,7 @@ import { drainFrees } from "../../src/order/deferred_free.ts";
 import { liveExports, reclaim } from "../../src/order/reclaim.ts";
 import { besideCapture, runBesideCapture } from "../gpu/beside_captures.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 test("whatever is done while another library captures, its capture holds, and nothing stays behind", () => {
   check(
@@ -19,8 +20,7 @@ test("whatever is done while another library captures, its capture holds, and no
       const cuda = Cuda.simulate({ seed, schedule: "random" });
       runBesideCapture(cuda, program);
       cuda.close();
-      const { live } = SimulatedDriver.of(cuda.driver) ?? {};
-      assert(live !== undefined);
+      const { live } = simulatorOf(cuda);
       const { streams, events, graphs, pools, allocations, contexts } = live;
       assertEquals(
         { streams, events, graphs, pools, allocations, contexts },
@@ -72,8 +72,7 @@ for (const nonBlocking of [false, true]) {
   const stream = nonBlocking ? "nobody can see" : "holds up the default stream";
   test(`what is closed beside a capture that ${stream} is freed once that has ended, and not before`, () => {
     const cuda = Cuda.simulate({ schedule: "latest" });
-    const simulated = SimulatedDriver.of(cuda.driver);
-    assert(simulated !== null);
+    const simulated = simulatorOf(cuda);
     const device = cuda.device(0);
     const [theirs, stream] = [device.createStream({ nonBlocking }), device.createStream()];
     const pool = new DeviceMemoryResource(device, {});

@@ -2,9 +2,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
+import type { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
+  type CudaDevice,
   CudaError,
   DeviceMemoryResource,
   HostMemoryResource,
@@ -15,11 +16,11 @@ import {
 } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 function setUp(options: Parameters<typeof Cuda.simulate>[0] = {}) {
   const cuda = Cuda.simulate(options);
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   return { cuda, simulated, device: cuda.device(0) };
 }
 
@@ -59,15 +60,20 @@ test("out of memory says how much was asked for, used and free", () => {
   );
 });
 
-test("sizes that cannot be, closed pools and closed streams are refused before anything is allocated", () => {
-  const { cuda, simulated, device } = setUp();
-  const stream = device.createStream();
-  const resources = [
+/** One resource of each kind of memory that the driver knows. */
+function resourcesOf(device: CudaDevice) {
+  return [
     new DeviceMemoryResource(device, {}),
     new PinnedMemoryResource(device),
     new ManagedMemoryResource(device),
     new SynchronousMemoryResource(device),
-  ];
+  ] as const;
+}
+
+test("sizes that cannot be, closed pools and closed streams are refused before anything is allocated", () => {
+  const { cuda, simulated, device } = setUp();
+  const stream = device.createStream();
+  const resources = resourcesOf(device);
   const held = device.memory.allocate(8, { stream });
   stream.close(); // which the buffer still needs
   for (const resource of resources) {
@@ -94,13 +100,7 @@ test("sizes that cannot be, closed pools and closed streams are refused before a
 test("no bytes are no call to the driver, from any resource, and are copied and filled as nothing", () => {
   const { cuda, simulated, device } = setUp();
   const stream = device.createStream();
-  const resources = [
-    new DeviceMemoryResource(device, {}),
-    new PinnedMemoryResource(device),
-    new ManagedMemoryResource(device),
-    new SynchronousMemoryResource(device),
-    new HostMemoryResource(),
-  ];
+  const resources = [...resourcesOf(device), new HostMemoryResource()];
   const calls = ["cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuMemAllocManaged", "cuMemAlloc_v2"];
   const frees = ["cuMemFreeAsync", "cuMemFreeHost", "cuMemFree_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async"];
   for (const resource of resources) {

@@ -1,14 +1,13 @@
 /** Memory of another process is closed here when the work that was enqueued on it is done, once, whatever was closed first. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, SynchronousMemoryResource } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 function setUp() {
   const [owner, user] = [Cuda.simulate(), Cuda.simulate({ schedule: "latest" })];
-  const simulated = SimulatedDriver.of(user.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(user);
   const device = user.device(0);
   const stream = device.createStream();
   const lent = new SynchronousMemoryResource(owner.device(0)).allocate(64);

@@ -2,17 +2,16 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { MemoryPool } from "../../src/public/cuda.ts";
 import { Cuda, CudaError, DeviceMemoryResource, type MemoryBuffer } from "../../mod.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 function setUp() {
   const cuda = Cuda.simulate({ schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   return { cuda, simulated, device: cuda.device(0) };
 }
 
@@ -128,8 +127,7 @@ test("a pool lives as long as its last buffer, and its device as long as the poo
 // libcuda keeps a pool for ever that is destroyed before, as the simulator does.
 test("a pool is destroyed when the frees of its memory are done, on streams of whatever device, and not before", () => {
   const cuda = Cuda.simulate({ devices: 2, schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const [device, abroad] = [cuda.device(0), cuda.device(1)];
   const [unused, used] = [new DeviceMemoryResource(device, {}), new DeviceMemoryResource(device, {})];
   used.peerAccessibleBy = [1];

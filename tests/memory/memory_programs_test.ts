@@ -4,21 +4,21 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import type { Schedule, SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda } from "../../mod.ts";
 import { drainFrees } from "../../src/order/deferred_free.ts";
 import { orders, type Program, programs, reference, resources } from "../support/driver_programs.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { runBuffers, type RunOptions } from "../support/run_buffers.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 const anyPrograms = fc.integer({ min: 1, max: 3 }).chain((devices) => programs(devices, { resources, abroad: true }));
 
 function simulate({ devices }: Program, schedule: Schedule, seed: number, freesWait = true) {
   const cuda = Cuda.simulate({ devices, schedule, seed, freesWait });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   return { cuda, simulated };
 }
 

@@ -2,7 +2,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import {
   Cuda,
   CudaError,
@@ -16,13 +15,13 @@ import { alsoPoll } from "../../src/order/exports.ts";
 import { liveExports, reclaim } from "../../src/order/reclaim.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const waiting = ["cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"] as const;
 
 function setUp(devices = 1) {
   const cuda = Cuda.simulate({ devices, schedule: "latest", freesWait: false });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const flags = new PinnedMemoryResource(cuda.device(0)).allocate(64);
   flags.bytes().fill(0);
   const waits = () => waiting.reduce((sum, call) => sum + simulated.calls(call), 0);

@@ -22,12 +22,12 @@ import {
 } from "../../src/order/order.ts";
 import { NativeArena } from "../../src/ffi/arena.ts";
 import { check, fc } from "../support/property.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 /** Streams that do nothing before they must, each with a byte that it sets. */
 function setUp(driverVersion = 13000) {
   const cuda = Cuda.simulate({ schedule: "latest", driverVersion });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   device.releaseEvent(device.acquireEvent()); // the one event that a device keeps, to order streams by
   const pinned = new PinnedMemoryResource(device);

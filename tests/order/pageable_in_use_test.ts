@@ -18,6 +18,7 @@ import { reclaim } from "../../src/order/reclaim.ts";
 import { collectGarbage } from "../support/collect.ts";
 import { check, fc } from "../support/property.ts";
 import { until } from "../support/until.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 /** What a freed byte becomes at once. */
 const poison = 0xee;
@@ -217,8 +218,7 @@ test("copies that nobody waits for keep little memory: what is over is found by 
 
 test("a small copy from ordinary memory asks the driver for little more than the copy, and so does what follows", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   using stream = device.createStream();
   using target = device.memory.allocate(size, { stream });
@@ -368,8 +368,7 @@ test("memory that a copy has used can be given back with its last use over: clos
 
 test("closing what a copy uses asks each stream once at most, however much is under way", () => {
   using cuda = Cuda.simulate({ schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   using stream = cuda.device(0).createStream();
   using target = cuda.device(0).memory.allocate(size, { stream });
   const hosts = Array.from({ length: 1000 }, () => new HostMemoryResource().allocate(size));

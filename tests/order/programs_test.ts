@@ -6,13 +6,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { type Schedule, SimulatedDriver } from "../../src/public/sim.ts";
+import type { Schedule } from "../../src/public/sim.ts";
 import { Cuda } from "../../mod.ts";
 import { patiently } from "../support/child.ts";
 import { check, fc, scaled } from "../support/property.ts";
 import { type Program, reference } from "../support/programs/mod.ts";
 import { programs } from "../support/programs/plan.ts";
 import { runProgram } from "../support/programs/run.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const schedules: readonly Schedule[] = ["latest", "random", "round-robin"];
 
@@ -26,8 +27,7 @@ function simulate({ devices, hasPeers, isOld }: Program, schedule: Schedule, see
     ...(isOld ? { driverVersion: 12040 } : {}),
     check: { onReport: () => {} },
   });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   return { cuda, simulated };
 }
 

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { liveExports } from "../../src/order/reclaim.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { exportArrowStream } from "../../src/public/arrow.ts";
 import {
   ArrowArray,
@@ -17,12 +16,12 @@ import {
   type MemoryBuffer,
   StridedMemoryView,
 } from "../../mod.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 /** A device, two arrays with a home each, and a third stream. */
 function setUp() {
   const cuda = Cuda.simulate({ check: { onReport: () => {} } });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   const streams = Array.from({ length: 3 }, () => device.createStream());
   const [home = device.defaultStream, second = home, other = home] = streams;

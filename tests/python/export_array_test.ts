@@ -28,6 +28,7 @@ import { check, fc } from "../support/property.ts";
 import { findPython } from "../support/python.ts";
 import { apart, pattern, positionsOf } from "../support/arrays.ts";
 import { until } from "../support/until.ts";
+import { mlDtypes } from "../support/ml_dtypes.ts";
 
 const found = findPython("numpy");
 const missing = typeof found === "string" ? found : null;
@@ -47,24 +48,7 @@ def look(array):
 
 /** Element types that NumPy has, and those that ml_dtypes adds. */
 const plain = DType.all().filter(({ typestr }) => typestr !== null);
-const added = [
-  "bfloat16",
-  "float8_e3m4",
-  "float8_e4m3",
-  "float8_e4m3b11fnuz",
-  "float8_e4m3fn",
-  "float8_e4m3fnuz",
-  "float8_e5m2",
-  "float8_e5m2fnuz",
-  "float8_e8m0fnu",
-  "float6_e2m3fn",
-  "float6_e3m2fn",
-  "float4_e2m1fn",
-  "int4",
-  "uint4",
-  "int2",
-  "uint2",
-].map((name) => DType.from(name));
+const added = mlDtypes.map((name) => DType.from(name));
 
 /** A view of random bytes in random places. */
 function arrays(dtypes: readonly DType[]): fc.Arbitrary<StridedMemoryView> {

@@ -9,12 +9,12 @@ import {
   CUDA_MEMCPY3D_v2,
   CUresult,
 } from "../../bindings/cuda_types.ts";
-import { SimulatedDriver } from "../../src/public/sim.ts";
 import { Cuda, CudaError, DeviceMemoryResource } from "../../mod.ts";
 import { libc } from "../../src/ffi/libc.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { simulateDriver, type SimulateOptions } from "../../src/sim/mod.ts";
 import { Raw } from "../support/raw_driver.ts";
+import { simulatorOf } from "../support/simulator_of.ts";
 
 const seeds = Array.from({ length: 32 }, (_, seed) => seed);
 
@@ -390,8 +390,7 @@ test("the nth call fails as it was told to, and the others do what they do", () 
 
 test("what a program forgets is counted", () => {
   const cuda = Cuda.simulate({ schedule: "latest" });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   const stream = device.createStream();
   const event = stream.record();

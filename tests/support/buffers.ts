@@ -48,3 +48,14 @@ export function room(cuda: Cuda): Room {
     },
   };
 }
+
+/** The bytes of a buffer, after what is enqueued on its home stream. */
+export function readBuffer(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
+  const device = cuda.device(buffer.device?.ordinal ?? 0);
+  using stream = device.createStream();
+  using sink = new HostMemoryResource().allocate(buffer.size);
+  if (buffer.stream !== null) stream.wait(buffer.stream);
+  buffer.copyTo(sink, { stream });
+  stream.synchronize();
+  return sink.bytes().slice();
+}

@@ -11,6 +11,7 @@ import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { check, fc } from "../../support/property.ts";
 import { patiently } from "../../support/child.ts";
 import { until } from "../../support/until.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 const size = 64;
 
@@ -41,8 +42,7 @@ test(
     await check(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.nat(1 << 20), async (steps, seed) => {
         const cuda = Cuda.simulate({ schedule: "random", seed });
-        const simulated = SimulatedDriver.of(cuda.driver);
-        assert(simulated !== null);
+        const simulated = simulatorOf(cuda);
         const device = cuda.device(0);
         const own = [device.createStream(), device.createStream(), device.createStream({ nonBlocking: false })];
         const home = own[0] ?? device.defaultStream;

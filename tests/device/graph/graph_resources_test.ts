@@ -1,9 +1,9 @@
 /** What a graph uses is kept until the last of what was made of it is closed, and given back once. */
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { test } from "node:test";
-import { SimulatedDriver } from "../../../src/public/sim.ts";
 import type { PtxKernel } from "../../../src/ptx/mod.ts";
 import { Cuda, DeviceMemoryResource } from "../../../mod.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 function setUp() {
   const entry: PtxKernel = { name: "stub", params: [], staticSharedBytes: 0, run() {} };
@@ -13,8 +13,7 @@ function setUp() {
     globals: new Map(),
   });
   const cuda = Cuda.simulate({ schedule: "latest", loadPtx });
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const device = cuda.device(0);
   return { cuda, simulated, device, stream: device.createStream(), memory: new DeviceMemoryResource(device) };
 }

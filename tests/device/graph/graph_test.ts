@@ -16,6 +16,7 @@ import {
 import { drainFrees } from "../../../src/order/deferred_free.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
 import { check, fc } from "../../support/property.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 /** What a program does with its part of the buffers; `fork` splits the part between a second stream and this one. */
 type Step =
@@ -143,8 +144,7 @@ test("whatever fails while a graph is made, nothing of it is left and the stream
   for (const call of calls) {
     using cuda = Cuda.simulate();
     const device = cuda.device(0);
-    const simulated = SimulatedDriver.of(cuda.driver);
-    assert(simulated !== null);
+    const simulated = simulatorOf(cuda);
     using stream = device.createStream();
     using side = device.createStream();
     using buffer = new DeviceMemoryResource(device).allocate(size, { stream });
@@ -198,8 +198,7 @@ test("what captured work uses is given back when the graph, all that was made of
       const what = `${use}, ${place}`;
       using cuda = Cuda.simulate({ schedule: "latest" });
       const device = cuda.device(0);
-      const simulated = SimulatedDriver.of(cuda.driver);
-      assert(simulated !== null);
+      const simulated = simulatorOf(cuda);
       using stream = device.createStream();
       using home = device.createStream();
       using other = new DeviceMemoryResource(device).allocate(size, { stream });

@@ -13,6 +13,7 @@ import {
 } from "../../../mod.ts";
 import { addPtx } from "../../gpu/graph_behaviours.ts";
 import { check, fc } from "../../support/property.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 const types = {
   int8: 1,
@@ -52,8 +53,7 @@ test("a number arrives as the bits of its type, and only at a parameter of its s
   using stream = device.createStream();
   using out = new DeviceMemoryResource(device).allocate(16, { stream });
   using host = new PinnedMemoryResource(device).allocate(16);
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
+  const simulated = simulatorOf(cuda);
   const kernels = new Map([1, 2, 4, 8].map((bytes) => [bytes, device.loadPtx(storePtx(bytes)).kernel("store")]));
   const names = Object.keys(types).filter((name) => name !== "complex64") as (keyof typeof types)[]; // its own keys
   check(

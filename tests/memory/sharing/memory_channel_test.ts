@@ -34,11 +34,10 @@ import { needs } from "../../support/needs.ts";
 import { check, fc } from "../../support/property.ts";
 import { runtimes, startIn } from "../../support/runtimes.ts";
 import { until as untilHolds } from "../../support/until.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 function live(cuda: Cuda) {
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
-  return simulated.live;
+  return simulatorOf(cuda).live;
 }
 
 interface Ends {

@@ -25,6 +25,8 @@ import { fileWith, openFiles } from "../../unix/files.ts";
 import { intercept } from "../../support/intercept.ts";
 import { check, fc } from "../../support/property.ts";
 import { until } from "../../support/until.ts";
+import { readBuffer } from "../../support/buffers.ts";
+import { simulatorOf } from "../../support/simulator_of.ts";
 
 const size = 200_000; // more than one page of the simulator's, and no multiple of any
 
@@ -34,9 +36,7 @@ function sent<T extends IpcHandle>(value: T): T {
 }
 
 function live(cuda: Cuda) {
-  const simulated = SimulatedDriver.of(cuda.driver);
-  assert(simulated !== null);
-  return simulated.live;
+  return simulatorOf(cuda).live;
 }
 
 interface Pair {
@@ -73,16 +73,6 @@ function sharedPool({ here, there, owned }: Pair, device = 0): [DeviceMemoryReso
   return [pool, imported];
 }
 
-function read(buffer: MemoryBuffer, cuda: Cuda): Uint8Array {
-  const device = cuda.device(buffer.device?.ordinal ?? 0);
-  using stream = device.createStream();
-  using sink = new HostMemoryResource().allocate(buffer.size);
-  if (buffer.stream !== null) stream.wait(buffer.stream);
-  buffer.copyTo(sink, { stream });
-  stream.synchronize();
-  return sink.bytes().slice();
-}
-
 test("what one process writes into memory of a shared pool the other reads, and back", () => {
   const before = openFiles();
   for (const device of [0, 1]) {
@@ -99,14 +89,14 @@ test("what one process writes into memory of a shared pool the other reads, and 
     mine.synchronize();
     const copy = imported.importBuffer(sent(buffer.exportDescriptor()), { stream: theirs });
     assertEquals([copy.size, copy.stream, copy.kind], [size, theirs, "device"]);
-    assertEquals(read(copy, there).every((byte) => byte === 0x11), true);
+    assertEquals(readBuffer(copy, there).every((byte) => byte === 0x11), true);
     copy.fill(0x22, { stream: theirs });
     theirs.synchronize();
-    assertEquals(read(buffer, here).every((byte) => byte === 0x22), true);
+    assertEquals(readBuffer(buffer, here).every((byte) => byte === 0x22), true);
     copy.close();
     theirs.synchronize();
     assertEquals(live(there).allocations, 0);
-    assertEquals(read(buffer, here)[size - 1], 0x22, "closing an import frees nothing");
+    assertEquals(readBuffer(buffer, here)[size - 1], 0x22, "closing an import frees nothing");
     imported.close();
     for (const one of [buffer, filler, pool]) one.close();
     mine.synchronize();
@@ -177,7 +167,7 @@ test("an event that both record and wait for passes a token back and forth, with
         theirs.record(turn);
       }
       event.synchronize();
-      assertEquals([...read(buffer, here)], new Array(16).fill(105));
+      assertEquals([...readBuffer(buffer, here)], new Array(16).fill(105));
       copy.close();
       imported.close();
     }),
@@ -443,8 +433,8 @@ test("memory without a pool is shared by itself, a part of it too, and closing w
   const copy = reader.importBuffer(sent(whole.exportDescriptor()), { stream: theirs });
   const piece = reader.importBuffer(descriptor, { stream: theirs });
   assertEquals(piece.ptr - copy.ptr, 1000n);
-  assertEquals([...read(piece, there)], new Array(50).fill(2));
-  assertEquals([read(copy, there)[999], read(copy, there)[1050]], [1, 1]);
+  assertEquals([...readBuffer(piece, there)], new Array(50).fill(2));
+  assertEquals([readBuffer(copy, there)[999], readBuffer(copy, there)[1050]], [1, 1]);
   using sink = new HostMemoryResource().allocate(50);
   piece.copyTo(sink, { stream: theirs });
   copy.close();
@@ -683,7 +673,7 @@ test("an imported pool lives as long as its last buffer, and access to it is gra
   assertNotEquals(copy.ptr, 0n);
   imported.close();
   assertEquals(live(there).pools, 1);
-  assertEquals([...read(copy, there)], new Array(8).fill(3));
+  assertEquals([...readBuffer(copy, there)], new Array(8).fill(3));
   copy.close();
   drainFrees();
   assertEquals(live(there).pools, 0);
