@@ -20,6 +20,9 @@ import * as sharing from "../src/public/sharing.ts";
 import * as sim from "../src/public/sim.ts";
 import * as ucx from "../src/public/ucx.ts";
 import { checkOptions } from "../src/layout/options.ts";
+import { Operations } from "../src/ucx/operation.ts";
+import { Progress } from "../src/ucx/progress.ts";
+import { Receiver } from "../src/ucx/receiver.ts";
 import { ScriptedUcp } from "./ucx/scripted_ucp.ts";
 import { withTrailer } from "../src/ucx/address.ts";
 import { ownIdentity } from "../src/ucx/process_identity.ts";
@@ -129,6 +132,7 @@ function scene() {
     context: 1n,
     hasCuda: false,
     requestBytes: 8,
+    family: 4,
     forget: () => {},
   });
   const address = withTrailer(new Uint8Array([1, 2, 3]), ownIdentity());
@@ -244,8 +248,21 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
       context: 1n,
       hasCuda: false,
       requestBytes: 8,
+      family: 4,
       forget: () => {},
     }, wrong),
+  "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
+  "UcxEndpoint.recv": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).recv(new Uint8Array(1), wrong),
+  "UcxEndpoint.recvSync": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).recvSync(new Uint8Array(1), wrong),
+  "UcxMessage.recv": async (_, wrong) => {
+    const ucp = new ScriptedUcp().functions;
+    const operations = new Operations(8);
+    const progress = new Progress(ucp, 1n, operations, "event");
+    const receiver = new Receiver({ ucp, hasCuda: false }, 1n, operations, progress);
+    return await new api.UcxMessage(receiver, { length: 1, tag: 0n }, 1n, () => {}).recv(new Uint8Array(1), wrong);
+  },
   "UcxWorker.recvSync": ({ worker }, wrong) => worker.recvSync(new Uint8Array(1), wrong),
   "UcxEndpoint.sendSync": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).sendSync(new Uint8Array(1), wrong),

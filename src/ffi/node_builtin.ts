@@ -9,7 +9,9 @@ import { FfiError } from "./errors.ts";
 /** The modules that are used, with their types. */
 interface Builtins {
   readonly "node:crypto": typeof import("node:crypto");
+  readonly "node:dns/promises": typeof import("node:dns/promises");
   readonly "node:fs": typeof import("node:fs");
+  readonly "node:net": typeof import("node:net");
   readonly "node:process": typeof import("node:process");
   readonly "node:timers": typeof import("node:timers");
   readonly "node:timers/promises": typeof import("node:timers/promises");

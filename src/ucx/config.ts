@@ -49,13 +49,24 @@ const sharedMemory: ReadonlySet<string> = new Set(["all", "sm", "shm", "mm", "po
  * would warn that the setting is of no use.
  */
 function defaults(settings: Readonly<Record<string, string>>): Record<string, string> {
-  const chosen = (name: string) => settings[name] ?? settings[`UCX_${name}`] ?? ffiPort().env(`UCX_${name}`);
-  const transports = chosen("TLS") ?? "all";
+  const transports = chosen(settings, "TLS") ?? "all";
   const isSharing = transports.startsWith("^") || transports.split(",").some((name) => sharedMemory.has(name));
   return {
-    ...(chosen("KEEPALIVE_INTERVAL") === undefined ? { KEEPALIVE_INTERVAL: "1s" } : {}),
-    ...(isSharing && chosen("MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {}),
+    ...(chosen(settings, "KEEPALIVE_INTERVAL") === undefined ? { KEEPALIVE_INTERVAL: "1s" } : {}),
+    ...(isSharing && chosen(settings, "MM_ERROR_HANDLING") === undefined ? { MM_ERROR_HANDLING: "y" } : {}),
   };
+}
+
+/** The family of addresses that UCX's own connections over TCP have: `TCP_AF_PRIO`, which UCX knows since 1.14. */
+export function familyOfTcp(version: string, settings: Readonly<Record<string, string>>): 4 | 6 {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const first = chosen(settings, "TCP_AF_PRIO")?.split(",")[0]?.trim();
+  return first === "inet6" && (major > 1 || minor >= 14) ? 6 : 4;
+}
+
+/** What the caller or the environment says of a setting. */
+function chosen(settings: Readonly<Record<string, string>>, name: string): string | undefined {
+  return settings[name] ?? settings[`UCX_${name}`] ?? ffiPort().env(`UCX_${name}`);
 }
 
 /**

@@ -10,10 +10,11 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, timeLimit } from "./limit.ts";
-import { type Sendable, takeMemory } from "./message_memory.ts";
+import { type Receivable, type Sendable, takeMemory } from "./message_memory.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import type { Progress } from "./progress.ts";
+import type { Received, ReceiveOptions, Receiver, ReceiveSyncOptions } from "./receiver.ts";
 import { advice } from "./status.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkTag } from "./tag.ts";
@@ -50,6 +51,7 @@ export interface EndpointContext {
   readonly ucp: UcpFunctions;
   readonly progress: Progress;
   readonly operations: Operations;
+  readonly receiver: Receiver;
   readonly hasCuda: boolean;
   /** Called when sends are cut short by a close by force. */
   cutShort(): void;
@@ -73,6 +75,8 @@ export class UcxEndpoint {
   /** Sends that UCX is not done with, or that wait for their memory. */
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
+  /** What receives belong to that end with it. */
+  readonly #receives: Owner = { ended: () => {}, reason: () => undefined };
   /** What its sends belong to. */
   readonly #owner: Owner = {
     ended: () => {
@@ -150,6 +154,29 @@ export class UcxEndpoint {
     progress.taken(operation, timeout);
   }
 
+  /**
+   * Receives the next message of the worker with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this
+   * endpoint: it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by their tags
+   * alone: programs with several endpoints give each its own.
+   *
+   * @throws {UcxError} as {@linkcode UcxWorker.recv}, and if the other side is gone
+   * @throws {TypeError} as {@linkcode UcxWorker.recv}, and if the endpoint is closed
+   */
+  recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
+    try {
+      this.#open("receive");
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.#context.receiver.recv(into, options, this.#receives);
+  }
+
+  /** As {@linkcode recv}, waited for in place, as {@linkcode UcxWorker.recvSync}. */
+  recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
+    this.#open("receive");
+    return this.#context.receiver.recvSync(into, options, this.#receives);
+  }
+
   /** Has an operation take the memory to send, and makes it this endpoint's. @returns what `order` answers for a buffer */
   #take<T>(operation: Operation, what: Sendable, order: (buffer: MemoryBuffer) => T): T | undefined {
     try {
@@ -189,6 +216,18 @@ export class UcxEndpoint {
   }
 
   /**
+   * Settles when the connection to a listener stands. Called by the worker.
+   *
+   * @throws {UcxError} if nobody listens there
+   */
+  async established(signal: AbortSignal | undefined): Promise<void> {
+    const flush = this.#foreign("ucp_ep_create", null);
+    const { ucp, progress } = this.#context;
+    progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#handle, flush.parameters));
+    await progress.settled(flush, signal);
+  }
+
+  /**
    * The transports that UCX chose for this endpoint, for example `["tcp/lo", "cma/memory"]`. It is complete once the
    * first message has passed.
    */
@@ -205,6 +244,8 @@ export class UcxEndpoint {
   /** Reports the failure of the connection. Called by the worker. */
   fail(error: UcxError): void {
     this.#failure ??= error;
+    const { call, status } = error;
+    this.#context.progress.abandonAll(this.#receives, () => new UcxError(call, status, advice(status)));
     this.#starts.stop(this.#isLost ? gone("ucp_tag_send_nbx") : error);
     this.#settleClosed(error);
   }
@@ -266,7 +307,9 @@ export class UcxEndpoint {
     const { ucp } = this.#context;
     const handle = this.#handle;
     this.#handle = 0n;
-    this.#starts.stop(new TypeError("The endpoint was closed"));
+    const closed = new TypeError("The endpoint was closed");
+    this.#starts.stop(closed);
+    this.#context.progress.abandonAll(this.#receives, () => closed);
     this.#drained?.resolve(); // a close that waits for sends need not wait any longer
     if (this.#underWay > 0 && this.#failure === undefined) this.#context.cutShort();
     const close = this.#foreign("ucp_ep_close_nbx", flags);

@@ -18,15 +18,17 @@
  */
 export { type CloseReason, type SendOptions, type SendSyncOptions, UcxEndpoint } from "./endpoint.ts";
 export { UcxError } from "./error.ts";
+export { type ListenOptions, UcxListener } from "./listener.ts";
 export { libucp } from "./library.ts";
 export type { Receivable, Sendable } from "./message_memory.ts";
-export { Ucx, type UcxOptions } from "./ucx.ts";
-export type { ProgressMode } from "./progress.ts";
 export {
-  type ConnectOptions,
   type Received,
+  type ReceiveMessageOptions,
   type ReceiveOptions,
   type ReceiveSyncOptions,
-  UcxWorker,
-  type WorkerOptions,
-} from "./worker.ts";
+  UcxMessage,
+} from "./receiver.ts";
+export type { HostAndPort } from "./socket_address.ts";
+export { Ucx, type UcxOptions } from "./ucx.ts";
+export type { ProgressMode } from "./progress.ts";
+export { type ConnectOptions, UcxWorker, type WorkerOptions } from "./worker.ts";

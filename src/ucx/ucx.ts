@@ -18,7 +18,7 @@ import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
 import { writeFields } from "./struct_fields.ts";
-import { applyConfig } from "./config.ts";
+import { applyConfig, familyOfTcp } from "./config.ts";
 import { UcxWorker, type WorkerOptions } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */
@@ -50,6 +50,7 @@ export class Ucx {
   readonly hasCuda: boolean;
   readonly #ucp: UcpFunctions;
   readonly #requestBytes: number;
+  readonly #family: 4 | 6;
   readonly #workers = new Set<UcxWorker>();
   #context: bigint;
   /** Whether UCX could not give a worker back: its context has to stay then. */
@@ -60,6 +61,7 @@ export class Ucx {
     this.#ucp = ucp;
     this.path = path;
     this.version = readCString(ucp.opening.ucp_get_version_string());
+    this.#family = familyOfTcp(this.version, config);
     this.#context = createContext(ucp, arena, config);
     try {
       const { memory_types, request_size } = attributesOf(ucp, arena, this.#context);
@@ -96,6 +98,7 @@ export class Ucx {
       context: this.#context,
       hasCuda: this.hasCuda,
       requestBytes: this.#requestBytes,
+      family: this.#family,
       forget: (isGone) => {
         this.#workers.delete(worker);
         this.#hasStuckWorker ||= !isGone;

@@ -5,6 +5,7 @@
  */
 import {
   UCP_EP_PARAMS_FIELD,
+  UCP_EP_PARAMS_FLAGS,
   ucp_ep_params_t,
   UCP_ERR_HANDLING_MODE,
   UCP_WORKER_PARAMS_FIELD,
@@ -14,22 +15,22 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
-import { hostReady, hostWaits } from "../order/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, timeLimit } from "./limit.ts";
-import { type Receivable, takeMemory } from "./message_memory.ts";
-import { type Operation, Operations } from "./operation.ts";
+import { listenOptionNames, type ListenOptions, openListener, type UcxListener } from "./listener.ts";
+import type { Receivable } from "./message_memory.ts";
+import { Operations } from "./operation.ts";
+import { type HostAndPort, type SocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "./struct_fields.ts";
 import { PeerLiveness } from "./peer_liveness.ts";
 import { ownIdentity, PeerProcess } from "./process_identity.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
 import { advice } from "./status.ts";
-import { StartQueue } from "./start_queue.ts";
-import { checkMatch, everyBit } from "./tag.ts";
+import { type Received, type ReceiveOptions, Receiver, type ReceiveSyncOptions, type UcxMessage } from "./receiver.ts";
+import { everyBit } from "./tag.ts";
 
 /**
  * For how long a worker lets connections get made before it closes, in milliseconds. A large send has UCX ask the other
@@ -37,40 +38,6 @@ import { checkMatch, everyBit } from "./tag.ts";
  * failed assertion (openucx/ucx#8175).
  */
 const farewell = 200;
-
-/** What has been received. */
-export interface Received {
-  /** Bytes that arrived, at most as many as there was room for. */
-  readonly length: number;
-  /** The sender's tag. */
-  readonly tag: bigint;
-}
-
-/** Options of {@linkcode UcxWorker.recv}. */
-export interface ReceiveOptions {
-  /** The tag to match. Default 0. */
-  readonly tag?: bigint;
-  /** The bits of the tag that count. Default all. */
-  readonly mask?: bigint;
-  /** Cancels the receive; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
-}
-
-const receiveOptionNames: OptionNames<ReceiveOptions> = { tag: true, mask: true, signal: true, timeout: true };
-
-/** Options of {@linkcode UcxWorker.recvSync}. */
-export interface ReceiveSyncOptions {
-  /** The tag to match. Default 0. */
-  readonly tag?: bigint;
-  /** The bits of the tag that count. Default all. */
-  readonly mask?: bigint;
-  /** Cancels the receive after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
-}
-
-const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, timeout: true };
 
 /** Options of {@linkcode Ucx.createWorker}. */
 export interface WorkerOptions {
@@ -87,9 +54,36 @@ export interface ConnectOptions {
    * and UCX aborts the process over a damaged one. Default false.
    */
   readonly unchecked?: boolean;
+  /**
+   * `peer`: what is sent to a process that has ended fails, and the endpoint with it. `none`: nothing of it is noticed,
+   * and large messages between processes of one machine are copied once (CMA), which UCX does not do otherwise: 1 MiB
+   * takes some 100 us instead of 270. Default `peer`.
+   */
+  readonly errors?: "peer" | "none";
+  /** Gives up; the promise is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. Default none. */
+  readonly timeout?: number;
 }
 
-const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true };
+const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true, errors: true, signal: true, timeout: true };
+
+const errorModes = { peer: UCP_ERR_HANDLING_MODE.PEER, none: UCP_ERR_HANDLING_MODE.NONE } as const;
+
+/** How an endpoint is made. */
+interface EndpointParameters {
+  readonly err_mode: number;
+  readonly address?: bigint;
+  readonly flags?: number;
+  readonly sockaddr?: SocketAddress;
+  readonly conn_request?: bigint;
+}
+
+function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
+  const mode = errorModes[errors];
+  if (mode === undefined) throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
+  return mode;
+}
 
 /** What a worker needs of its context. */
 export interface WorkerContext {
@@ -98,6 +92,8 @@ export interface WorkerContext {
   readonly hasCuda: boolean;
   /** Bytes of a request of UCX's. */
   readonly requestBytes: number;
+  /** Of the addresses that UCX connects by over TCP. */
+  readonly family: 4 | 6;
   /** Called once, when the worker is closed: whether it is gone, or has to stay as long as the process. */
   forget(isGone: boolean): void;
 }
@@ -108,10 +104,11 @@ export class UcxWorker {
   readonly #arena = new NativeArena();
   readonly #operations: Operations;
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
+  readonly #listeners = new Set<UcxListener>();
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
   readonly #peers = new PeerLiveness();
-  readonly #starts = new StartQueue();
+  readonly #receiver: Receiver;
   #handle: bigint;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
@@ -135,6 +132,7 @@ export class UcxWorker {
     this.#handle = worker.value;
     this.#operations = new Operations(context.requestBytes);
     this.#progress = new Progress(context.ucp, this.#handle, this.#operations, progress);
+    this.#receiver = new Receiver(context, this.#handle, this.#operations, this.#progress);
     // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
     this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
       this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
@@ -160,43 +158,99 @@ export class UcxWorker {
   }
 
   /**
-   * Connects to the worker with the given address. The promise settles before the other side has been reached: whether
-   * it can be is known when the first message has arrived.
+   * Connects to a worker by its address, or to a listener by its host and port.
    *
-   * @throws {UcxError} if no transport reaches it
+   * To a listener the promise settles when the connection stands. To an address it settles before the other side has been
+   * reached: whether it can be is known when the first message has arrived.
+   *
+   * @throws {UcxError} if no transport reaches it, nobody listens there, or UCS_ERR_TIMED_OUT
    * @throws {TypeError} if the bytes are no address, or not all of it
    */
-  // deno-lint-ignore require-await -- a listener's answer, in the same method, will take time
-  async connect(to: Uint8Array, options: ConnectOptions = {}): Promise<UcxEndpoint> {
+  async connect(to: Uint8Array | HostAndPort, options: ConnectOptions = none): Promise<UcxEndpoint> {
     checkOptions(options, connectOptionNames);
-    const handle = this.#open("connect");
+    this.#open("connect");
+    const { errors, signal, timeout } = options;
+    const err_mode = checkErrors(errors);
+    signal?.throwIfAborted();
+    if (timeout !== undefined) checkTimeout(timeout);
+    using arena = new NativeArena();
+    if (to instanceof Uint8Array) return this.#connectToAddress(arena, to, err_mode, options.unchecked ?? false);
+    const sockaddr = await writeSocketAddress(arena, to, this.#context.family);
+    this.#open("connect"); // it may have been closed meanwhile
+    const flags = UCP_EP_PARAMS_FLAGS.CLIENT_SERVER;
+    const endpoint = this.#createEndpoint(arena, { flags, sockaddr, err_mode }, null);
+    const limit = timeLimit("ucp_ep_create", options);
+    try {
+      await endpoint.established(limit.signal);
+    } catch (error) {
+      void endpoint.close({ force: true });
+      throw error;
+    } finally {
+      limit.clear();
+    }
+    return endpoint;
+  }
+
+  /**
+   * Listens for other programs.
+   *
+   * @throws {UcxError} UCS_ERR_BUSY or another status if the port is taken, or the address is not this machine's
+   * @throws {TypeError} if the worker is closed, or for an unknown option
+   * @throws {RangeError} if the port or the backlog is out of range
+   */
+  async listen(options: ListenOptions = none): Promise<UcxListener> {
+    checkOptions(options, listenOptionNames);
+    const worker = this.#open("listen");
+    const err_mode = checkErrors(options.errors);
+    const listener = await openListener({
+      ucp: this.#context.ucp,
+      family: this.#context.family,
+      worker,
+      accept: (conn_request) => {
+        using arena = new NativeArena();
+        this.#open("accept");
+        const flags = UCP_EP_PARAMS_FLAGS.NO_LOOPBACK;
+        return this.#createEndpoint(arena, { flags, conn_request, err_mode }, null);
+      },
+      watch: () => this.#progress.watch(),
+      forget: (listener) => this.#listeners.delete(listener),
+    }, options);
+    this.#listeners.add(listener);
+    return listener;
+  }
+
+  #connectToAddress(arena: NativeArena, to: Uint8Array, err_mode: number, unchecked: boolean): UcxEndpoint {
     if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
     const isOurs = isIntact(to);
-    if (!options.unchecked && !isOurs) {
+    if (!unchecked && !isOurs) {
       throw new TypeError(
         `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
           "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
       );
     }
     const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: it may end any time
-    using arena = new NativeArena();
     const address = arena.bytes(to.length);
     address.bytes.set(to);
+    const isWatched = err_mode === UCP_ERR_HANDLING_MODE.PEER;
+    return this.#createEndpoint(arena, { address: address.address, err_mode }, isWatched ? process : null);
+  }
+
+  /** @param process what to watch, if the endpoint leads to a process that can be seen and UCX may not watch it */
+  #createEndpoint(arena: NativeArena, given: EndpointParameters, process: PeerProcess | null): UcxEndpoint {
     const parameters = arena.struct(ucp_ep_params_t);
-    writeFields(parameters, UCP_EP_PARAMS_FIELD, {
-      address: address.address,
-      err_mode: UCP_ERR_HANDLING_MODE.PEER,
-      err_handler: { cb: this.#onError.address, arg: 0n },
-    });
+    const err_handler = { cb: this.#onError.address, arg: 0n };
+    const isWatched = given.err_mode === UCP_ERR_HANDLING_MODE.PEER;
+    writeFields(parameters, UCP_EP_PARAMS_FIELD, isWatched ? { ...given, err_handler } : given);
     const made = arena.out("ptr");
     const { ucp, hasCuda } = this.#context;
-    const status = ucp.endpoint.ucp_ep_create(handle, parameters.$address, made.$address);
+    const status = ucp.endpoint.ucp_ep_create(this.#handle, parameters.$address, made.$address);
     checkStatus("ucp_ep_create", status, advice(status));
     const endpoint: UcxEndpoint = new UcxEndpoint({
       ucp,
       hasCuda,
       progress: this.#progress,
       operations: this.#operations,
+      receiver: this.#receiver,
       cutShort: () => {
         this.#answersUntil = performance.now() + farewell;
       },
@@ -223,23 +277,7 @@ export class UcxWorker {
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
-    try {
-      if (options !== none) checkOptions(options, receiveOptionNames);
-      this.#open("receive");
-      const { tag = 0n, mask = everyBit, signal } = options;
-      checkMatch(tag, mask);
-      signal?.throwIfAborted();
-      if (options.timeout !== undefined) checkTimeout(options.timeout);
-      const operation = this.#operations.take();
-      const ready = this.#take(operation, into, hostReady) ?? null;
-      if (ready === null && this.#starts.isEmpty && options.timeout === undefined) {
-        this.#begin(operation, tag, mask);
-        return this.#progress.settled(operation, signal);
-      }
-      return this.#receiveLater(operation, tag, mask, ready, options);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#receiver.recv(into, options, null);
   }
 
   /**
@@ -252,19 +290,27 @@ export class UcxWorker {
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
-    if (options !== none) checkOptions(options, receiveSyncOptionNames);
-    this.#open("receive");
-    const { tag = 0n, mask = everyBit, timeout } = options;
-    checkMatch(tag, mask);
-    if (timeout !== undefined) checkTimeout(timeout);
-    if (!this.#starts.isEmpty) {
-      throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
-    }
-    const operation = this.#operations.take();
-    this.#take(operation, into, hostWaits);
-    this.#begin(operation, tag, mask);
-    this.#progress.wait(operation, timeout);
-    return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
+    return this.#receiver.recvSync(into, options, null);
+  }
+
+  /**
+   * Whether a message with a matching tag has come that no receive has asked for. It stays for the next one that does.
+   *
+   * @param tag the tag to match. Default 0
+   * @param mask the bits of the tag that count. Default all
+   * @throws {RangeError} if the tag or the mask has more than 64 bits
+   */
+  probe(tag = 0n, mask: bigint = everyBit): Received | null {
+    return this.#receiver.probe(tag, mask);
+  }
+
+  /**
+   * As {@linkcode probe}, and takes the message away from all receives: whoever takes it receives it.
+   *
+   * @throws {RangeError} if the tag or the mask has more than 64 bits
+   */
+  take(tag = 0n, mask: bigint = everyBit): UcxMessage | null {
+    return this.#receiver.take(tag, mask);
   }
 
   /**
@@ -275,45 +321,6 @@ export class UcxWorker {
   poll(): number {
     this.#open("poll");
     return this.#progress.poll();
-  }
-
-  /** Has an operation take the memory to receive into. @returns what `order` answers for a buffer */
-  #take<T>(operation: Operation, into: Receivable, order: (buffer: MemoryBuffer) => T): T | undefined {
-    try {
-      const buffer = takeMemory(operation, into, "receive into", this.#context.hasCuda);
-      operation.call = "ucp_tag_recv_nbx";
-      return buffer === null ? undefined : order(buffer);
-    } catch (error) {
-      operation.release();
-      this.#operations.give(operation);
-      throw error;
-    }
-  }
-
-  #begin(operation: Operation, tag: bigint, mask: bigint): void {
-    operation.prepare("tagged", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
-    const { address, count, parameters } = operation;
-    const begun = this.#context.ucp.tag.ucp_tag_recv_nbx(this.#handle, address, count, tag, mask, parameters);
-    this.#progress.begun(operation, begun);
-  }
-
-  /** Receives when the memory is there and it is its turn, if the limits allow. */
-  #receiveLater(
-    operation: Operation,
-    tag: bigint,
-    mask: bigint,
-    ready: Promise<void> | null,
-    options: ReceiveOptions,
-  ): Promise<Received> {
-    const { signal, clear } = timeLimit(operation.call, options);
-    const release = () => {
-      operation.release();
-      this.#operations.give(operation);
-    };
-    return this.#starts.add({ ready, release, signal }, () => {
-      this.#begin(operation, tag, mask);
-      return this.#progress.settled<Received>(operation, signal);
-    }).finally(clear);
   }
 
   /**
@@ -327,6 +334,7 @@ export class UcxWorker {
 
   // law ucx/UcxWorker.finish: ucx/lifecycle
   async #finish(): Promise<void> {
+    for (const listener of this.#listeners) void listener.close();
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
@@ -351,17 +359,20 @@ export class UcxWorker {
     await this.#progress.settled(operation).catch(() => {}); // to a peer that is gone, nothing can be sent
   }
 
-  // law ucx/UcxWorker.abort: ucx/order
+  // law ucx/UcxWorker.abort: ucx/order, ucx/probe
   /** Closes the worker at once: what is under way is cancelled, what was sent may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;
+    for (const listener of this.#listeners) void listener.close();
     for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
     const reason = new TypeError("The worker was closed");
-    this.#starts.stop(reason);
+    this.#receiver.close(reason);
     this.#progress.stop(reason);
     this.#peers.close();
     // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed assertion.
-    const isArriving = this.#operations.pending().some(({ call }) => call === "ucp_tag_recv_nbx");
+    const isArriving = this.#operations.pending().some(({ call }) =>
+      call !== "ucp_tag_send_nbx" && call.includes("recv")
+    );
     if (!isArriving) this.#destroy();
     this.#handle = 0n;
     this.#context.forget(!isArriving);

@@ -95,6 +95,25 @@ export const ucxMutations: readonly Mutation[] = [
     ],
     ["operation.address += BigInt(byteOffset)", "operation.address += 0n", "A part of an array is its beginning."],
   ]),
+  ...law("ucx/writeSocketAddress", [
+    ["(port & 255) << 8 | port >> 8", "port", "A port is read from its other end."],
+    ["  if (isIP(literal) === 6 && family === 4) {", "  if (false) {", "UCX writes past the end of its memory."],
+  ]),
+  ...law("ucx/UcxListener.close", [
+    ["    for (const take of this.#takers.splice(0)) take(null);\n", "", "Who waits for a connection waits for ever."],
+    ["    if (this.#handle === 0n) return;\n", "", "A listener is destroyed twice."],
+  ]),
+  ...law("ucx/UcxListener.add", [
+    ["queueMicrotask(() => this.#accept())", "void 0", "Nobody is let in."],
+  ]),
+  ...law("ucx/UcxListener.accept", [
+    ["        this.#rejected++;\n", "", "Nobody counts who was rejected."],
+    ["if (this.#waiting.length >= this.#backlog) {", "if (false) {", "Any number of connections waits."],
+  ]),
+  ...law("ucx/Receiver.probe", [
+    ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
+    ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is received by somebody else."],
+  ]),
   ...law("ucx/timeLimit", [
     ["clear: () => clearTimeout(timer)", "clear: nothing", "A timer keeps the process alive that nobody waits for."],
   ]),
@@ -161,7 +180,7 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxEndpoint.closeHandle", [
     [
-      '    this.#starts.stop(new TypeError("The endpoint was closed"));\n',
+      "    this.#starts.stop(closed);\n",
       "",
       "What waits for its memory is sent by an endpoint that is gone.",
     ],
@@ -182,7 +201,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/UcxWorker.abort", [
-    ["    this.#starts.stop(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],
+    ["    this.#receiver.close(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],
   ]),
   ...law("native/watchReadable", [
     ["      if (isWaiting || isClosed) return;\n", "", "Each start calls back, also of one that is under way."],

@@ -10,6 +10,7 @@ import { ownIdentity } from "../../src/ucx/process_identity.ts";
 import { UcxEndpoint } from "../../src/ucx/endpoint.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Operations } from "../../src/ucx/operation.ts";
+import { Receiver } from "../../src/ucx/receiver.ts";
 import { Progress } from "../../src/ucx/progress.ts";
 import { UcxWorker } from "../../src/ucx/worker.ts";
 import { ScriptedUcp } from "./scripted_ucp.ts";
@@ -24,9 +25,10 @@ function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[];
   const ucp = new ScriptedUcp();
   const operations = new Operations(8);
   const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
+  const receiver = new Receiver({ ucp: ucp.functions, hasCuda: false }, 1n, operations, progress);
   const forgotten: bigint[] = [];
   const forget = (handle: bigint) => forgotten.push(handle);
-  const home = { ucp: ucp.functions, progress, operations, hasCuda: false, cutShort: () => {}, forget };
+  const home = { ucp: ucp.functions, progress, operations, receiver, hasCuda: false, cutShort: () => {}, forget };
   return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress };
 }
 
@@ -170,7 +172,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   const ucp = new ScriptedUcp();
   let count = 0;
   const forget = () => void count++;
-  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, requestBytes: 8, forget });
+  const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, requestBytes: 8, family: 4, forget });
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
 

@@ -8,7 +8,7 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { UcxError } from "../../src/ucx/error.ts";
-import type { Received } from "../../src/ucx/worker.ts";
+import type { Received } from "../../src/ucx/receiver.ts";
 import { check, fc } from "../support/property.ts";
 import { assertContent, Bordered, contentOf, memoryKinds, turns } from "./messages.ts";
 

@@ -1,0 +1,148 @@
+/**
+ * Messages between two processes of this machine, beside UCX's own benchmark in C, `ucx_perftest` (Debian's package
+ * ucx-utils): in turns, five times each, the median of each. A row counts only if C's own runs are within 20% of each
+ * other.
+ *
+ * Usage: ucx.ts [--rounds=5] [filter]      filter: part of the name of a row
+ *
+ * @module
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { cpus } from "node:os";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { Job } from "./ucx_peer.ts";
+
+const isBun = process.versions["bun"] !== undefined;
+
+/** One comparison: at most so many times C's value plus so many microseconds; for a rate, at least so many times C's. */
+interface Row extends Omit<Job, "role"> {
+  readonly name: string;
+  readonly tls: string;
+  readonly factor: number;
+  readonly plus: number;
+}
+
+const kib = 1024;
+const mib = kib * kib;
+
+function latency(tls: string, bytes: number, how: Job["how"], count: number, factor: number, plus = 0): Row {
+  const size = bytes >= mib ? `${bytes / mib} MiB` : bytes >= kib ? `${bytes / kib} KiB` : `${bytes} B`;
+  const name = `${tls === "tcp" ? "tcp" : "shared memory"} ${size}, ${how}`;
+  return { name, tls, bytes, how, count, factor, plus, test: "latency", progress: "adaptive" };
+}
+
+const sm = "self,sm";
+
+function rate(how: Job["how"]): Row {
+  const name = `message rate, shared memory, 8 B, ${how === "sync" ? "one after the other" : "64 at a time, awaited"}`;
+  return { name, tls: sm, bytes: 8, how, count: 500_000, factor: 0.5, plus: 0, test: "rate", progress: "adaptive" };
+}
+
+const rows: readonly Row[] = [
+  latency("tcp", 1, "sync", 20_000, 1.2),
+  latency("tcp", 1, "awaited", 20_000, 1.4),
+  latency("tcp", 8 * kib, "awaited", 15_000, 1.15),
+  latency("tcp", mib, "awaited", 600, 1.05),
+  latency(sm, 1, "sync", 200_000, 1, isBun ? 0.2 : 0.6),
+  latency(sm, 1, "awaited", 200_000, 1, isBun ? 1.0 : 1.8),
+  latency(sm, 8 * kib, "sync", 50_000, 1.3),
+  latency(sm, mib, "awaited", 1_000, 1.1),
+  rate("sync"),
+  rate("awaited"),
+];
+
+/** Puts a process on a processor of its own, if there are two. */
+function pinned(cpu: number, command: string, args: readonly string[]): [string, string[]] {
+  return cpus().length < 2 ? [command, [...args]] : ["taskset", ["-c", String(cpu), command, ...args]];
+}
+
+/** The errors of a UCX under two minutes without news. */
+const limit = 120_000;
+
+/** Runs the two processes of a job, and gives what the client measured. */
+async function ours({ name: _, tls, factor: _factor, plus: _plus, ...job }: Row): Promise<number> {
+  const script = fileURLToPath(new URL("ucx_peer.ts", import.meta.url));
+  const runtime = isBun ? ["run", script] : ["run", "-A", "--no-check", "--quiet", script];
+  const children = (["server", "client"] as const).map((role, cpu) => {
+    const [command, args] = pinned(cpu, process.execPath, [...runtime, JSON.stringify({ ...job, role })]);
+    const child = spawn(command, args, {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, UCX_TLS: tls },
+      timeout: limit,
+    });
+    return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
+  });
+  const addresses = await Promise.all(children.map(async ({ lines }) => (await lines.next()).value));
+  children.forEach(({ child }, i) => child.stdin.end(`${addresses[1 - i]}\n`));
+  const results = await Promise.all(children.map(async ({ lines }) => JSON.parse((await lines.next()).value ?? "{}")));
+  return results[1].measured;
+}
+
+let port = 13_400 + process.pid % 1000;
+
+/** The same by ucx_perftest: microseconds, or messages a second. */
+async function perftest({ tls, bytes, count, test }: Row): Promise<number> {
+  const at = String(port++);
+  const common = ["-p", at, "-t", test === "latency" ? "tag_lat" : "tag_bw", "-s", String(bytes), "-f", "-v"];
+  const args = [...common, "-n", String(count), "-w", String(Math.ceil(count / 5)), "-O", "64"];
+  const env = { ...process.env, UCX_TLS: tls, UCX_WARN_UNUSED_ENV_VARS: "n" };
+  const [serverCommand, serverArgs] = pinned(0, "ucx_perftest", args);
+  const server = spawn(serverCommand, serverArgs, { stdio: "ignore", env, timeout: limit });
+  const [command, clientArgs] = pinned(1, "ucx_perftest", ["127.0.0.1", ...args]);
+  let printed = "";
+  for (let attempt = 0; attempt < 50; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 100)); // until the server listens
+    const { status, stdout } = spawnSync(command, clientArgs, { env, encoding: "utf8", timeout: limit });
+    printed = stdout;
+    if (status === 0) break;
+  }
+  server.kill();
+  const values = printed.trim().split("\n").at(-1)?.split(",").map(Number) ?? [];
+  // iterations, 50%ile, average, overall latency; average, overall bandwidth; average, overall message rate
+  return (test === "latency" ? values[1] : values[7]) ?? NaN;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? NaN;
+}
+
+const { values, positionals: [filter = ""] } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: "string", default: "5" } },
+});
+const rounds = Number(values.rounds);
+if (!(rounds >= 1)) throw new RangeError(`Expected --rounds=K with a positive K, got ${values.rounds}`);
+if (spawnSync("ucx_perftest", ["-h"]).error !== undefined) {
+  console.error("ucx_perftest is missing: apt-get install ucx-utils");
+  process.exit(2);
+}
+console.log(`${isBun ? "Bun" : "Deno"}, ${cpus().length} x ${cpus()[0]?.model}`);
+console.log("| | ours | C | ratio | goal | C's spread |\n|---|---|---|---|---|---|");
+let failed = 0;
+for (const row of rows.filter(({ name }) => name.includes(filter))) {
+  const [mine, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    mine.push(await ours(row));
+    theirs.push(await perftest(row));
+  }
+  const [ours_, c] = [median(mine), median(theirs)];
+  const spread = (Math.max(...theirs) - Math.min(...theirs)) / c;
+  const isRate = row.test === "rate";
+  const goal = c * row.factor + row.plus;
+  const passes = isRate ? ours_ >= goal : ours_ <= goal;
+  const format = (value: number) => isRate ? `${(value / 1e6).toFixed(2)} M/s` : `${value.toFixed(2)} us`;
+  const asked = `${row.factor === 1 && row.plus > 0 ? "C" : `${row.factor} x C`}${
+    row.plus > 0 ? ` + ${row.plus} us` : ""
+  }`;
+  const verdict = spread > 0.2 ? "C too unsteady" : passes ? "met" : "MISSED";
+  if (spread <= 0.2 && !passes) failed++;
+  console.log(
+    `| ${row.name} | ${format(ours_)} | ${format(c)} | ${(ours_ / c).toFixed(2)} | ${asked}: ${verdict} ` +
+      `| ${(spread * 100).toFixed(0)}% |`,
+  );
+}
+process.exit(failed === 0 ? 0 : 1);

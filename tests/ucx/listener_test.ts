@@ -1,0 +1,179 @@
+/** Connecting by host and port: who is let in, in what order, and how it ends. */
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import type { UcxEndpoint } from "../../src/ucx/endpoint.ts";
+import { UcxError } from "../../src/ucx/error.ts";
+import type { ListenOptions, UcxListener } from "../../src/ucx/listener.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import type { UcxWorker } from "../../src/ucx/worker.ts";
+import { assertContent, contentOf } from "./messages.ts";
+
+interface Scene {
+  readonly server: UcxWorker;
+  readonly client: UcxWorker;
+  readonly listener: UcxListener;
+}
+
+async function inScene(options: ListenOptions, act: (scene: Scene) => Promise<void>): Promise<void> {
+  using ucx = Ucx.open({ config: { TLS: "sm,tcp" } });
+  await using server = ucx.createWorker();
+  await using client = ucx.createWorker();
+  const listener = await server.listen(options);
+  await act({ server, client, listener });
+  await listener.close();
+}
+
+/** The next connection, which there is. */
+async function next(listener: UcxListener): Promise<UcxEndpoint> {
+  const endpoint = await listener.accept();
+  assert(endpoint !== null);
+  return endpoint;
+}
+
+for (const host of ["127.0.0.1", "localhost"]) {
+  test(`both sides of a connection send and receive: ${host}`, async () => {
+    await inScene({ host }, async ({ client, server, listener }) => {
+      assertEquals(listener.host, "127.0.0.1");
+      assert(listener.port > 0);
+      const [there, here] = await Promise.all([client.connect(listener), next(listener)]);
+      for (const size of [0, 1, 1000, 300_000]) {
+        const into = new Uint8Array(size);
+        const [received] = await Promise.all([here.recv(into), there.send(contentOf(1, size))]);
+        assertEquals(received, { length: size, tag: 0n });
+        assertContent(into, 1);
+        const back = new Uint8Array(size);
+        await Promise.all([there.recv(back, { tag: 5n }), here.send(contentOf(2, size), { tag: 5n })]);
+        assertContent(back, 2);
+      }
+      await there.close();
+      assertEquals(await there.closed, null);
+      void server;
+    });
+  });
+}
+
+test("connections are taken in the order in which they come, by a loop that ends with the listener", async () => {
+  await inScene({}, async ({ client, server, listener }) => {
+    const there: UcxEndpoint[] = [];
+    for (let i = 0; i < 5; i++) {
+      const endpoint = await client.connect({ host: listener.host, port: listener.port });
+      there.push(endpoint);
+      await endpoint.send(new Uint8Array([i]), { tag: BigInt(i) });
+    }
+    const taken: UcxEndpoint[] = [];
+    for await (const endpoint of listener) {
+      await endpoint.send(new Uint8Array([taken.length]), { tag: 100n });
+      const into = new Uint8Array(1);
+      const { tag } = await client.recv(into, { tag: 100n });
+      assertEquals([into[0], tag], [taken.length, 100n]);
+      if (taken.push(endpoint) === 5) void listener.close();
+    }
+    assertEquals(taken.length, 5);
+    assertEquals(await listener.accept(), null);
+    const into = new Uint8Array(1);
+    for (let i = 0; i < 5; i++) {
+      await server.recv(into, { tag: BigInt(i) });
+      assertEquals(into[0], i);
+    }
+  });
+});
+
+test("whoever waits for a connection when the listener is closed gets none", async () => {
+  await inScene({}, async ({ listener }) => {
+    const waiting = [listener.accept(), listener.accept()];
+    await listener.close();
+    await listener.close();
+    assertEquals(await Promise.all(waiting), [null, null]);
+  });
+});
+
+test("more connections than may wait are rejected, and counted; those that wait are served", async () => {
+  await inScene({ backlog: 2 }, async ({ client, listener }) => {
+    const outcomes = await Promise.all(Array.from({ length: 4 }, async () => {
+      try {
+        return await client.connect(listener, { timeout: 5000 });
+      } catch (error) {
+        assertInstanceOf(error, UcxError);
+        return error.statusName;
+      }
+    }));
+    const made = outcomes.filter((outcome) => typeof outcome !== "string");
+    await Promise.all(made.map((endpoint) => endpoint.close({ force: true })));
+    assert(
+      listener.rejected >= 1,
+      `${listener.rejected} of 4 rejected: ${outcomes.filter((o) => typeof o === "string")}`,
+    );
+  });
+});
+
+test("where nobody listens, and where nobody speaks UCX, connecting fails; a limit ends it", async () => {
+  await inScene({}, async ({ client, listener }) => {
+    const { port } = listener;
+    await listener.close();
+    await assertRejects(() => client.connect({ host: "127.0.0.1", port }), UcxError);
+    const silent = createServer(() => {}); // takes connections and says nothing
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const address = silent.address();
+    if (address === null || typeof address === "string") throw new TypeError("no port");
+    const to = { host: "127.0.0.1", port: address.port };
+    const late = await assertRejects(() => client.connect(to, { timeout: 50 }), UcxError);
+    assertEquals(late.statusName, "UCS_ERR_TIMED_OUT");
+    const stop = new AbortController();
+    const reason = new Error("changed my mind");
+    setTimeout(() => stop.abort(reason), 20);
+    assertEquals(await client.connect(to, { signal: stop.signal }).catch((error: unknown) => error), reason);
+    silent.close();
+  });
+});
+
+test("a receive that is bound to an endpoint ends with it, and one of the worker does not", async () => {
+  await inScene({}, async ({ client, server, listener }) => {
+    const [there, here] = await Promise.all([client.connect(listener), next(listener)]);
+    const bound = here.recv(new Uint8Array(1), { tag: 7n });
+    const free = server.recv(new Uint8Array(1), { tag: 8n });
+    const mine = there.recv(new Uint8Array(1), { tag: 9n }).catch((error: unknown) => error);
+    const ending = assertRejects(() => bound, UcxError);
+    await pause(20);
+    await there.close({ force: true });
+    assertInstanceOf(await mine, TypeError);
+    await ending; // the other side has closed
+    const failed = await here.closed;
+    assertInstanceOf(failed, UcxError);
+    assertEquals(await Promise.race([free.then(() => "received"), pause(20, "pending")]), "pending");
+    const again = await client.connect(server.address);
+    await again.send(new Uint8Array(1), { tag: 8n });
+    assertEquals((await free).length, 1);
+    await assertRejects(() => here.recv(new Uint8Array(1)), UcxError, "Cannot receive: the endpoint has failed before");
+  });
+});
+
+test("what cannot be listened at is an error, and a port is taken once", async () => {
+  await inScene({}, async ({ server, listener }) => {
+    await assertRejects(() => server.listen({ port: listener.port }), UcxError, "Is the port taken");
+    await assertRejects(() => server.listen({ host: "192.0.2.1" }), UcxError, "not this machine's address");
+    await assertRejects(() => server.listen({ port: 70_000 }), RangeError, "port 70000");
+    await assertRejects(() => server.listen({ backlog: 0 }), RangeError, "at least 1");
+    const wrong = { errors: "all" } as unknown as ListenOptions;
+    await assertRejects(() => server.listen(wrong), RangeError, "expected peer or none");
+  });
+});
+
+test("an IPv6 address is refused where UCX uses IPv4: it would write past the end of its memory", async () => {
+  await inScene({}, async ({ server, client }) => {
+    await assertRejects(() => server.listen({ host: "::1" }), TypeError, "TCP_AF_PRIO");
+    await assertRejects(() => client.connect({ host: "::1", port: 1 }), TypeError, "TCP_AF_PRIO");
+  });
+});
+
+test("without error handling large messages are copied once, where the system allows", async () => {
+  using ucx = Ucx.open({ config: { TLS: "self,sm" } });
+  await using sender = ucx.createWorker();
+  await using receiver = ucx.createWorker();
+  const endpoint = await sender.connect(receiver.address, { errors: "none" });
+  const into = new Uint8Array(1 << 20);
+  await Promise.all([endpoint.send(contentOf(3, 1 << 20)), receiver.recv(into)]);
+  assertContent(into, 3);
+  assert(endpoint.transports().length > 0);
+});

@@ -1,0 +1,115 @@
+/** Messages that have come before anybody asked: seen, taken, and received into memory that was made for them. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { UcxError } from "../../src/ucx/error.ts";
+import type { UcxMessage } from "../../src/ucx/receiver.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { until } from "../support/until.ts";
+import { check, fc } from "../support/property.ts";
+import { assertContent, contentOf } from "./messages.ts";
+
+interface Message {
+  readonly index: number;
+  readonly tag: bigint;
+  readonly size: number;
+}
+
+const steps = fc.array(
+  fc.record({
+    do: fc.constantFrom("send", "probe", "take", "recv", "receive taken"),
+    tag: fc.bigInt(0n, 3n),
+    mask: fc.constantFrom(0n, 1n, 2n, 3n, 2n ** 64n - 1n),
+    size: fc.constantFrom(0, 1, 100, 9000, 100_000),
+  }),
+  { maxLength: 25 },
+);
+
+for (const tls of ["tcp", "sm"]) {
+  test(`probes, takes and receives find the earliest message that matches, and each message once: ${tls}`, async () => {
+    using ucx = Ucx.open({ config: { TLS: tls } });
+    const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
+    const endpoint = await sender.connect(receiver.address);
+    let index = 0;
+    await check(
+      fc.asyncProperty(steps, async (program) => {
+        const here: Message[] = [];
+        const taken: [UcxMessage, Message][] = [];
+        const sends: Promise<void>[] = [];
+        const matching = (tag: bigint, mask: bigint) =>
+          here.findIndex((message) => (message.tag & mask) === (tag & mask));
+        for (const { do: what, tag, mask, size } of program) {
+          const at = matching(tag, mask);
+          const found = here[at];
+          const expected = found === undefined ? null : { length: found.size, tag: found.tag };
+          if (what === "send") {
+            sends.push(endpoint.send(contentOf(index, size), { tag }));
+            here.push({ index: index++, tag, size });
+            await until(() => receiver.probe(tag, 2n ** 64n - 1n) !== null);
+            await arrived(receiver, here);
+          } else if (what === "probe") assertEquals(receiver.probe(tag, mask), expected);
+          else if (what === "take") {
+            const message = receiver.take(tag, mask);
+            assertEquals(message === null ? null : { length: message.length, tag: message.tag }, expected);
+            if (message !== null && found !== undefined) taken.push([message, found]);
+            if (found !== undefined) here.splice(at, 1);
+          } else if (what === "recv" && found !== undefined) {
+            const into = new Uint8Array(found.size);
+            assertEquals(await receiver.recv(into, { tag, mask }), expected);
+            assertContent(into, found.index);
+            here.splice(at, 1);
+          } else if (what === "receive taken") {
+            const [[message, sent] = []] = taken.splice(Number(tag) % (taken.length || 1), 1);
+            if (message === undefined || sent === undefined) continue;
+            const into = new Uint8Array(sent.size);
+            assertEquals(await message.recv(into), { length: sent.size, tag: sent.tag });
+            assertContent(into, sent.index);
+          }
+        }
+        for (const [message, { size }] of taken) await message.recv(new Uint8Array(size));
+        for (const { size, tag } of here) await receiver.recv(new Uint8Array(size), { tag });
+        await Promise.all(sends);
+        assertEquals(receiver.probe(0n, 0n), null);
+      }),
+      15,
+    );
+    await Promise.all([sender.close(), receiver.close()]);
+  });
+}
+
+/** Waits until as many messages as were sent can be seen: UCX tells of the first that matches only. */
+async function arrived(receiver: { poll(): number }, here: readonly Message[]): Promise<void> {
+  for (let i = 0; i < 5 + here.length; i++) {
+    receiver.poll();
+    await nextTurn();
+  }
+}
+
+test("a message is received once, into memory that it fits into, and refused memory leaves it as it was", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm" } });
+  const [sender, receiver] = [ucx.createWorker(), ucx.createWorker()];
+  const endpoint = await sender.connect(receiver.address);
+  await endpoint.send(new Uint8Array([1, 2, 3]));
+  await endpoint.send(new Uint8Array([4, 5, 6]), { tag: 1n });
+  await endpoint.send(new Uint8Array([7, 8, 9]), { tag: 2n });
+  await until(() => receiver.probe(2n) !== null);
+  const message = receiver.take();
+  assert(message !== null);
+  await assertRejects(() => message.recv(new Uint8Array(new SharedArrayBuffer(3))), TypeError, "shared memory");
+  const into = new Uint8Array(3);
+  assertEquals(await message.recv(into, { timeout: 5000 }), { length: 3, tag: 0n });
+  assertEquals([...into], [1, 2, 3]);
+  await assertRejects(() => message.recv(into), TypeError, "twice");
+  const short = receiver.take(1n);
+  const error = await assertRejects(
+    async () => await short?.recv(new Uint8Array(2)),
+    UcxError,
+    "longer than the memory",
+  );
+  assertEquals(error.statusName, "UCS_ERR_MESSAGE_TRUNCATED");
+  assertThrows(() => receiver.probe(-1n), RangeError, "expected 0 to 2^64 - 1");
+  assertThrows(() => receiver.take(0n, 2n ** 64n), RangeError, "expected 0 to 2^64 - 1");
+  assert(receiver.take(2n) !== null); // and nobody receives it
+  await Promise.all([sender.close(), receiver.close()]);
+  assertThrows(() => receiver.probe(), TypeError, "the worker is closed");
+});
