@@ -3,7 +3,7 @@
  * answer is scripted.
  */
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
-import { test } from "node:test";
+import { afterEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
 import { ownIdentity } from "../../src/ucx/process_identity.ts";
@@ -20,11 +20,16 @@ const cancelled = -16; // UCS_ERR_CANCELED
 const forced = "ucp_ep_close_nbx 7 flags 1";
 const graceful = "ucp_ep_close_nbx 7 flags 0";
 
+/** What has been opened: a scripted worker always may have news, so what is left open would poll for ever. */
+const opened: (() => void)[] = [];
+afterEach(() => opened.splice(0).forEach((stop) => stop()));
+
 /** An endpoint with the handle 7. */
 function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[]; progress: Progress } {
   const ucp = new ScriptedUcp();
   const operations = new Operations(8);
   const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
+  opened.push(() => progress.stop(new TypeError("the test is over"), 0));
   const receiver = new Receiver({ ucp: ucp.functions, hasCuda: false }, 1n, operations, progress);
   const forgotten: bigint[] = [];
   const forget = (handle: bigint) => forgotten.push(handle);
@@ -173,6 +178,7 @@ function openWorker(): { ucp: ScriptedUcp; worker: UcxWorker; address: Uint8Arra
   let count = 0;
   const forget = () => void count++;
   const worker = new UcxWorker({ ucp: ucp.functions, context: 1n, hasCuda: false, requestBytes: 8, family: 4, forget });
+  opened.push(() => worker.abort());
   return { ucp, worker, address: withTrailer(new Uint8Array([1, 2, 3]), ownIdentity()), forgotten: () => count };
 }
 
