@@ -1,6 +1,6 @@
 /**
- * What the causality checker costs per call, over a driver whose functions do nothing and over the simulator, and whether
- * its memory stays flat over a million launches. Prints a table, and exits with 1 if a budget is exceeded.
+ * What the causality checker costs per call, over a driver whose functions do nothing and over the simulator, and
+ * whether its memory stays flat over a million launches. Prints a table, and exits with 1 if a budget is exceeded.
  *
  * @module
  */

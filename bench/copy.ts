@@ -1,13 +1,12 @@
 /**
  * Copies of every kind, beside torch's `copy_` and the driver's copy in one piece, in one run. Prints Markdown.
  *
- * Claims: on one device transposes run at twice torch's rate or at 90% of what the memory allows, and parts and repeated rows
- * at torch's rate or at 95% of it. Conversions run at torch's rate or at 90% of it. From 256 MiB on, ordinary host memory
- * goes to the device and back at 40 GB/s, and from 4 MiB on at torch's rate or faster; less is the driver's one call for
- * both, and 90% of it passes. A call for a small copy takes at most half as long again
- * as the bare driver's, or as torch's. Between two devices, of whose
- * pools nothing was said, one piece runs at 95% of what `cuMemcpyPeerAsync` reaches with access, and whatever does not lie
- * alike at 97% of torch's rate or more.
+ * Claims: on one device transposes run at twice torch's rate or at 90% of what the memory allows, and parts and
+ * repeated rows at torch's rate or at 95% of it. Conversions run at torch's rate or at 90% of it. From 256 MiB on,
+ * ordinary host memory goes to the device and back at 40 GB/s, and from 4 MiB on at torch's rate or faster; less is the
+ * driver's one call for both, and 90% of it passes. A call for a small copy takes at most half as long again as the
+ * bare driver's, or as torch's. Between two devices, of whose pools nothing was said, one piece runs at 95% of what
+ * `cuMemcpyPeerAsync` reaches with access, and whatever does not lie alike at 97% of torch's rate or more.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python deno run -A bench/copy.ts

@@ -1,9 +1,10 @@
 /**
- * Views of foreign arrays, exports and leases beside cuda.core's StridedMemoryView and the bare driver, in one run on one
- * machine. Prints Markdown.
+ * Views of foreign arrays, exports and leases beside cuda.core's StridedMemoryView and the bare driver, in one run on
+ * one machine. Prints Markdown.
  *
- * Claim: a view of a DLPack tensor, of an object with the CUDA Array Interface and of a typed array takes at most half of
- * cuda.core's time; an export and its release at most 1 us; a lease at most 1.5 times the two event pairs that it issues.
+ * Claim: a view of a DLPack tensor, of an object with the CUDA Array Interface and of a typed array takes at most half
+ * of cuda.core's time; an export and its release at most 1 us; a lease at most 1.5 times the two event pairs that it
+ * issues.
  *
  * ```sh
  * CAUSEWAY_PYTHON=venv/bin/python taskset -c 4-7 deno run -A bench/exchange.ts
@@ -12,17 +13,18 @@
  *
  * `taskset` keeps both to the same processors, which differ on some hosts.
  *
- * The peer needs cuda-core, cuda-bindings and numpy, and takes torch's arrays if there is torch. Without a GPU the driver is
- * one that does nothing, so that what is ours can be measured anywhere; what depends on a driver is not judged then.
+ * The peer needs cuda-core, cuda-bindings and numpy, and takes torch's arrays if there is torch. Without a GPU the
+ * driver is one that does nothing, so that what is ours can be measured anywhere; what depends on a driver is not
+ * judged then.
  *
  * Everything takes turns, in rounds: an operation of ours, what it is compared with, the next one. Of each the fastest
- * round's median is taken: what else runs on such a machine slows everything down for seconds, down to the C library, and
- * never makes anything faster. The median of all rounds stands beside it.
+ * round's median is taken: what else runs on such a machine slows everything down for seconds, down to the C library,
+ * and never makes anything faster. The median of all rounds stands beside it.
  *
- * "Ordered" is with a stream of the consumer's, which must wait for the producer's. cuda.core does that itself, for torch's
- * tensors as well, which it knows and asks for nothing by any protocol; a tensor by DLPack was ordered by whoever has made
- * it, so that what the driver takes for it is the producer's, and shown in a row of its own. Where nobody is ordered, the
- * CUDA Array Interface is compared by an object that is not torch's, and so asked.
+ * "Ordered" is with a stream of the consumer's, which must wait for the producer's. cuda.core does that itself, for
+ * torch's tensors as well, which it knows and asks for nothing by any protocol; a tensor by DLPack was ordered by
+ * whoever has made it, so that what the driver takes for it is the producer's, and shown in a row of its own. Where
+ * nobody is ordered, the CUDA Array Interface is compared by an object that is not torch's, and so asked.
  *
  * What is made and dropped is told to the garbage collector at the end of the turn: that is on the clock, as is looking
  * after what consumers have released. What the collector does in between is not.

@@ -1,7 +1,7 @@
 /**
- * What the FFI seam costs, each beside its floor in the same run: calls beside a bare hand-written dlopen, struct fields
- * beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and exits
- * with 1 if a budget is exceeded.
+ * What the FFI seam costs, each beside its floor in the same run: calls beside a bare hand-written dlopen, struct
+ * fields beside a raw DataView, the first opening of libcuda's bindings, and the import of mod.ts. Prints a table, and
+ * exits with 1 if a budget is exceeded.
  *
  * Usage: ffi.ts                    everything
  *        ffi.ts --open             opens libcuda's bindings once and prints the milliseconds
@@ -63,8 +63,8 @@ function ms(value: number): string {
 const calls = 10_000;
 
 /**
- * Times two functions that each do something `calls` times, in turns, and compares the fastest run of each: where others
- * use the machine too, everything slower says more about them.
+ * Times two functions that each do something `calls` times, in turns, and compares the fastest run of each: where
+ * others use the machine too, everything slower says more about them.
  */
 async function beside(what: string, ours: () => unknown, floor: () => unknown, budget: number | null): Promise<Row> {
   const { measure } = await import("mitata");
@@ -258,8 +258,8 @@ function run(script: string, args: readonly string[], env: { readonly [name: str
 }
 
 /**
- * Opens what a first `Cuda.open()` needs, in a process that has done nothing yet: the C library's functions, the search,
- * libcuda itself, and the three groups. Milliseconds, and those of them that bound the groups.
+ * Opens what a first `Cuda.open()` needs, in a process that has done nothing yet: the C library's functions, the
+ * search, libcuda itself, and the three groups. Milliseconds, and those of them that bound the groups.
  */
 function openOnce(): { readonly total: number; readonly binding: number } {
   const start = performance.now();
@@ -332,7 +332,10 @@ function openingRows(folder: string): Row[] | string {
   ];
 }
 
-/** New memory that is written once, beside an ArrayBuffer as the runtime makes it. Some of each is kept: none is used again. */
+/**
+ * New memory that is written once, beside an ArrayBuffer as the runtime makes it. Some of each is kept: none is used
+ * again.
+ */
 function memoryRows(): Row[] {
   return [8, 24, 64].map((mebibytes) => {
     const size = mebibytes * 2 ** 20;

@@ -8,9 +8,9 @@
  * CAUSEWAY_PYTHON=venv/bin/python bun bench/layout.ts
  * ```
  *
- * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides are measured in turns, each turn in
- * a process of its own, and of both the fastest loop of all turns counts (as timeit advises: what is slower was disturbed
- * by something else). The ratio of the median turns stands beside.
+ * The peer needs `pip install cuda-core cuda-bindings numpy` and no GPU. The two sides are measured in turns, each turn
+ * in a process of its own, and of both the fastest loop of all turns counts (as timeit advises: what is slower was
+ * disturbed by something else). The ratio of the median turns stands beside.
  */
 import { do_not_optimize, measure } from "mitata";
 import { spawnSync } from "node:child_process";
@@ -81,8 +81,8 @@ function measurePeer(): PeerReport | string {
 }
 
 /**
- * Nanoseconds of one operation: the fastest of mitata's samples, as for Python. A sample is so long that garbage is collected
- * in each.
+ * Nanoseconds of one operation: the fastest of mitata's samples, as for Python. A sample is so long that garbage is
+ * collected in each.
  */
 async function measureSelf(run: () => unknown): Promise<number> {
   const { min } = await measure(run, { batch_samples: 131_072, min_samples: 12, min_cpu_time: 120e6 });
@@ -147,7 +147,9 @@ async function measureOurs(): Promise<Times> {
   return Object.fromEntries(times);
 }
 
-/** Measures our side in a process of its own: how an engine compiles, and where its heap lies, is settled once in each. */
+/**
+ * Measures our side in a process of its own: how an engine compiles, and where its heap lies, is settled once in each.
+ */
 function measureOursElsewhere(): Times {
   const self = fileURLToPath(import.meta.url);
   const args = isBun ? [self, "--ours"] : ["run", "-A", self, "--ours"];

@@ -1,6 +1,6 @@
 /**
- * A process that a benchmark compares itself with, question by question, and what is measured in rounds: so the two take
- * turns on a machine on which everything is slower at times.
+ * A process that a benchmark compares itself with, question by question, and what is measured in rounds: so the two
+ * take turns on a machine on which everything is slower at times.
  *
  * @module
  */

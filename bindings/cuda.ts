@@ -5,8 +5,8 @@
  * (`cuMemAlloc` to `cuMemAlloc_v2`), the versioned one stands here. Where a later `_v3` exists, the form that every
  * driver since CUDA 11.4 has is bound; drivers keep old forms. Optional functions came later than 11.4.
  *
- * Left out: functions that take a struct of at most 16 bytes by value, since one of the two runtimes cannot pass one and
- * the registers it would travel in depend on the machine. These are cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a
+ * Left out: functions that take a struct of at most 16 bytes by value, since one of the two runtimes cannot pass one
+ * and the registers it would travel in depend on the machine. These are cuMemAdvise_v2() and cuMemPrefetchAsync_v2() (a
  * CUmemLocation).
  *
  * A `buffer` is a string, NUL-terminated. Every other pointer is an address: of memory that the driver keeps, or of an

@@ -59,7 +59,8 @@ export const libc = {
   },
   // Functions that call one that they are given.
   callers: {
-    // void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, int (*compar)(const void *, const void *));
+    // void *bsearch(const void *key, const void *base, size_t nmemb, size_t size, int (*compar)(const void *, const
+    // void *));
     bsearch: { args: ["ptr", "ptr", "size", "size", "ptr"], returns: "ptr" },
   },
   files: {

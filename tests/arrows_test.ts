@@ -1,6 +1,6 @@
 /**
- * The rooms of the house and who may import whom. An import points down, at run time and in types alike: what stands above
- * is known to nobody below.
+ * The rooms of the house and who may import whom. An import points down, at run time and in types alike: what stands
+ * above is known to nobody below.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";

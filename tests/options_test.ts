@@ -1,6 +1,6 @@
 /**
- * Options that are spelled wrong are refused by every public function that takes any: those are read from the sources, so
- * that none can be forgotten here.
+ * Options that are spelled wrong are refused by every public function that takes any: those are read from the sources,
+ * so that none can be forgotten here.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";

@@ -18,9 +18,9 @@ export interface Growth {
 
 /**
  * What a cycle may lose in bytes. The smallest thing that malloc can lose takes 32, every time, so half of that in the
- * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by a
- * hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not: pages stay
- * until an allocator gives them back, so its best window counts.
+ * middle window and over all of them is a leak; what the runtime itself allocates comes and goes, on a busy machine by
+ * a hundred times as much in a window. The garbage-collected heap is exact to a few bytes. Resident memory is not:
+ * pages stay until an allocator gives them back, so its best window counts.
  */
 const limits = { native: 16, script: 32, resident: 128 } as const;
 

@@ -6,7 +6,9 @@
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 
-/** The package's own installer would pick one of these; it is not run, so that no dependency runs code at install time. */
+/**
+ * The package's own installer would pick one of these; it is not run, so that no dependency runs code at install time.
+ */
 const binaries = ["@oven/bun-linux-x64", "@oven/bun-linux-x64-baseline", "@oven/bun-linux-aarch64"];
 
 /**

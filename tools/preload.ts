@@ -1,7 +1,7 @@
 /**
- * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the system.
- * Tests get the time that a loaded machine needs, 5 s being the default, by the command line: bunfig.toml has no word for
- * it, and `setDefaultTimeout` goes for one file (Bun 1.4.4).
+ * Runs before `bun test`: in a fresh clone it gets the packages that the tests import, and what they need of the
+ * system. Tests get the time that a loaded machine needs, 5 s being the default, by the command line: bunfig.toml has
+ * no word for it, and `setDefaultTimeout` goes for one file (Bun 1.4.4).
  *
  * @module
  */

@@ -1,9 +1,9 @@
 /**
  * Runs every test under Deno and under Bun, and adds up both: the last line is `N passed, N failed, N skipped`.
  *
- * Each folder of tests is a process of its own in each runtime, as many at a time as there are processors: so no processor
- * waits for the other runtime, and no process keeps what all tests before have left (Bun collects garbage of all files of a
- * process together, which made some tests a hundred times slower).
+ * Each folder of tests is a process of its own in each runtime, as many at a time as there are processors: so no
+ * processor waits for the other runtime, and no process keeps what all tests before have left (Bun collects garbage of
+ * all files of a process together, which made some tests a hundred times slower).
  *
  * Usage: test.ts [--runs=K] [path ...]      --runs: every property on K times as many generated cases
  *

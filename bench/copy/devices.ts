@@ -1,6 +1,6 @@
 /**
- * Copies from one device to another: as they come, and where the user has said that the devices may not use each other's
- * memory. Rates are bytes copied.
+ * Copies from one device to another: as they come, and where the user has said that the devices may not use each
+ * other's memory. Rates are bytes copied.
  *
  * @module
  */

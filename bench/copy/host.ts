@@ -1,5 +1,6 @@
 /**
- * Copies between ordinary host memory and a device. Rates are bytes copied, by the host's clock, until the copy is over.
+ * Copies between ordinary host memory and a device. Rates are bytes copied, by the host's clock, until the copy is
+ * over.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Copies between layouts on one device. Rates are twice the bytes of the destination; those in one piece are of a copy that
- * moves as much: of every other column all has to be read, and a row that is repeated is only written.
+ * Copies between layouts on one device. Rates are twice the bytes of the destination; those in one piece are of a copy
+ * that moves as much: of every other column all has to be read, and a row that is repeated is only written.
  *
  * @module
  */
@@ -8,7 +8,9 @@ import { type Cuda, DeviceMemoryResource, slice, StridedLayout, StridedMemoryVie
 import { deviceRate, ratio, row, table, type Torch } from "./section.ts";
 import { enqueueCopy, enqueueFill } from "../../src/device/mod.ts";
 
-/** A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted. */
+/**
+ * A source: a dense array of this shape, of which the last axis is stepped (0: the first axis repeats), then permuted.
+ */
 interface Case {
   readonly name: string;
   readonly shape: readonly number[];

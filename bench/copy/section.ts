@@ -6,13 +6,17 @@
 import type { CudaDevice, CudaStream } from "../../mod.ts";
 import { median } from "../peer.ts";
 
-/** Asks what torch reaches in a section's case: gigabytes per second, or nanoseconds a call; undefined without torch. */
+/**
+ * Asks what torch reaches in a section's case: gigabytes per second, or nanoseconds a call; undefined without torch.
+ */
 export type Torch = (section: string, question: object) => Promise<number | undefined>;
 
 const REPEATS = 20;
 const ROUNDS = 7;
 
-/** Milliseconds before anything is timed: JavaScript that has run a few times only takes longer than a small copy does. */
+/**
+ * Milliseconds before anything is timed: JavaScript that has run a few times only takes longer than a small copy does.
+ */
 const WARM_UP = 50;
 
 /** Gigabytes per second of something that is enqueued, by the device's clock. */

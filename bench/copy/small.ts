@@ -1,6 +1,6 @@
 /**
- * Small copies from the host to a device: nanoseconds until a call returns, by the host's clock. The device is waited for
- * between batches, off the clock.
+ * Small copies from the host to a device: nanoseconds until a call returns, by the host's clock. The device is waited
+ * for between batches, off the clock.
  *
  * @module
  */

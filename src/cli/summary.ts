@@ -10,7 +10,9 @@ import type { DType, Scalar, Shape } from "../layout/mod.ts";
 export interface Summary {
   /** SHA-256 of the elements' bytes in C order, in hexadecimal. */
   readonly sha256: string;
-  /** The sum of every column (index of the last axis), added up in C order; one sum for an array of fewer axes than 2. */
+  /**
+   * The sum of every column (index of the last axis), added up in C order; one sum for an array of fewer axes than 2.
+   */
   readonly sums: readonly string[];
 }
 

@@ -22,7 +22,9 @@ export interface EventOptions {
 const eventOptionNames: OptionNames<EventOptions> = { timing: true, interprocess: true };
 
 // law device/createEvent: device/device, memory/memory_programs
-/** An event that the caller closes for certain, or has closed when it is dropped: see {@linkcode CudaDevice.makeEvent}. */
+/**
+ * An event that the caller closes for certain, or has closed when it is dropped: see {@linkcode CudaDevice.makeEvent}.
+ */
 export function createEvent(device: CudaDevice, options: EventOptions): CudaEvent {
   checkOptions(options, eventOptionNames);
   const { timing = false, interprocess = false } = options;

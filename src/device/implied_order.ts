@@ -17,8 +17,9 @@ const readAtOnce = 64 * 1024;
 // law device/makeOrderExplicit: gpu/implied_order, device/stream, memory/memory_programs, sim/behaviours
 /**
  * Before so many bytes of the host's memory go to a device on a stream: makes sure that they are read when the stream
- * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a default
- * or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it is told.
+ * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a
+ * default or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it is
+ * told.
  */
 export function makeOrderExplicit(stream: CudaStream, bytes: number): void {
   stream.handleFor("copy on");

@@ -1,6 +1,6 @@
 /**
- * Copies and fills of plain addresses, enqueued on a stream. Offsets are part of the addresses; who owns the memory, and
- * what has to come before, is for the rooms above.
+ * Copies and fills of plain addresses, enqueued on a stream. Offsets are part of the addresses; who owns the memory,
+ * and what has to come before, is for the rooms above.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Records and waits that need the device's context to be current. They are not in `CudaStream`, so that its `record` and
- * `wait` stay small enough to be inlined.
+ * Records and waits that need the device's context to be current. They are not in `CudaStream`, so that its `record`
+ * and `wait` stay small enough to be inlined.
  *
  * @module
  */

@@ -1,11 +1,12 @@
 /**
  * DLPack and the array interfaces: arrays for other libraries of the same process, and theirs for us, without copies.
  *
- * The room works on the parts of an array (`ArrayParts`) and knows no view: an import is given what to make of the parts it has
- * found. An export is planned by a pure function (`plan_export.ts`), then copied if need be, ordered and written
- * (`export.ts`). What a consumer gets, DLPack's capsule in C, is a `DLManagedTensor`: `ExportedStruct` in `struct.ts` makes it,
- * with a deleter in machine code. `DlpackTensor` (`tensor.ts`) hands its address over: exactly one consumer takes it. Imports
- * (`import.ts`, `array_interface.ts`) believe nothing that a struct or a description says before it is checked.
+ * The room works on the parts of an array (`ArrayParts`) and knows no view: an import is given what to make of the
+ * parts it has found. An export is planned by a pure function (`plan_export.ts`), then copied if need be, ordered and
+ * written (`export.ts`). What a consumer gets, DLPack's capsule in C, is a `DLManagedTensor`: `ExportedStruct` in
+ * `struct.ts` makes it, with a deleter in machine code. `DlpackTensor` (`tensor.ts`) hands its address over: exactly
+ * one consumer takes it. Imports (`import.ts`, `array_interface.ts`) believe nothing that a struct or a description
+ * says before it is checked.
  *
  * @module
  */

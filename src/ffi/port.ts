@@ -42,7 +42,10 @@ export interface FfiPort {
   readonly runtime: { readonly name: "deno" | "bun"; readonly version: string };
   /** The platform as the runtime names it, for example `linux` and `x86_64`. */
   readonly platform: { readonly os: string; readonly arch: "x86_64" | "aarch64" | "other" };
-  /** Whether this is a Worker: a thread that may end, with all that JavaScript has allocated there, before the program does. */
+  /**
+   * Whether this is a Worker: a thread that may end, with all that JavaScript has allocated there, before the program
+   * does.
+   */
   readonly isWorker: boolean;
 
   /**

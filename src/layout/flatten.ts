@@ -8,7 +8,9 @@ export interface FlattenOptions {
   start?: number;
   /** Last axis that may be joined with the one before it. Negative counts from the back. Default: -1. */
   end?: number;
-  /** Bit i asks for axis i to be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can be. */
+  /**
+   * Bit i asks for axis i to be joined with axis i-1; see `StridedLayout.flattenedAxisMask`. Default: all that can be.
+   */
   mask?: bigint;
 }
 

@@ -44,7 +44,10 @@ export interface FloatCodec {
   encode(value: number): number;
 }
 
-/** Adding and taking away this number rounds a small positive one to an integer, ties to even: no fraction fits beside it. */
+/**
+ * Adding and taking away this number rounds a small positive one to an integer, ties to even: no fraction fits beside
+ * it.
+ */
 const ROUND_TO_INTEGER = 2 ** 52;
 
 const doubleBits = new DataView(new ArrayBuffer(8));
@@ -129,7 +132,8 @@ export class MinifloatCodec implements FloatCodec {
     const field = Math.max(exponentOf(size) + bias, 1);
     const unit = this.#unit[field];
     if (unit !== undefined) {
-      // Exact: the unit is a power of two, and the quotient has at most one bit more than the fraction before the point.
+      // Exact: the unit is a power of two, and the quotient has at most one bit more than the fraction before the
+      // point.
       const units = size / unit + ROUND_TO_INTEGER - ROUND_TO_INTEGER;
       // Rounding up past the last fraction carries into the exponent field, which is just the next number.
       const magnitude = ((field - 1) << fractionBits) + units;

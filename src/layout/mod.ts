@@ -3,8 +3,8 @@
  *
  * Pure arithmetic: the room imports nothing and touches no memory, so it also runs in a browser. A `StridedLayout` is a
  * shape, strides and an offset in elements, checked when it is made; what is done to it (slicing, permuting, reshaping,
- * packing) is computed by functions of a file each over plain arrays of numbers, and gives a new layout. A `DType` is what an
- * element is, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
+ * packing) is computed by functions of a file each over plain arrays of numbers, and gives a new layout. A `DType` is
+ * what an element is, in the conventions of DLPack, NumPy and Arrow, and reads and writes one element of a DataView.
  *
  * Because every room may import it, what all of them check their options with is here, too.
  *

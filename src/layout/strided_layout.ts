@@ -88,7 +88,8 @@ class Facts {
  * ```
  */
 export class StridedLayout {
-  // Only declared, and made by the constructor: fields that are defined first and written then cost a sixth of its time.
+  // Only declared, and made by the constructor: fields that are defined first and written then cost a sixth of its
+  // time.
 
   /** Extents, outermost first. */
   readonly shape!: Shape;

@@ -4,12 +4,12 @@
  * The room knows `bindings/` and `ffi/`: the structs whose callbacks it implements, and no arrays. `releaseThunks` are
  * the callbacks of exported structs: a consumer calls them on any thread, at any time, and they count; JavaScript reads
  * the count when it next has reason to. `streamThunks` are the functions of an exported Arrow stream, which take
- * structs that JavaScript has written beforehand. `completionCallbacks` are what UCX calls when an operation is over: they
- * write down what came of it, and put its number into a ring. A `ThreadTeam` is threads that make C calls from a ring, such as
- * `nonTemporalCopy`, a memcpy past the caches. Such code lies in a page that is executable and never unmapped, so that
- * whoever has its address may call it as long as the process lives. Where the system refuses executable memory there
- * are JavaScript callbacks instead, memcpy, and no threads. `watchReadable` waits for a descriptor on a thread, while the
- * event loop sleeps.
+ * structs that JavaScript has written beforehand. `completionCallbacks` are what UCX calls when an operation is over:
+ * they write down what came of it, and put its number into a ring. A `ThreadTeam` is threads that make C calls from a
+ * ring, such as `nonTemporalCopy`, a memcpy past the caches. Such code lies in a page that is executable and never
+ * unmapped, so that whoever has its address may call it as long as the process lives. Where the system refuses
+ * executable memory there are JavaScript callbacks instead, memcpy, and no threads. `watchReadable` waits for a
+ * descriptor on a thread, while the event loop sleeps.
  *
  * The other way round, `callRelease` calls the callbacks that foreign structs carry.
  *

@@ -2,8 +2,8 @@
  * Being called back when a descriptor can be read, whatever it is, while the event loop sleeps: without a timer, and
  * without a processor's time until then.
  *
- * In Deno a thread of the runtime is in `poll`. Bun's event loop reads sockets that are given to it: there a thread of our
- * own, which runs no JavaScript, is in `poll` and then writes to one.
+ * In Deno a thread of the runtime is in `poll`. Bun's event loop reads sockets that are given to it: there a thread of
+ * our own, which runs no JavaScript, is in `poll` and then writes to one.
  *
  * @module
  */

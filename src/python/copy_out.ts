@@ -1,5 +1,6 @@
 /**
- * The values of Python's objects in JavaScript: of numbers, strings, booleans and None, and of the containers that hold them.
+ * The values of Python's objects in JavaScript: of numbers, strings, booleans and None, and of the containers that hold
+ * them.
  *
  * All functions here need the interpreter's lock.
  *

@@ -1,15 +1,15 @@
 /**
- * The exchange API's function that says on which stream consumers work, as machine code: any thread may call it, and it reads
- * the streams' handles where `current_work_streams.ts` writes them.
+ * The exchange API's function that says on which stream consumers work, as machine code: any thread may call it, and it
+ * reads the streams' handles where `current_work_streams.ts` writes them.
  *
  * @module
  */
 
 // law python/currentStreamCode: python/thunks
 /**
- * The code of `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`: on a CUDA device (type 2) work goes to the
- * stream whose handle is in the device's word, or to the legacy default stream, whose handle is 1, if the device has none;
- * other devices have no streams.
+ * The code of `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`: on a CUDA device (type 2) work
+ * goes to the stream whose handle is in the device's word, or to the legacy default stream, whose handle is 1, if the
+ * device has none; other devices have no streams.
  *
  * @param words address of the handles, at a multiple of 8, so that each is read at once
  * @param count how many devices have one, at most 127

@@ -1,6 +1,6 @@
 /**
- * The streams that our DLPack exchange API tells its consumers to work on, one for each device. JavaScript writes their handles
- * to memory, and machine code reads them there on any thread. All functions here need the interpreter's lock.
+ * The streams that our DLPack exchange API tells its consumers to work on, one for each device. JavaScript writes their
+ * handles to memory, and machine code reads them there on any thread. All functions here need the interpreter's lock.
  *
  * @module
  */
@@ -43,11 +43,11 @@ export function workStreamsAddress(): bigint {
 
 // law python/setWorkStream: python/current_work_streams
 /**
- * Makes a stream the work stream of its device, until it is closed or another one is set. It waits for the one before: so what
- * a consumer has made is always ready for the current work stream.
+ * Makes a stream the work stream of its device, until it is closed or another one is set. It waits for the one before:
+ * so what a consumer has made is always ready for the current work stream.
  *
- * Nothing is done for a stream of a simulated device, nor while a stream is captured, because the order would invalidate the
- * capture.
+ * Nothing is done for a stream of a simulated device, nor while a stream is captured, because the order would
+ * invalidate the capture.
  *
  * @param locked does work while this thread holds the interpreter's lock
  */

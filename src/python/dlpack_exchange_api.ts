@@ -1,6 +1,7 @@
 /**
- * DLPack's exchange API: a table of C functions that a Python type may have beside `__dlpack__`. By it an array is exported
- * without a call of Python, and the producer says on which stream it works. All functions here need the interpreter's lock.
+ * DLPack's exchange API: a table of C functions that a Python type may have beside `__dlpack__`. By it an array is
+ * exported without a call of Python, and the producer says on which stream it works. All functions here need the
+ * interpreter's lock.
  *
  * @module
  */
@@ -25,7 +26,9 @@ import { mostDevices, workStreamsAddress } from "./current_work_streams.ts";
 
 const attribute = cString("__dlpack_c_exchange_api__");
 
-/** Members of masked arrays' types, such as NumPy's: neither their DLPack nor their array interface mentions the mask. */
+/**
+ * Members of masked arrays' types, such as NumPy's: neither their DLPack nor their array interface mentions the mask.
+ */
 const membersOfMasked = ["filled", "mask"].map(cString);
 
 /** `int current_work_stream(DLDeviceType, int32_t device_id, void **out)`. */
@@ -75,7 +78,9 @@ export function offerExchangeApi(python: Interpreter): void {
 
 /** What is used of a type's exchange API. */
 interface ExchangeApi {
-  /** Whether tensors of the type may have what DLPack cannot express, as torch's do: their exchange API does not check. */
+  /**
+   * Whether tensors of the type may have what DLPack cannot express, as torch's do: their exchange API does not check.
+   */
   readonly mustAsk: boolean;
   /** Address of `managed_tensor_from_py_object_no_sync`. */
   readonly fromObject: bigint;
@@ -141,7 +146,8 @@ function readExchangeApi(newest: bigint, mustAsk: boolean): ExchangeApi | null {
     if (version.major === DLPACK_MAJOR_VERSION) {
       const { managed_tensor_from_py_object_no_sync, current_work_stream } = struct(DLPackExchangeAPI).at(address);
       if (managed_tensor_from_py_object_no_sync === 0n || current_work_stream === 0n) return null;
-      // Our own arrays come back by __dlpack__, which makes our stream wait for their home, with no third stream in between.
+      // Our own arrays come back by __dlpack__, which makes our stream wait for their home, with no third stream in
+      // between.
       if (managed_tensor_from_py_object_no_sync === ownFromObject) return null;
       return {
         mustAsk,
@@ -193,7 +199,9 @@ function importTensor(managedTensorVersioned: bigint, options: ImportOptions): S
   }
 }
 
-/** Whether a tensor has no gradient, and its memory holds its elements. `__dlpack__` refuses the others and says why. */
+/**
+ * Whether a tensor has no gradient, and its memory holds its elements. `__dlpack__` refuses the others and says why.
+ */
 function isPlain(python: Interpreter, object: bigint): boolean {
   const answer = python.callHelper("is_plain", [python.retain(object)]);
   python.release(answer); // True and False live for ever

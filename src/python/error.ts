@@ -4,7 +4,9 @@
  * @module
  */
 
-/** A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`. */
+/**
+ * A Python exception, in JavaScript. The message is the last line that Python prints of it: `ValueError: bad value`.
+ */
 export class PythonError extends Error {
   /** `PythonError`. */
   override readonly name: string = "PythonError";

@@ -17,8 +17,8 @@ import { copyOut } from "./copy_out.ts";
 
 // law python/exportArray: python/export_array, python/arrow_capsules
 /**
- * A new reference to an array over a view: one of NumPy's where a program has loaded NumPy, else an `Array` (guest/array.py). It
- * keeps the memory allocated until Python releases it.
+ * A new reference to an array over a view: one of NumPy's where a program has loaded NumPy, else an `Array`
+ * (guest/array.py). It keeps the memory allocated until Python releases it.
  *
  * Memory that ends with this Worker is copied, and the copy is read-only: what Python would write to it would be lost.
  *
@@ -87,7 +87,8 @@ const memoryFunctions = [
 const cudaBound = new WeakSet<Interpreter>();
 
 /**
- * Lets Python order streams and copy on a device: by the driver itself, because no JavaScript can run when a consumer asks.
+ * Lets Python order streams and copy on a device: by the driver itself, because no JavaScript can run when a consumer
+ * asks.
  *
  * @throws {ExchangeError} for a simulated device
  */
@@ -112,8 +113,8 @@ const checks = new Map<bigint, Pick<DriverObserver, "orderedElsewhere">>();
 
 // law python/reportOrders: python/order
 /**
- * Reports to an observer how Python orders streams. Python calls the driver by its address, past the observer, which would
- * otherwise report a race.
+ * Reports to an observer how Python orders streams. Python calls the driver by its address, past the observer, which
+ * would otherwise report a race.
  */
 export function reportOrders(
   python: Interpreter,

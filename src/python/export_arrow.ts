@@ -11,8 +11,8 @@ import { bindCuda, exportArray } from "./export_array.ts";
 import type { Interpreter } from "./interpreter.ts";
 
 /**
- * A new reference to an Arrow array in Python: an `Arrow` (guest/arrow_arrays.py), or an array that has one if its elements are
- * numbers without nulls. It keeps the memory allocated until Python releases it.
+ * A new reference to an Arrow array in Python: an `Arrow` (guest/arrow_arrays.py), or an array that has one if its
+ * elements are numbers without nulls. It keeps the memory allocated until Python releases it.
  *
  * @throws {ExchangeError} for memory of a simulated device
  */
@@ -29,7 +29,9 @@ export function exportArrow(python: Interpreter, array: ArrowArray): bigint {
 }
 
 // law python/numbersOf: python/arrow_capsules
-/** The elements of an array as a view; null if they are no numbers or have nulls. Indices of a dictionary do not count. */
+/**
+ * The elements of an array as a view; null if they are no numbers or have nulls. Indices of a dictionary do not count.
+ */
 function numbersOf(array: ArrowArray): StridedMemoryView | null {
   if (array.type.kind === "dictionary") return null;
   try {

@@ -17,9 +17,9 @@ export interface Installation {
 }
 
 /**
- * The interpreters that a program may mean, best first. With `home` or CAUSEWAY_PYTHON it is that one alone; else that of the
- * active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own, whose library a
- * distribution installs. Those that do not run are skipped.
+ * The interpreters that a program may mean, best first. With `home` or CAUSEWAY_PYTHON it is that one alone; else that
+ * of the active virtualenv, that of the conda environment, the first `python3` on PATH, and the system's own, whose
+ * library a distribution installs. Those that do not run are skipped.
  *
  * @param home a virtualenv or another folder with `bin/python3`, or an interpreter itself
  */

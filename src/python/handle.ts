@@ -100,8 +100,8 @@ function inspectsFrame(python: Interpreter, object: bigint): boolean {
 
 // law python/functionOf: python/object, python/frame, python/leaks
 /**
- * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else, and for
- * functions of a module, which is never closed.
+ * The function behind a method of an object: a function of Python, or the address of one in C. 0n for everything else,
+ * and for functions of a module, which is never closed.
  */
 function functionOf(python: Interpreter, object: bigint, self: bigint): bigint {
   const { PyMethod_Self, PyMethod_Function, PyCFunction_GetSelf, PyCFunction_GetFunction } = python.api.methods;

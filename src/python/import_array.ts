@@ -20,8 +20,8 @@ export function isArray(python: Interpreter, object: bigint): boolean {
 }
 
 /**
- * Imports an array of Python as a view of the same memory. The view owns it: the array is released when the view is closed, or
- * collected.
+ * Imports an array of Python as a view of the same memory. The view owns it: the array is released when the view is
+ * closed, or collected.
  *
  * @param object borrowed
  * @throws {ExchangeError} if it cannot be imported as it is

@@ -59,8 +59,8 @@ const utf16 = cString("utf-16-le");
 const surrogatePass = cString("surrogatepass");
 
 /**
- * The interpreter of this process, and what every call of it needs. An object is its address. Whoever gets one owns a reference,
- * unless it is said to be borrowed.
+ * The interpreter of this process, and what every call of it needs. An object is its address. Whoever gets one owns a
+ * reference, unless it is said to be borrowed.
  */
 export class Interpreter {
   readonly api: Functions<typeof cpython>;
@@ -221,8 +221,8 @@ export class Interpreter {
 
   // law python/Interpreter.callFramed: python/object, python/frame, python/leaks
   /**
-   * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for functions that inspect their caller's frame.
-   * The frame costs 100 ns, half of the shortest call.
+   * As {@linkcode Interpreter.call}, from a frame of the module `__main__`, for functions that inspect their caller's
+   * frame. The frame costs 100 ns, half of the shortest call.
    *
    * @param keywords a dict, or 0n
    */

@@ -17,13 +17,13 @@ import { isPlain, toPython } from "./to_python.ts";
 
 /**
  * An object of Python: a module, a function, a class, an instance. Its attributes are properties, to read, set and
- * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for an
- * attribute, and for a key where Python has a mapping. What comes back is converted: None, booleans, numbers and strings
- * to JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are not Python's
- * begin with `$`, as no name in Python does.
+ * delete; it is called like a function and iterated like an array; `object[0]` is the item 0. `key in object` asks for
+ * an attribute, and for a key where Python has a mapping. What comes back is converted: None, booleans, numbers and
+ * strings to JavaScript's, arrays to views of the same memory, everything else to another `PyObject`. Members that are
+ * not Python's begin with `$`, as no name in Python does.
  *
- * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps its
- * object alive until it was called, and not afterwards.
+ * It owns a reference until it is closed, with `using` or `$close()`, or collected. A method such as `array.sum` keeps
+ * its object alive until it was called, and not afterwards.
  */
 export interface PyObject extends Iterable<unknown>, Disposable {
   /** Calls the object. Arguments by name are the last one: `kwargs({ dim: 0 })`. */
@@ -109,7 +109,9 @@ export function fromPython(python: Interpreter, object: bigint, options: ImportO
 }
 
 // law python/importIfPossible: python/values, python/export_array
-/** An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other. */
+/**
+ * An array as a view. One that cannot be exported, such as a tensor that needs a gradient, is an object like any other.
+ */
 function importIfPossible(python: Interpreter, object: bigint, options: ImportOptions): StridedMemoryView | undefined {
   try {
     return importArray(python, object, options);

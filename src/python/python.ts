@@ -17,8 +17,8 @@ export interface OpenPythonOptions extends PythonOptions {
   /**
    * The stream on which device arrays that come from Python will be used. Default: that of the first view of device
    * memory among the arguments of the call that they come from. Libraries that use DLPack's exchange API work on it,
-   * too, with arrays of its device: until it is closed, or Python is opened with another one. Without one they work on the
-   * legacy default stream.
+   * too, with arrays of its device: until it is closed, or Python is opened with another one. Without one they work on
+   * the legacy default stream.
    */
   readonly stream?: CudaStream;
 }
@@ -28,8 +28,8 @@ const openPythonOptionNames: OptionNames<OpenPythonOptions> = { library: true, h
 /**
  * The Python interpreter of this process: calls functions of its libraries with JavaScript's arrays, and sees theirs.
  *
- * The interpreter's lock is held during calls only, so Python's threads run while JavaScript does something else. A call
- * blocks the event loop until it returns.
+ * The interpreter's lock is held during calls only, so Python's threads run while JavaScript does something else. A
+ * call blocks the event loop until it returns.
  *
  * @example
  * ```ts ignore

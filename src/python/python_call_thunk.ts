@@ -22,8 +22,8 @@ export interface CallParts {
 
 // law python/x8664Call: python/thunks
 /**
- * The code of `int (*)(void *given, void **out)`: calls the object with the address `given`, and writes the address that it
- * returns to `*out`. Returns 0, or -1 with the exception set that the object has raised.
+ * The code of `int (*)(void *given, void **out)`: calls the object with the address `given`, and writes the address
+ * that it returns to `*out`. Returns 0, or -1 with the exception set that the object has raised.
  *
  * x86-64, System V.
  */

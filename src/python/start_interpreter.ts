@@ -27,7 +27,9 @@ import { releaseLockAtThreadEnd } from "./thread_end.ts";
 export interface PythonOptions {
   /** Path of libpython. Default: the one that belongs to the interpreter. */
   readonly library?: string;
-  /** A virtualenv or another folder with `bin/python3`, or an interpreter itself. Default: see {@linkcode Python.open}. */
+  /**
+   * A virtualenv or another folder with `bin/python3`, or an interpreter itself. Default: see {@linkcode Python.open}.
+   */
   readonly home?: string;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Releases the interpreter's lock at the end of a thread. A runtime may terminate a Worker at any point, Bun also within a call
- * of Python, and then no `finally` block is run. So the C library releases the lock, when the thread ends.
+ * Releases the interpreter's lock at the end of a thread. A runtime may terminate a Worker at any point, Bun also
+ * within a call of Python, and then no `finally` block is run. So the C library releases the lock, when the thread
+ * ends.
  *
  * @module
  */
@@ -15,15 +16,20 @@ export const lockFunctions = {
   release: "ptr",
 } as const;
 
-/** `int __cxa_thread_atexit_impl(void (*)(void *), void *, void *dso)`, of glibc since 2.18: C++ destroys what belongs to a thread by it. */
+/**
+ * `int __cxa_thread_atexit_impl(void (*)(void *), void *, void *dso)`, of glibc since 2.18: C++ destroys what belongs
+ * to a thread by it.
+ */
 const atThreadEnd = { args: ["ptr", "ptr", "ptr"], returns: "i32" } as const;
 
 /**
- * Has the interpreter's lock released at the end of this thread, if the thread holds it then. Calls cost no more for that.
+ * Has the interpreter's lock released at the end of this thread, if the thread holds it then. Calls cost no more for
+ * that.
  *
  * @param library `dlopen`'s handle of libpython
  * @param make maps code where it can be executed
- * @throws {FfiError} where the system refuses machine code: a Worker that is terminated within a call would keep the lock for ever
+ * @throws {FfiError} where the system refuses machine code: a Worker that is terminated within a call would keep the
+ *   lock for ever
  */
 export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutable = mapExecutable): void {
   const code = make([ffiPort().platform.arch === "aarch64" ? aarch64ReleaseLock() : x8664ReleaseLock()])?.[0];

@@ -1,6 +1,6 @@
 /**
- * Values of JavaScript in Python: numbers, strings, booleans and null are copied, lists and dicts are made, arrays are exported
- * where they are.
+ * Values of JavaScript in Python: numbers, strings, booleans and null are copied, lists and dicts are made, arrays are
+ * exported where they are.
  *
  * All functions here need the interpreter's lock.
  *
@@ -16,7 +16,8 @@ import type { Interpreter } from "./interpreter.ts";
 import { handleOf } from "./handle.ts";
 
 /**
- * References to several values, for one call. If one of them cannot be passed there are none, and no stream is given away.
+ * References to several values, for one call. If one of them cannot be passed there are none, and no stream is given
+ * away.
  */
 export function toPython(python: Interpreter, values: readonly unknown[]): bigint[] {
   const conversion = new Conversion(python);
@@ -25,7 +26,9 @@ export function toPython(python: Interpreter, values: readonly unknown[]): bigin
   return made;
 }
 
-/** Converts values for one call. Streams, which can be given away only once, are exported when all else is converted. */
+/**
+ * Converts values for one call. Streams, which can be given away only once, are exported when all else is converted.
+ */
 class Conversion {
   readonly #python: Interpreter;
   /** The containers around the current value, outermost first. */
@@ -60,7 +63,8 @@ class Conversion {
   /**
    * A new reference to a value in Python.
    *
-   * @throws {TypeError} for symbols, containers within themselves, functions, and instances of classes that are not arrays
+   * @throws {TypeError} for symbols, containers within themselves, functions, and instances of classes that are not
+   *   arrays
    */
   #value(value: unknown): bigint {
     const python = this.#python;

@@ -73,8 +73,8 @@ export interface SimulateOptions {
    */
   readonly loadPtx?: LoadPtx;
   /**
-   * Receives what kernels print, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes. Default:
-   * the process's own stdout and stderr.
+   * Receives what kernels print, `printf` for stdout and a failed `assert` for stderr, when the host synchronizes.
+   * Default: the process's own stdout and stderr.
    */
   readonly print?: Print;
 }

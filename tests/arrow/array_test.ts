@@ -1,4 +1,7 @@
-/** Arrow arrays of any type, imported and exported: the values are the model's, the memory is the producer's, and all is released. */
+/**
+ * Arrow arrays of any type, imported and exported: the values are the model's, the memory is the producer's, and all is
+ * released.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";

@@ -1,6 +1,6 @@
 /**
- * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. What is imported by
- * addresses is what was exported, or an error.
+ * Arrow arrays over memory that streams write and the host can read: the host waits before it reads. What is imported
+ * by addresses is what was exported, or an error.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Arrays whose parts have several home streams: a consumer comes after the work of every one of them, not only of the first
- * or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
+ * Arrays whose parts have several home streams: a consumer comes after the work of every one of them, not only of the
+ * first or the last. Each home stream has a slow backlog: the simulated driver does nothing before it must.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Views have a fast export by Arrow of their own. It writes what the export of every other array writes, whatever consumers
- * have done to the structs that were in the same memory before.
+ * Views have a fast export by Arrow of their own. It writes what the export of every other array writes, whatever
+ * consumers have done to the structs that were in the same memory before.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Malformed Arrow structs, in a process of their own: a struct that is right is broken in one place, and its pointers that
- * must not be followed any more then lead to where nothing is. One read too many ends the process.
+ * Malformed Arrow structs, in a process of their own: a struct that is right is broken in one place, and its pointers
+ * that must not be followed any more then lead to where nothing is. One read too many ends the process.
  *
  * Prints what was tried as JSON.
  */

@@ -1,4 +1,6 @@
-/** Copies that read what they write, memory of others that is used after it is gone, and the host that comes too early. */
+/**
+ * Copies that read what they write, memory of others that is used after it is gone, and the host that comes too early.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CU_MEMORYTYPE, CU_STREAM_LEGACY, CUDA_MEMCPY2D_v2 } from "../../bindings/cuda_types.ts";

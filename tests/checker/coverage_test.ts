@@ -7,7 +7,9 @@ import { cuda } from "../../bindings/cuda.ts";
 import { checkDriver } from "../../src/checker/mod.ts";
 import { simulateDriver } from "../../src/sim/mod.ts";
 
-/** What says nothing about order, memory or the life of anything: questions, settings, code, and the current context. */
+/**
+ * What says nothing about order, memory or the life of anything: questions, settings, code, and the current context.
+ */
 const passedOn: ReadonlySet<string> = new Set([
   ...[
     "cuInit",

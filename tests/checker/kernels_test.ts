@@ -1,6 +1,6 @@
 /**
- * Kernels, copies, fills and the host on the same bytes: on the simulator the checker reports exactly what a judge finds
- * unordered who knows which bytes each step of a program touches, and follows no clocks.
+ * Kernels, copies, fills and the host on the same bytes: on the simulator the checker reports exactly what a judge
+ * finds unordered who knows which bytes each step of a program touches, and follows no clocks.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -17,7 +17,10 @@ import {
 import { check, fc, scaled } from "../support/property.ts";
 import { enqueueFill } from "../../src/device/mod.ts";
 
-/** Each of `n` threads: `to[i] = from[i]`; `peek` only reads, `count` adds to a counter, `poll` reads what others may write. */
+/**
+ * Each of `n` threads: `to[i] = from[i]`; `peek` only reads, `count` adds to a counter, `poll` reads what others may
+ * write.
+ */
 const kernels = `
 .version 8.0
 .target sm_90

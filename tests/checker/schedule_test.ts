@@ -1,6 +1,6 @@
 /**
- * The checker and the simulator, which know nothing of each other: what the latest schedule gets wrong is reported, and what it
- * cannot get wrong is not. One stream writes, one reads, and anything happens before and in between.
+ * The checker and the simulator, which know nothing of each other: what the latest schedule gets wrong is reported, and
+ * what it cannot get wrong is not. One stream writes, one reads, and anything happens before and in between.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -45,8 +45,9 @@ function streamsOf(raw: Raw): bigint[] {
 }
 
 /**
- * Memory that a pool gives to another stream comes after what has freed it, and so does all that comes after the allocation:
- * order that nobody has promised, and that the checker rightly does not count on (found with the seed 192934966).
+ * Memory that a pool gives to another stream comes after what has freed it, and so does all that comes after the
+ * allocation: order that nobody has promised, and that the checker rightly does not count on (found with the seed
+ * 192934966).
  */
 function keepMemoryOnItsStream(raw: Raw): void {
   const no = raw.arena.out("i32");

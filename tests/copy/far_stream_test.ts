@@ -1,6 +1,6 @@
 /**
- * Copies on streams of other devices than the memory's, by default or because they were named: a view's copy finds its way,
- * whoever has access to whose memory.
+ * Copies on streams of other devices than the memory's, by default or because they were named: a view's copy finds its
+ * way, whoever has access to whose memory.
  */
 import { assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

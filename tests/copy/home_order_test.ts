@@ -1,6 +1,6 @@
 /**
- * Copies between views in the order of their homes: random programs over memory of every kind, whose buffers have homes of
- * their own, give what the same steps give one after the other. The simulated driver does nothing before it must.
+ * Copies between views in the order of their homes: random programs over memory of every kind, whose buffers have homes
+ * of their own, give what the same steps give one after the other. The simulated driver does nothing before it must.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -21,7 +21,10 @@ type Kind = (typeof kinds)[number];
 const member = fc.nat(4);
 const stream = fc.option(fc.nat(3), { freq: 1 });
 
-/** A copy on a stream of choice, or none, perhaps after work that was enqueued there and nowhere else; or the home's work. */
+/**
+ * A copy on a stream of choice, or none, perhaps after work that was enqueued there and nowhere else; or the home's
+ * work.
+ */
 const steps = fc.array(
   fc.oneof(
     fc.record({ what: fc.constant("fill" as const), to: member, value: fc.nat(255) }),

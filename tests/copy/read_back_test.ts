@@ -1,4 +1,7 @@
-/** Reading device memory by way of a copy on the device, which much of it is: what is enqueued meanwhile changes nothing. */
+/**
+ * Reading device memory by way of a copy on the device, which much of it is: what is enqueued meanwhile changes
+ * nothing.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";

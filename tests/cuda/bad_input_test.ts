@@ -1,6 +1,6 @@
 /**
- * What nobody should ask for: closed objects, foreign ones, wrong devices, and numbers that are no sizes. Each is a typed
- * error that says what was expected, and the driver is never asked.
+ * What nobody should ask for: closed objects, foreign ones, wrong devices, and numbers that are no sizes. Each is a
+ * typed error that says what was expected, and the driver is never asked.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

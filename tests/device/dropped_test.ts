@@ -1,4 +1,6 @@
-/** The net below `close`: what the driver has made for somebody who drops it is given back, and nothing that is in use. */
+/**
+ * The net below `close`: what the driver has made for somebody who drops it is given back, and nothing that is in use.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import {
@@ -27,7 +29,8 @@ const expected = {
   "programs": nothing,
   "programs unloaded": 20,
   "before their kernels were over": 0,
-  // Every other buffer has a stream of its own, the others pools; each graph's buffer is one, too; and Python has a stream.
+  // Every other buffer has a stream of its own, the others pools; each graph's buffer is one, too; and Python has a
+  // stream.
   "what buffers, kernels, graphs and Python still use": { streams: 11, pools: 10, graphs: 20, allocations: 40 },
   "kernels run": 20,
   "what was closed": nothing,

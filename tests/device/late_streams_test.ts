@@ -1,6 +1,6 @@
 /**
- * Streams that are closed while something still waits for them, or will ask for them later: nothing is thrown where nobody
- * could catch it, and nothing is left.
+ * Streams that are closed while something still waits for them, or will ask for them later: nothing is thrown where
+ * nobody could catch it, and nothing is left.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -183,8 +183,8 @@ test(
   },
 );
 
-// A stream that had been waited for in another way had closed its end already; a look at a failed stream closed that number
-// again, which was a file of the program's by then.
+// A stream that had been waited for in another way had closed its end already; a look at a failed stream closed that
+// number again, which was a file of the program's by then.
 test(
   "a wait that a failure ends closes no file of the program, whoever has closed what before",
   patiently,

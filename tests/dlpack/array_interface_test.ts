@@ -1,4 +1,6 @@
-/** The array interfaces: what a description says is what is seen, in order, and nothing that it says is believed unseen. */
+/**
+ * The array interfaces: what a description says is what is seen, in order, and nothing that it says is believed unseen.
+ */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import type { ArrayInterface } from "../../src/public/dlpack.ts";

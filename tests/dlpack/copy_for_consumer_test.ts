@@ -1,6 +1,7 @@
 /**
- * What a consumer of DLPack may ask for: a copy or none, the array on another device, on a stream of any kind, in either
- * struct. On the simulator, whose streams are as late as CUDA allows, against the protocol's rules written down as data.
+ * What a consumer of DLPack may ask for: a copy or none, the array on another device, on a stream of any kind, in
+ * either struct. On the simulator, whose streams are as late as CUDA allows, against the protocol's rules written down
+ * as data.
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";

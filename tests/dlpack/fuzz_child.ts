@@ -1,7 +1,7 @@
 /**
- * Malformed tensors, in a process of their own. Each struct, its shape and its strides end where a page ends after which
- * nothing may be read, and pointers that the struct does not vouch for lead to where nothing is: one read too many ends the
- * process.
+ * Malformed tensors, in a process of their own. Each struct, its shape and its strides end where a page ends after
+ * which nothing may be read, and pointers that the struct does not vouch for lead to where nothing is: one read too
+ * many ends the process.
  *
  * Prints what was tried as JSON.
  */
@@ -24,8 +24,8 @@ function writeNumbers(values: readonly bigint[]): bigint {
 }
 
 /**
- * How a pointer to numbers is given: as it should be, NULL, between two addresses, or to where nothing is (only where it
- * must not be read).
+ * How a pointer to numbers is given: as it should be, NULL, between two addresses, or to where nothing is (only where
+ * it must not be read).
  */
 type Pointer = "right" | "null" | "odd" | "nowhere";
 

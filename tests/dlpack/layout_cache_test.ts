@@ -1,4 +1,6 @@
-/** Arrays of few shapes, one after the other: each is imported as it is, not as one before it, wherever its numbers lie. */
+/**
+ * Arrays of few shapes, one after the other: each is imported as it is, not as one before it, wherever its numbers lie.
+ */
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { ExchangeError, StridedMemoryView } from "../../mod.ts";

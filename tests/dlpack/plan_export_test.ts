@@ -1,6 +1,6 @@
 /**
- * The plan of an export, for every array and every request, against the protocol's rules one by one. Nothing is exported;
- * a simulated root has the devices and streams that are in plans.
+ * The plan of an export, for every array and every request, against the protocol's rules one by one. Nothing is
+ * exported; a simulated root has the devices and streams that are in plans.
  */
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { test } from "node:test";

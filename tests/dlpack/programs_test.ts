@@ -1,6 +1,6 @@
 /**
- * Random programs of producers and consumers: exports, imports, exports of imports, tensors taken by other consumers, closes
- * and releases in any order. A model that only counts users says when each piece of memory must be free.
+ * Random programs of producers and consumers: exports, imports, exports of imports, tensors taken by other consumers,
+ * closes and releases in any order. A model that only counts users says when each piece of memory must be free.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Arrow arrays in device memory, real or simulated: the same addresses, an event that the consumer waits for, a free that
- * waits for the consumer.
+ * Arrow arrays in device memory, real or simulated: the same addresses, an event that the consumer waits for, a free
+ * that waits for the consumer.
  *
  * @module
  */

@@ -189,8 +189,8 @@ class Ours {
       this.#exports.push(view.toDlpack(kind === "pinned" ? {} : { stream: this.#streams["non-blocking"] }));
       buffer.close();
     } else if (act === "release") {
-      // What the consumer has done is known to the context alone, of which nothing can be asked while a stream is captured;
-      // and that a stream is captured which ignores the legacy one, nobody can know.
+      // What the consumer has done is known to the context alone, of which nothing can be asked while a stream is
+      // captured; and that a stream is captured which ignores the legacy one, nobody can know.
       if (!isBeside || this.#isHeldUp) pick(this.#exports)?.close();
     } else if (act === "look after memory") reclaim();
   }

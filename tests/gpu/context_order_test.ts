@@ -1,7 +1,7 @@
 /**
- * Whether a writer waits for a reader on another stream, on its own device or another one, by every kind of event, memory
- * and access apart. An event of a whole context is what the release of an export is ordered by: this is what the driver
- * promises of it, and what it keeps.
+ * Whether a writer waits for a reader on another stream, on its own device or another one, by every kind of event,
+ * memory and access apart. An event of a whole context is what the release of an export is ordered by: this is what the
+ * driver promises of it, and what it keeps.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

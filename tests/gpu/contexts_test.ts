@@ -1,6 +1,6 @@
 /**
- * Whatever context a foreign library has made current on this thread, work goes where its stream says, and that context is
- * current afterwards.
+ * Whatever context a foreign library has made current on this thread, work goes where its stream says, and that context
+ * is current afterwards.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,4 +1,6 @@
-/** Copies between any two layouts on a real device: its driver compiles the kernels, and its memory wants aligned words. */
+/**
+ * Copies between any two layouts on a real device: its driver compiles the kernels, and its memory wants aligned words.
+ */
 import { test } from "node:test";
 import { Cuda, DType, StridedLayout } from "../../mod.ts";
 import { missingGpus } from "../support/gpu.ts";
@@ -17,7 +19,8 @@ test(
   () => {
     using cuda = Cuda.open();
     check(fc.property(packedCopies("device", "device", "pinned", "host"), (copy) => assertMoved(cuda, copy)), 300);
-    // Where each thread has one element only, the assembler once took it for one that is not there (kernel_registers_test.ts).
+    // Where each thread has one element only, the assembler once took it for one that is not there
+    // (kernel_registers_test.ts).
     const [from, to] = ["device", "device"] as const;
     for (const dtype of packedTypes) {
       const layout = (...strides: number[]) => new StridedLayout([3, 2], strides, DType.from(dtype).itemsize);

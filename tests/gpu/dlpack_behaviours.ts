@@ -1,5 +1,6 @@
 /**
- * DLPack on device memory, real or simulated: the same address, the consumer's order, a free that waits for the consumer.
+ * DLPack on device memory, real or simulated: the same address, the consumer's order, a free that waits for the
+ * consumer.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * DLPack's table of C functions on a GPU: torch's tensors come by it, in the order of the stream that torch works on, and
- * arrays of ours go by it to whoever asks for it, as tvm-ffi does.
+ * DLPack's table of C functions on a GPU: torch's tensors come by it, in the order of the stream that torch works on,
+ * and arrays of ours go by it to whoever asks for it, as tvm-ffi does.
  */
 import { assert, assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { test } from "node:test";

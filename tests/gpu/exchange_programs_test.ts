@@ -1,6 +1,6 @@
 /**
- * Random programs of producers and consumers of every convention, on GPUs: the bytes that are due, no race that the checker
- * sees, nothing lost. What `tests/order/programs_test.ts` runs on simulated devices.
+ * Random programs of producers and consumers of every convention, on GPUs: the bytes that are due, no race that the
+ * checker sees, nothing lost. What `tests/order/programs_test.ts` runs on simulated devices.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

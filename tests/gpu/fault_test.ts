@@ -1,4 +1,6 @@
-/** After an illegal address: what fails, how it says so, and what must not fail. On a simulated GPU, and on a real one. */
+/**
+ * After an illegal address: what fails, how it says so, and what must not fail. On a simulated GPU, and on a real one.
+ */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { test } from "node:test";
 import { patiently, runScriptForJson } from "../support/child.ts";

@@ -1,8 +1,8 @@
 /**
- * A default stream and a blocking one come after each other without being told. Of that order the driver knows nothing when it
- * reads a little page-locked memory during the call; and what we do about it. And an allocation on the legacy default stream
- * is not among what comes after one stream and before another: a random program on an H200 read 64 bytes of managed memory as
- * they were written on the thread's stream after such an allocation, in 364 of 400 runs.
+ * A default stream and a blocking one come after each other without being told. Of that order the driver knows nothing
+ * when it reads a little page-locked memory during the call; and what we do about it. And an allocation on the legacy
+ * default stream is not among what comes after one stream and before another: a random program on an H200 read 64 bytes
+ * of managed memory as they were written on the thread's stream after such an allocation, in 364 of 400 runs.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -108,9 +108,9 @@ for (
 }
 
 /**
- * What is done on the legacy default stream between work of two others, and whether that is promised to order them. Where it
- * is not the driver may do so all the same: an allocation that is given what a stream has freed and not yet passed comes
- * after that stream, and so does what comes after the allocation (driver 580 on H200s, 8 of 8 times).
+ * What is done on the legacy default stream between work of two others, and whether that is promised to order them.
+ * Where it is not the driver may do so all the same: an allocation that is given what a stream has freed and not yet
+ * passed comes after that stream, and so does what comes after the allocation (driver 580 on H200s, 8 of 8 times).
  */
 const between = {
   nothing: false,
@@ -142,7 +142,10 @@ function launchEmptyGraph(raw: Raw, stream: bigint): void {
 interface Seen {
   /** Whether the first stream has read what was there before the second one wrote. */
   readonly isReadFirst: boolean;
-  /** Whether the first stream was still at work when everything was enqueued: otherwise they came in order by themselves. */
+  /**
+   * Whether the first stream was still at work when everything was enqueued: otherwise they came in order by
+   * themselves.
+   */
   readonly wasUnderWay: boolean;
 }
 

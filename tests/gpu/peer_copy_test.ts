@@ -1,4 +1,7 @@
-/** Copies between two real devices: in one piece, by rows, gathered and spread, and by one kernel, with access and without. */
+/**
+ * Copies between two real devices: in one piece, by rows, gathered and spread, and by one kernel, with access and
+ * without.
+ */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import {

@@ -1,5 +1,6 @@
 /**
- * The interpreter beside a GPU: the same PTX, the same bytes. What PTX calls approximate is near, everything else equal.
+ * The interpreter beside a GPU: the same PTX, the same bytes. What PTX calls approximate is near, everything else
+ * equal.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
@@ -257,8 +258,8 @@ function executeOnGpu(lines: readonly Line[], cases: readonly (readonly Case[])[
 }
 
 /**
- * What PTX promises of a result. Of the NaN that `abs` and `neg` give it promises nothing: the same GPU keeps the operand's
- * bits, makes it quiet or gives the one NaN of the type, by what the instruction is fused with.
+ * What PTX promises of a result. Of the NaN that `abs` and `neg` give it promises nothing: the same GPU keeps the
+ * operand's bits, makes it quiet or gives the one NaN of the type, by what the instruction is fused with.
  */
 function promised([line, [type]]: Line, result: bigint): bigint {
   if (!/^(abs|neg)\./.test(line)) return result;

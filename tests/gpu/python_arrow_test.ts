@@ -1,4 +1,6 @@
-/** Device memory in Python as Arrow device arrays: in place, with an event that comes after what is enqueued, and back. */
+/**
+ * Device memory in Python as Arrow device arrays: in place, with an event that comes after what is enqueued, and back.
+ */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { liveExports } from "../../src/order/reclaim.ts";

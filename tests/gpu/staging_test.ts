@@ -9,7 +9,9 @@ import { needs } from "../support/needs.ts";
 
 const MiB = 2 ** 20;
 
-/** Index of a difference, or -1; not by `assertEquals`, which would print it all. Of very many every 61st is looked at. */
+/**
+ * Index of a difference, or -1; not by `assertEquals`, which would print it all. Of very many every 61st is looked at.
+ */
 function firstDifference(words: Uint32Array, expected: (i: number) => number): number {
   const step = words.length > 2 ** 26 ? 61 : 1;
   for (let i = words.length - 1; i >= 0; i -= step) if (words[i] !== expected(i)) return i;

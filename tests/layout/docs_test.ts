@@ -1,4 +1,7 @@
-/** Runs the examples of docs/layout.md and of the doc comments: `expression; // value` and `expression; // throws Kind: part`. */
+/**
+ * Runs the examples of docs/layout.md and of the doc comments: `expression; // value` and `expression; // throws Kind:
+ * part`.
+ */
 import { assert } from "@std/assert";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

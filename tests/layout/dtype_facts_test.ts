@@ -97,7 +97,8 @@ for (const [name, { inputs, values, codes, extras }] of Object.entries(facts.flo
       for (const [place, input] of three.entries()) {
         dtype.write(view, 0, input);
         const code = codeOf(view, dtype);
-        // A deliberate difference: from its smallest number on ml_dtypes rounds up whatever is larger, not to the nearest.
+        // A deliberate difference: from its smallest number on ml_dtypes rounds up whatever is larger, not to the
+        // nearest.
         const isSmallestScale = name === "float8_e8m0fnu" && pair === 0 && place === 0;
         const wanted = isSmallestScale ? 0 : expected[3 * pair + place];
         if (code !== wanted) assertEquals(code, wanted, `${input}`);

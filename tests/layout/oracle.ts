@@ -1,5 +1,6 @@
 /**
- * What a layout means, spelled out: the offset of every element, one by one. Slow and simple, so that it can be believed.
+ * What a layout means, spelled out: the offset of every element, one by one. Slow and simple, so that it can be
+ * believed.
  */
 import { fc } from "../support/property.ts";
 import { Slice, slice, type SliceItem, StridedLayout } from "../../src/layout/mod.ts";

@@ -114,7 +114,8 @@ function describe(layout: StridedLayout): Record<string, unknown> {
 /** The rows, by their number in the file, whose answer differs on purpose. All others must hold to the letter. */
 const DIFFERENCES: { reason: string; rows: number[]; instead(row: Row, number: number): void }[] = [
   {
-    // The strides of an implicit layout are null there, and it is not equal to the same layout with its strides spelled out.
+    // The strides of an implicit layout are null there, and it is not equal to the same layout with its strides spelled
+    // out.
     reason: "strides are always explicit, and implicit C order equals explicit C order",
     // deno-fmt-ignore
     rows: [

@@ -386,7 +386,10 @@ test("a dense copy has the shape, no gaps, and the nesting asked for", () => {
   );
 });
 
-/** Parts of dense layouts whose extents and offsets often divide, so that repacking is decided by a single one that does not. */
+/**
+ * Parts of dense layouts whose extents and offsets often divide, so that repacking is decided by a single one that does
+ * not.
+ */
 function evenLayouts(): fc.Arbitrary<StridedLayout> {
   return fc.record({
     rows: fc.integer({ min: 1, max: 3 }),

@@ -74,7 +74,8 @@ test("uniqueness is exact for interleaved axes", () => {
 });
 
 test("uniqueness of two axes is exact, however long they are", () => {
-  // They first meet after the least common multiple of their strides, which is beyond both ends; searching would take ages.
+  // They first meet after the least common multiple of their strides, which is beyond both ends; searching would take
+  // ages.
   assert(new StridedLayout([60_000, 50_000], [99_999, 100_000], 1).isUnique);
   assertFalse(new StridedLayout([100_001, 100_000], [99_999, 100_000], 1).isUnique);
   assertFalse(new StridedLayout([3], [0], 1).isUnique);

@@ -1,6 +1,6 @@
 /**
- * Another library captures a stream, in whatever mode: what is done meanwhile is not refused, does not spoil the capture, and
- * is not lost.
+ * Another library captures a stream, in whatever mode: what is done meanwhile is not refused, does not spoil the
+ * capture, and is not lost.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

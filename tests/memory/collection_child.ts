@@ -30,8 +30,8 @@ const count = 20;
 /**
  * Collects garbage, and says how much was freed.
  *
- * @param due how much should be. A collector that scans the stack may find the address of something there that nobody holds
- *   any more: it goes in a later round, when the stack has been used for something else
+ * @param due how much should be. A collector that scans the stack may find the address of something there that nobody
+ *   holds any more: it goes in a later round, when the stack has been used for something else
  */
 async function collect(due: 0 | typeof count): Promise<number> {
   const collectGarbage: unknown = Reflect.get(globalThis, "gc");

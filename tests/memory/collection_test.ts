@@ -61,7 +61,8 @@ test(
     const sized = reports.map((line) => /a MemoryBuffer of (\d+) bytes was never closed/.exec(line)?.[1]);
     assertEquals(sized.filter((size) => size === "48").length, 20);
     assertEquals(sized.filter((size) => size === "56").length, 20);
-    // 48 bytes are dropped once; 64 in eleven ways: kept, bytes, view, pinned, untaken, released twice, once more, and twice each as exporter and import.
+    // 48 bytes are dropped once; 64 in eleven ways: kept, bytes, view, pinned, untaken, released twice, once more, and
+    // twice each as exporter and import.
     assertEquals(sized.filter((size) => size === "64").length, 11 * 20);
     const twice = reports.filter((line) => line.endsWith("has called the deleter of a DLPack tensor more than once"));
     assertEquals(twice.length, 2 * 20);

@@ -1,4 +1,7 @@
-/** What cuda.core promises about its memory resources, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
+/**
+ * What cuda.core promises about its memory resources, tried on simulated devices in many orders. The same runs on GPUs:
+ * tests/gpu.
+ */
 import { test } from "node:test";
 import { simulatedRoots } from "../support/simulated_roots.ts";
 import { cudaCoreMemoryResources } from "../support/cuda_core_memory_resource.ts";

@@ -1,4 +1,7 @@
-/** What cuda.core promises about its peer access, tried on simulated devices in many orders. The same runs on GPUs: tests/gpu. */
+/**
+ * What cuda.core promises about its peer access, tried on simulated devices in many orders. The same runs on GPUs:
+ * tests/gpu.
+ */
 import { test } from "node:test";
 import { simulatedRoots } from "../support/simulated_roots.ts";
 import { cudaCorePeerAccess } from "../support/cuda_core_peer_access.ts";

@@ -1,4 +1,6 @@
-/** Memory of pools: limits, what out of memory says, what a failure leaves behind, and that freeing waits for nothing. */
+/**
+ * Memory of pools: limits, what out of memory says, what a failure leaves behind, and that freeing waits for nothing.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";

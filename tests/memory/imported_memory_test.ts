@@ -1,4 +1,7 @@
-/** Memory of another process is closed here when the work that was enqueued on it is done, once, whatever was closed first. */
+/**
+ * Memory of another process is closed here when the work that was enqueued on it is done, once, whatever was closed
+ * first.
+ */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { Cuda, SynchronousMemoryResource } from "../../mod.ts";

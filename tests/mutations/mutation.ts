@@ -5,8 +5,8 @@
  * // law order/Loan.end: order/lease, memory/collection
  * ```
  *
- * A marker is a comment of its own, `#` in Python, before what it is about, and reaches to the next one. It moves with the code,
- * to another file, too: a mutation knows its label and a text that is there once behind it.
+ * A marker is a comment of its own, `#` in Python, before what it is about, and reaches to the next one. It moves with
+ * the code, to another file, too: a mutation knows its label and a text that is there once behind it.
  *
  * @module
  */

@@ -82,7 +82,8 @@ for (const [whose, get] of callbacks) {
       const { address, bytes } = arena.bytes(at.end);
       const { before, after, between } = model(address, end);
       bytes.set(before);
-      // What the runtime calls by itself gets a status without anything beside it: those bits are machine code's concern.
+      // What the runtime calls by itself gets a status without anything beside it: those bits are machine code's
+      // concern.
       const garbage = whose === "JavaScript" ? 0n : end.garbage << 8n;
       const status = garbage | BigInt.asUintN(8, BigInt(end.status));
       call(made, end.kind, [0xdeadn, status, ...between, address + BigInt(at.record)]);

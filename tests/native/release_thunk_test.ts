@@ -115,8 +115,8 @@ test("the code lies in a page that can be read and executed, and not written", (
   }
 });
 
-// Threads that no runtime knows. JavaScript cannot help them: its own thread is blocked in pthread_join, for ever if the
-// callback were JavaScript.
+// Threads that no runtime knows. JavaScript cannot help them: its own thread is blocked in pthread_join, for ever if
+// the callback were JavaScript.
 const noCode = releaseThunks().kind === "machine code"
   ? null
   : "executable memory is refused: allow it to this process";

@@ -186,9 +186,9 @@ test(...needs(missing, "a closed team begins nothing, and a round has no more ca
 });
 
 /**
- * A function that stores its arguments where the first points to, and how the stack is aligned; one that counts where its
- * argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that counts. They destroy what a
- * function may.
+ * A function that stores its arguments where the first points to, and how the stack is aligned; one that counts where
+ * its argument points to, and returns 1 the first time and 0 the second, in 32 bits; one that counts. They destroy what
+ * a function may.
  */
 const codes = {
   x86_64: {

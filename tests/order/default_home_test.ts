@@ -1,6 +1,6 @@
 /**
- * Memory that came with a device and no stream: it is used on the device's default stream, so whoever has it next comes after
- * what was enqueued there, and whoever lent it gets it back when all of that is done.
+ * Memory that came with a device and no stream: it is used on the device's default stream, so whoever has it next comes
+ * after what was enqueued there, and whoever lent it gets it back when all of that is done.
  */
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

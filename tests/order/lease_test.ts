@@ -6,7 +6,9 @@ import { Cuda, StridedMemoryView } from "../../mod.ts";
 import { check, fc } from "../support/property.ts";
 import { enqueueCopy } from "../../src/device/mod.ts";
 
-/** What a turn does: the owner, or somebody who borrows for the length of the turn, adds to the bytes or copies them. */
+/**
+ * What a turn does: the owner, or somebody who borrows for the length of the turn, adds to the bytes or copies them.
+ */
 const turns = fc.array(
   fc.record({ by: fc.nat(3), what: fc.constantFrom("fill", "copy"), value: fc.integer({ min: 0, max: 255 }) }),
   { minLength: 1, maxLength: 12 },

@@ -1,4 +1,6 @@
-/** Ordinary memory of the host that a copy on a stream uses stays until the copy is over, whoever lets go of it before. */
+/**
+ * Ordinary memory of the host that a copy on a stream uses stays until the copy is over, whoever lets go of it before.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -32,7 +34,10 @@ interface Copy {
   readonly by: "buffers" | "views" | "columns of views";
   readonly direction: "up" | "down";
   readonly lane: number;
-  /** What happens after it: somebody waits for the stream, or finds that it is done, or it is closed, and another takes its place. */
+  /**
+   * What happens after it: somebody waits for the stream, or finds that it is done, or it is closed, and another takes
+   * its place.
+   */
   readonly then: "nothing" | "synchronize" | "ask" | "wait until ready" | "close" | "reclaim";
 }
 

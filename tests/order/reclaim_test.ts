@@ -1,4 +1,7 @@
-/** Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of them. */
+/**
+ * Exports that were released are given back although nobody asks for them, allocates, or waits; and nothing stays of
+ * them.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -58,7 +61,8 @@ for (const [name, out] of Object.entries(ways)) {
   });
 }
 
-// Consumers release on threads of their own, also while somebody looks: the second one's work may come after the first's event.
+// Consumers release on threads of their own, also while somebody looks: the second one's work may come after the
+// first's event.
 test("a consumer that lets go while a wait is ordered for another is waited for as well", () => {
   const cuda = Cuda.simulate();
   const home = cuda.device(0).createStream();

@@ -1,4 +1,7 @@
-/** What the driver refuses, or what comes at the wrong time: nothing is lost, nothing is given back too early, nobody else is held up. */
+/**
+ * What the driver refuses, or what comes at the wrong time: nothing is lost, nothing is given back too early, nobody
+ * else is held up.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CUresult } from "../../bindings/cuda_types.ts";

@@ -1,6 +1,6 @@
 /**
- * Workers that end, each in its own way, while others hold what they have lent, or within a call of Python. The Worker is
- * this file too. Prints what was found as JSON.
+ * Workers that end, each in its own way, while others hold what they have lent, or within a call of Python. The Worker
+ * is this file too. Prints what was found as JSON.
  *
  * Arguments: `lend` or `call`, a seed, how many Workers, and an interpreter if there is one.
  */

@@ -12,7 +12,9 @@ import { runtimes, startIn } from "../support/runtimes.ts";
 
 const script = new URL("./worker_end_child.ts", import.meta.url);
 
-/** What the script says of Workers that a seed describes. A failure is reported as it is: each process is another one. */
+/**
+ * What the script says of Workers that a seed describes. A failure is reported as it is: each process is another one.
+ */
 async function forSomeSeed(about: (seed: string) => Promise<void>): Promise<void> {
   await check(fc.asyncProperty(fc.nat(), (seed) => about(String(seed))), 1, { endOnFailure: true });
 }

@@ -1,6 +1,6 @@
 /**
- * Every kind of array that we and a library of Python both know, handed over in both directions, by each convention: the
- * same address, the same elements, and nothing kept when both sides have let go.
+ * Every kind of array that we and a library of Python both know, handed over in both directions, by each convention:
+ * the same address, the same elements, and nothing kept when both sides have let go.
  *
  * What a library refuses is its own affair and is reported. What it takes must be right.
  *
@@ -25,8 +25,8 @@ import type { Convention, Library, Place } from "./libraries.ts";
 
 /**
  * What came of one part of an array. `none`: it cannot be made, or cannot be said in the convention; `refused`: whoever
- * should take it does not; `copied`: the library makes a copy; `kept`: the library never lets go; `wrong`: it is taken, and
- * is not what was handed over; `died`: the process has ended.
+ * should take it does not; `copied`: the library makes a copy; `kept`: the library never lets go; `wrong`: it is taken,
+ * and is not what was handed over; `died`: the process has ended.
  */
 export interface Outcome {
   readonly part: string;

@@ -1,6 +1,6 @@
 /**
- * Runs the matrix of one library in a process of its own, and prints what comes of it as lines of JSON. Arguments: library,
- * `cpu` or `gpu`, and the trials that are left out, as JSON.
+ * Runs the matrix of one library in a process of its own, and prints what comes of it as lines of JSON. Arguments:
+ * library, `cpu` or `gpu`, and the trials that are left out, as JSON.
  */
 import process from "node:process";
 import { Cuda, Python } from "../../mod.ts";

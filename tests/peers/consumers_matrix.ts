@@ -1,6 +1,6 @@
 /**
- * One test for each library of Python: it runs the matrix in a process of its own, prints what came of it, and fails where
- * something is wrong.
+ * One test for each library of Python: it runs the matrix in a process of its own, prints what came of it, and fails
+ * where something is wrong.
  *
  * @module
  */

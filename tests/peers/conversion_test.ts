@@ -18,8 +18,8 @@ function real(value: Scalar): number {
 }
 
 /**
- * Whether the peer says what a value becomes: NumPy leaves open what floats become for which an integer type has no room,
- * and ml_dtypes makes everything a float32 first, which may round twice.
+ * Whether the peer says what a value becomes: NumPy leaves open what floats become for which an integer type has no
+ * room, and ml_dtypes makes everything a float32 first, which may round twice.
  */
 function isDefined(value: Scalar, from: NumberType, to: NumberType): boolean {
   const number = real(value);

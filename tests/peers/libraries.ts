@@ -1,6 +1,6 @@
 /**
- * The array libraries of Python that arrays are exchanged with, and how each takes arrays, makes them, and shows what it
- * has. Data only: what is done with them is in `consumers.ts`.
+ * The array libraries of Python that arrays are exchanged with, and how each takes arrays, makes them, and shows what
+ * it has. Data only: what is done with them is in `consumers.ts`.
  *
  * @module
  */
@@ -36,9 +36,10 @@ export interface Library {
   /** Extents of the arrays that it makes. Default: (4, 8), as ours. */
   readonly makes?: readonly number[];
   /**
-   * Python code that defines `version`, and functions: `take(array, convention)` makes an array of the library over ours,
-   * `make(data, dtype, shape, convention)` one of its own; `address`, `kind` (the name of the element type), `shape`, `elements` (bytes
-   * in C order, None where the library cannot show them), and `writable` (None where it does not know) look at one.
+   * Python code that defines `version`, and functions: `take(array, convention)` makes an array of the library over
+   * ours, `make(data, dtype, shape, convention)` one of its own; `address`, `kind` (the name of the element type),
+   * `shape`, `elements` (bytes in C order, None where the library cannot show them), and `writable` (None where it does
+   * not know) look at one.
    */
   readonly code: string;
   readonly known: readonly Known[];

@@ -1,6 +1,6 @@
 /**
- * nanoarrow's entry points for Arrow's integration tests, in C++: it makes schemas and batches of a JSON file that we must
- * see as the file says, and compares ours with the file.
+ * nanoarrow's entry points for Arrow's integration tests, in C++: it makes schemas and batches of a JSON file that we
+ * must see as the file says, and compares ours with the file.
  */
 import { assertEquals } from "@std/assert";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,9 +29,11 @@ const symbols = {
     nanoarrow_CDataIntegration_ExportSchemaFromJson: { args: ["ptr", "ptr"], returns: "ptr" },
     // const char* nanoarrow_CDataIntegration_ImportSchemaAndCompareToJson(const char* json_path, ArrowSchema* schema);
     nanoarrow_CDataIntegration_ImportSchemaAndCompareToJson: { args: ["ptr", "ptr"], returns: "ptr" },
-    // const char* nanoarrow_CDataIntegration_ExportBatchFromJson(const char* json_path, int num_batch, ArrowArray* out);
+    // const char* nanoarrow_CDataIntegration_ExportBatchFromJson(const char* json_path, int num_batch, ArrowArray*
+    // out);
     nanoarrow_CDataIntegration_ExportBatchFromJson: { args: ["ptr", "i32", "ptr"], returns: "ptr" },
-    // const char* nanoarrow_CDataIntegration_ImportBatchAndCompareToJson(const char* json_path, int num_batch, ArrowArray* batch);
+    // const char* nanoarrow_CDataIntegration_ImportBatchAndCompareToJson(const char* json_path, int num_batch,
+    // ArrowArray* batch);
     nanoarrow_CDataIntegration_ImportBatchAndCompareToJson: { args: ["ptr", "i32", "ptr"], returns: "ptr" },
     // int64_t nanoarrow_BytesAllocated(void);
     nanoarrow_BytesAllocated: { args: [], returns: "i64" },

@@ -48,7 +48,9 @@ def addresses(array):
   return opened;
 }
 
-/** An array of PyArrow's as an expression, and what its elements are here. The last element is `null` where it may be. */
+/**
+ * An array of PyArrow's as an expression, and what its elements are here. The last element is `null` where it may be.
+ */
 const arrays: readonly (readonly [expression: string, values: ArrowValue[]])[] = [
   ["pa.nulls(3)", [null, null, null]],
   ["pa.array([True, False, True, None])", [true, false, true, null]],

@@ -59,8 +59,8 @@ const numbers = async (view: StridedMemoryView) => Array.from(await view.toTyped
   assert(messageOf(() => torch["matmul"](table, table)).includes("shapes cannot be multiplied"));
 }
 {
-  // A tensor that torch makes of a view is the view's in shape, type and order, whether NumPy is loaded or not: from Python
-  // 3.12 on torch.asarray() took the bytes for numbers of its default type. Before 2.0 it asks nobody but NumPy.
+  // A tensor that torch makes of a view is the view's in shape, type and order, whether NumPy is loaded or not: from
+  // Python 3.12 on torch.asarray() took the bytes for numbers of its default type. Before 2.0 it asks nobody but NumPy.
   python.run(`
 import sys, torch
 def make(view, way): return getattr(torch, way)(view)

@@ -1,4 +1,6 @@
-/** Floating-point instructions: each result is the one that the exact value rounds to, and special values are as said. */
+/**
+ * Floating-point instructions: each result is the one that the exact value rounds to, and special values are as said.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";
 import { check, fc } from "../support/property.ts";
@@ -87,7 +89,8 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   fma: {
     operands: 3,
-    // Of finite factors the product is finite, though doubles may not have it: an H200 adds the opposite infinity to it.
+    // Of finite factors the product is finite, though doubles may not have it: an H200 adds the opposite infinity to
+    // it.
     special: (a, b, c) => Number.isFinite(a) && Number.isFinite(b) && !Number.isFinite(c) ? c : a * b + c,
     exact: ([n = 0n, d = 1n], [m = 0n, e = 1n], [o = 0n, f = 1n]) => rational(n * m * f + o * d * e, d * e * f),
   },

@@ -1,6 +1,7 @@
 /**
- * Kernels as NVRTC compiles them, against plain TypeScript: over sizes, grids, and orders of threads and blocks. The PTX
- * that is committed is tested everywhere; where there is NVRTC, what it makes now of the same sources is tested, too.
+ * Kernels as NVRTC compiles them, against plain TypeScript: over sizes, grids, and orders of threads and blocks. The
+ * PTX that is committed is tested everywhere; where there is NVRTC, what it makes now of the same sources is tested,
+ * too.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -6,7 +6,9 @@
 import { loadPtx } from "../../src/ptx/mod.ts";
 import { FlatMemory, launch, type Shape } from "./harness.ts";
 
-/** A kernel `k` with one pointer, in %o, the thread's number in %t, the address of its own word in %m, and registers. */
+/**
+ * A kernel `k` with one pointer, in %o, the thread's number in %t, the address of its own word in %m, and registers.
+ */
 export function kernelText(body: string): string {
   return `.version 8.0
 .target sm_90

@@ -1,4 +1,6 @@
-/** Imports one file of the package in a fresh process, and prints what it exports and which of its rooms were loaded. */
+/**
+ * Imports one file of the package in a fresh process, and prints what it exports and which of its rooms were loaded.
+ */
 import inspector from "node:inspector";
 import { createRequire } from "node:module";
 import process from "node:process";

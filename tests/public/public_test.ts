@@ -1,6 +1,6 @@
 /**
- * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works by itself, in
- * a process that has imported nothing else, and loads only the rooms below it.
+ * What programs can import: the names, each of which is a decision, and what is loaded for them. A subpath works by
+ * itself, in a process that has imported nothing else, and loads only the rooms below it.
  */
 import { assert, assertEquals } from "@std/assert";
 import { readdirSync, readFileSync } from "node:fs";

@@ -57,7 +57,9 @@ async function stillLent(python: Python): Promise<number> {
   return liveExports();
 }
 
-/** Whether PyArrow has a type: no intervals of months, or of days and milliseconds. It dies of maps whose keys are null. */
+/**
+ * Whether PyArrow has a type: no intervals of months, or of days and milliseconds. It dies of maps whose keys are null.
+ */
 function isKnown(model: Model): boolean {
   const { format, children, dictionary } = model;
   return hasKeys(model) && !/^(tiM|tiD)$/.test(format) && children.every(isKnown) &&

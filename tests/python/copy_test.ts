@@ -1,7 +1,7 @@
 /**
- * Copies of arrays of ours that Python's consumers ask for: of every layout, the consumer's alone, and freed when it releases them.
- * Device memory is here what the host allocates, behind functions in place of the driver's, on the one thread that may call
- * JavaScript. What the driver does is for a GPU to show (tests/gpu/python_test.ts).
+ * Copies of arrays of ours that Python's consumers ask for: of every layout, the consumer's alone, and freed when it
+ * releases them. Device memory is here what the host allocates, behind functions in place of the driver's, on the one
+ * thread that may call JavaScript. What the driver does is for a GPU to show (tests/gpu/python_test.ts).
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

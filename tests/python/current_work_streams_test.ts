@@ -1,6 +1,7 @@
 /**
- * The stream that our table of C functions names for a device, where its consumers work: what they get is ordered on it, and
- * what they make is. And the memory that its allocator makes there. The streams are a simulated device's, the memory is none's.
+ * The stream that our table of C functions names for a device, where its consumers work: what they get is ordered on
+ * it, and what they make is. And the memory that its allocator makes there. The streams are a simulated device's, the
+ * memory is none's.
  */
 import { assertEquals } from "@std/assert";
 import { test } from "node:test";

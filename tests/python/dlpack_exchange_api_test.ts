@@ -1,6 +1,6 @@
 /**
- * DLPack's table of C functions on a Python type: arrays come by it, without a call of `__dlpack__`, and in the order of
- * the stream that their owner works on. The owner is a class of ours whose functions are made by ctypes.
+ * DLPack's table of C functions on a Python type: arrays come by it, without a call of `__dlpack__`, and in the order
+ * of the stream that their owner works on. The owner is a class of ours whose functions are made by ctypes.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

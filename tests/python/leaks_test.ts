@@ -1,4 +1,6 @@
-/** Whatever is done with objects of Python: when it is over, Python has no object more than before, and no reference. */
+/**
+ * Whatever is done with objects of Python: when it is over, Python has no object more than before, and no reference.
+ */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { inspect } from "node:util";
@@ -164,7 +166,8 @@ function check(python: Python, name: string, operation: () => void): void {
     return found.$value() as number[];
   };
   const mostRounds = 12;
-  // What the operation does it does in every round, to the same count and in the same direction; the collector does not.
+  // What the operation does it does in every round, to the same count and in the same direction; the collector does
+  // not.
   let odd: { readonly i: number; readonly sign: number }[] | undefined;
   for (let round = 0; round < mostRounds; round++) {
     const before = counted();

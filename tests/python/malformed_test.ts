@@ -17,7 +17,9 @@ import { findPython } from "../support/python.ts";
 const found = findPython("numpy", "pyarrow");
 const missing = typeof found === "string" ? found : null;
 
-/** What is returned, as an expression. A capsule whose struct is released, and those of other protocols, among others. */
+/**
+ * What is returned, as an expression. A capsule whose struct is released, and those of other protocols, among others.
+ */
 const answers = [
   "5",
   "None",

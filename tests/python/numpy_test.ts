@@ -1,6 +1,6 @@
 /**
- * Arrays of ours as Python's code sees them: NumPy's, where a program has loaded it, and else objects that say the same of
- * themselves. NumPy's own arrays over the same memory are the oracle of both.
+ * Arrays of ours as Python's code sees them: NumPy's, where a program has loaded it, and else objects that say the same
+ * of themselves. NumPy's own arrays over the same memory are the oracle of both.
  */
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";

@@ -1,4 +1,6 @@
-/** Objects of Python as JavaScript's: what is set is there, what is deleted is not, and what is looked up is released. */
+/**
+ * Objects of Python as JavaScript's: what is set is there, what is deleted is not, and what is looked up is released.
+ */
 import { assert, assertEquals, assertFalse, assertStringIncludes, assertThrows } from "@std/assert";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

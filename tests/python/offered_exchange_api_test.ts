@@ -1,6 +1,6 @@
 /**
- * Arrays of ours by DLPack's table of C functions: what a consumer in C gets that calls them, here by way of ctypes, and
- * tvm-ffi, which does so for every argument.
+ * Arrays of ours by DLPack's table of C functions: what a consumer in C gets that calls them, here by way of ctypes,
+ * and tvm-ffi, which does so for every argument.
  */
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { test } from "node:test";

@@ -29,7 +29,10 @@ const outAt = 0x3000;
 
 const word = (value: bigint) => [...new Uint8Array(BigUint64Array.of(value).buffer)];
 
-/** Adds up what it is given, counts its calls, notes whether the stack is aligned, spoils what it may, and returns a value. */
+/**
+ * Adds up what it is given, counts its calls, notes whether the stack is aligned, spoils what it may, and returns a
+ * value.
+ */
 const stubs = {
   x86_64: (log: bigint, result: bigint) => [
     ...[0x48, 0xb8, ...word(log)], // movabs rax, log

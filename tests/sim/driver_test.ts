@@ -18,7 +18,9 @@ import { simulatorOf } from "../support/simulator_of.ts";
 
 const seeds = Array.from({ length: 32 }, (_, seed) => seed);
 
-/** A simulator with a stream that has work, and what it fills with 7: page-locked memory, which needs no copy to see. */
+/**
+ * A simulator with a stream that has work, and what it fills with 7: page-locked memory, which needs no copy to see.
+ */
 function busy(options: SimulateOptions, streamFlags = 1) {
   const simulated = simulateDriver(options);
   const raw = new Raw(simulated.driver);

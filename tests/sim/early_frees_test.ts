@@ -1,6 +1,6 @@
 /**
- * What frees at once need not wait for work that uses the memory. Drivers mostly wait, CUDA does not promise it, and with
- * `freesWait: false` the simulator does not: a program that relies on the wait sees wrong bytes.
+ * What frees at once need not wait for work that uses the memory. Drivers mostly wait, CUDA does not promise it, and
+ * with `freesWait: false` the simulator does not: a program that relies on the wait sees wrong bytes.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,4 +1,7 @@
-/** Memory that graphs allocate: it lives from node to node, from launch to launch, and nothing reaches it before or after. */
+/**
+ * Memory that graphs allocate: it lives from node to node, from launch to launch, and nothing reaches it before or
+ * after.
+ */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { test } from "node:test";
 import {

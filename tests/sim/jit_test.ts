@@ -1,4 +1,6 @@
-/** What the just-in-time compiler is asked and what it says: its log, and our errors with the lines that they are about. */
+/**
+ * What the just-in-time compiler is asked and what it says: its log, and our errors with the lines that they are about.
+ */
 import { assert, assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { CU_JIT } from "../../bindings/cuda_types.ts";

@@ -71,7 +71,9 @@ test("arguments are taken at the launch, and the kernel runs when its stream get
   assertEquals(seen, [7, 2, 3, 4, 5, 6, 1, 8, 9, 1, 1, 1, 1, 1, 1, 0]);
 });
 
-/** Kernels that come to no end: alone, at a barrier that all reach again and again, and waiting for memory to change. */
+/**
+ * Kernels that come to no end: alone, at a barrier that all reach again and again, and waiting for memory to change.
+ */
 const endless = `.version 8.0
 .target sm_90
 .address_size 64

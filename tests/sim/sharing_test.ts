@@ -64,7 +64,8 @@ test("pools are exported if they were made for it, as what they were made for, a
   raw.ok(raw.driver.pool.cuMemFreeAsync(first, stream));
   refused(raw.driver.pool.cuMemFreeAsync(first, stream), "INVALID_VALUE"); // one free ends both, as on a GPU
   const again = raw.word((to) => import2(to, imported, data.address));
-  // A process has one import of a pool, however often it asks, and is asked to destroy it as often; not while it has memory of it.
+  // A process has one import of a pool, however often it asks, and is asked to destroy it as often; not while it has
+  // memory of it.
   const file = raw.int((to) => export_(to, shared, fileDescriptor, 0n));
   assertEquals(raw.word((to) => import_(to, BigInt(file), fileDescriptor, 0n)), imported);
   libc().files.close(file);

@@ -35,8 +35,8 @@ const named: Readonly<Record<string, Json>> = {
 };
 
 /**
- * Whether the integration tests can say a type: they know no views of text or lists and no dictionaries of dictionaries. nanoarrow
- * writes halves as singles, and refuses widths of 0.
+ * Whether the integration tests can say a type: they know no views of text or lists and no dictionaries of
+ * dictionaries. nanoarrow writes halves as singles, and refuses widths of 0.
  */
 export function isSayable(model: Model): boolean {
   const { format, children, dictionary, metadata } = model;

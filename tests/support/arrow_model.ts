@@ -1,6 +1,6 @@
 /**
- * A model of Arrow arrays: types as format strings and values as JavaScript values, with an encoder to the buffers of the
- * columnar format and a decoder from them. It shares no line with what is tested.
+ * A model of Arrow arrays: types as format strings and values as JavaScript values, with an encoder to the buffers of
+ * the columnar format and a decoder from them. It shares no line with what is tested.
  *
  * @module
  */

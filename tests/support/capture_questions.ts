@@ -1,6 +1,6 @@
 /**
- * What the driver lets a thread do while another library captures a stream of the same context, and which of it spoils the
- * capture: by the thread's mode (`cuThreadExchangeStreamCaptureMode`) and by the kind of the captured stream.
+ * What the driver lets a thread do while another library captures a stream of the same context, and which of it spoils
+ * the capture: by the thread's mode (`cuThreadExchangeStreamCaptureMode`) and by the kind of the captured stream.
  *
  * @module
  */

@@ -171,8 +171,8 @@ export class Judge {
   }
 
   /**
-   * Allocates on a stream. Memory of the legacy default stream is there for whoever waits for that one without being told; but
-   * these do not come after what the allocation comes after.
+   * Allocates on a stream. Memory of the legacy default stream is there for whoever waits for that one without being
+   * told; but these do not come after what the allocation comes after.
    */
   allocate(step: number, lane: number, touches: readonly Touch[]): void {
     if (this.#kindOf(lane) !== "legacy") return void this.enqueue(step, lane, touches);

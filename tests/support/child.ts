@@ -1,6 +1,6 @@
 /**
- * Scripts in processes of their own, under the runtime that runs the test: for environment variables that are read once,
- * for the garbage collector's sake, and for processes that are meant to die.
+ * Scripts in processes of their own, under the runtime that runs the test: for environment variables that are read
+ * once, for the garbage collector's sake, and for processes that are meant to die.
  *
  * @module
  */
@@ -9,8 +9,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 /**
- * Options for a test that waits for processes: Bun gives a test 5 s unless it says otherwise, which a loaded machine may
- * need for starting them.
+ * Options for a test that waits for processes: Bun gives a test 5 s unless it says otherwise, which a loaded machine
+ * may need for starting them.
  */
 export const patiently: { readonly timeout: number } = { timeout: 300_000 };
 

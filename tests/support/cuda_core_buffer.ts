@@ -77,7 +77,8 @@ export const cudaCoreBuffer: readonly Behaviour[] = [
     },
   },
   {
-    // There, an owner and something that frees exclude each other. Here an import has both: who made it, and its deleter.
+    // There, an owner and something that frees exclude each other. Here an import has both: who made it, and its
+    // deleter.
     name: "a buffer of an allocator is given back to it once, on close, with its address, owner or not",
     devices: 1,
     run(root) {

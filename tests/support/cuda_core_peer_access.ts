@@ -1,6 +1,6 @@
 /**
- * What cuda.core's `peer_accessible_by` does, as behaviours of `peerAccessibleBy`. Where ours differs on purpose, the name
- * says what ours does and a comment why.
+ * What cuda.core's `peer_accessible_by` does, as behaviours of `peerAccessibleBy`. Where ours differs on purpose, the
+ * name says what ours does and a comment why.
  *
  * @module
  */
@@ -326,7 +326,8 @@ export const cudaCorePeerAccess: readonly Behaviour[] = [
     },
   },
   {
-    // There, the question is the other way round, whether the owner reaches the peer, which is the same on real machines.
+    // There, the question is the other way round, whether the owner reaches the peer, which is the same on real
+    // machines.
     name: "whether a device reaches the memory is asked in the direction that is granted, and not to take access away",
     devices: 2,
     run(root) {

@@ -2,7 +2,8 @@
  * Random programs of copies, fills, allocations and frees on several streams and devices, with exactly the dependencies
  * that they need; and what they must give, by doing one thing after the other.
  *
- * Two things run them: `run_raw.ts` by the driver's calls, and `../memory/run_buffers.ts` by memory resources and buffers.
+ * Two things run them: `run_raw.ts` by the driver's calls, and `../memory/run_buffers.ts` by memory resources and
+ * buffers.
  *
  * @module
  */

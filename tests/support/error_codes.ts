@@ -33,8 +33,8 @@ export interface Example {
 }
 
 /**
- * What libcuda answers, by example: seen on two H200 and an H100 with driver 580 (CUDA 13.0). The differential test asks again
- * wherever there are GPUs.
+ * What libcuda answers, by example: seen on two H200 and an H100 with driver 580 (CUDA 13.0). The differential test
+ * asks again wherever there are GPUs.
  */
 export const expected: Readonly<Record<string, Answers>> = JSON.parse(
   readFileSync(new URL("../data/driver_answers.json", import.meta.url), "utf8"),

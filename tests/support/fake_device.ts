@@ -1,6 +1,6 @@
 /**
- * A device that is none, as Python sees it: its memory is the host's, and functions in place of the driver's write down what
- * they are asked, on the one thread that may call JavaScript.
+ * A device that is none, as Python sees it: its memory is the host's, and functions in place of the driver's write down
+ * what they are asked, on the one thread that may call JavaScript.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * Malformed input, tried in a process of its own, so that a read that is not vouched for is seen as what it is: a crash.
+ * Malformed input, tried in a process of its own, so that a read that is not vouched for is seen as what it is: a
+ * crash.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Memory for structs that are read by whoever must not read too much: each piece ends where a page ends after which nothing
- * may be read, so one byte too many ends the process.
+ * Memory for structs that are read by whoever must not read too much: each piece ends where a page ends after which
+ * nothing may be read, so one byte too many ends the process.
  *
  * @module
  */

@@ -17,8 +17,8 @@ console.log(`seed ${seed} (repeat with CAUSEWAY_SEED=${seed}), runs x${factor}`)
  *
  * @param property from `fc.property` or `fc.asyncProperty`
  * @param runs how many cases without `CAUSEWAY_RUNS`
- * @param options `endOnFailure`: the first case that fails is reported as it is. Where one failure may cause the next, as on
- *   a GPU, a smaller case that fails too says nothing about its cause
+ * @param options `endOnFailure`: the first case that fails is reported as it is. Where one failure may cause the next,
+ *   as on a GPU, a smaller case that fails too says nothing about its cause
  */
 export function check<T>(
   property: fc.IRawProperty<T>,

@@ -1,8 +1,8 @@
 /**
  * CPython in the process of a test: enough to run scripts, and to hand tensors over in both directions.
  *
- * An interpreter, its library and its packages must belong together, so an interpreter is asked (in a process of its own)
- * where the other two are.
+ * An interpreter, its library and its packages must belong together, so an interpreter is asked (in a process of its
+ * own) where the other two are.
  *
  * @module
  */
@@ -29,7 +29,9 @@ export interface PythonInstallation {
   readonly library: string;
   /** `sys.path`. */
   readonly path: readonly string[];
-  /** Version of each package that was asked for, by name; `a module` for one that is known by the name of its module. */
+  /**
+   * Version of each package that was asked for, by name; `a module` for one that is known by the name of its module.
+   */
   readonly packages: Readonly<Record<string, string>>;
 }
 
@@ -104,8 +106,8 @@ function askOnce(program: string, packages: readonly string[]): Candidate {
 }
 
 /**
- * An interpreter for a process of its own, which can be another one than that of this process: the first that has a library
- * and these packages. A distribution may install for the system's what is too large for a virtualenv.
+ * An interpreter for a process of its own, which can be another one than that of this process: the first that has a
+ * library and these packages. A distribution may install for the system's what is too large for a virtualenv.
  */
 export function findPythonOrSystem(...packages: string[]): PythonInstallation | string {
   const names = packages.map(nameOf);
@@ -187,7 +189,9 @@ const capsuleNames = {
   versionedUsed: names.cString("used_dltensor_versioned"),
 };
 
-/** What the scripts of tests find defined: how to wrap a capsule, and how to run code and report its failure as text. */
+/**
+ * What the scripts of tests find defined: how to wrap a capsule, and how to run code and report its failure as text.
+ */
 const prelude = `
 import json, sys, traceback
 class Producer:
@@ -212,7 +216,9 @@ def attempt(code, evaluate):
     except BaseException: return traceback.format_exc()
 `;
 
-/** The interpreter of this process. The lock is held during calls only, so that any thread may be the next to use it. */
+/**
+ * The interpreter of this process. The lock is held during calls only, so that any thread may be the next to use it.
+ */
 export class TestPython {
   readonly #api: Functions<typeof cpython>;
   readonly #globals: bigint;

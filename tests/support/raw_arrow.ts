@@ -220,7 +220,9 @@ function hasNoText({ length, offset, buffers }: RawArray, { format }: Model): bo
   return isLarge ? last.getBigInt64(0, true) === 0n : last.getInt32(0, true) === 0;
 }
 
-/** An array without what may be said in two ways: what lies where no elements are, and how many nulls where none can be. */
+/**
+ * An array without what may be said in two ways: what lies where no elements are, and how many nulls where none can be.
+ */
 function essence(raw: RawArray, model: Model): unknown {
   const { length, buffers, dictionary } = raw;
   const hasNulls = model.format === "n" || (buffers[0] ?? 0n) !== 0n;

@@ -107,8 +107,8 @@ export class Raw {
   }
 
   /**
-   * Makes a stream wait for all work of all contexts. An event of one context alone comes before what the driver does for it
-   * by way of another: see `tests/gpu/context_order_test.ts`.
+   * Makes a stream wait for all work of all contexts. An event of one context alone comes before what the driver does
+   * for it by way of another: see `tests/gpu/context_order_test.ts`.
    *
    * @returns false where the driver is older than CUDA 12.5 and cannot do it
    */

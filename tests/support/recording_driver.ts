@@ -33,7 +33,9 @@ export interface RecordingOptions {
   readonly without?: readonly string[];
 }
 
-/** A device of a driver that records, and what it has recorded: the function and its arguments after the first pointer. */
+/**
+ * A device of a driver that records, and what it has recorded: the function and its arguments after the first pointer.
+ */
 export function recordingDevice(options: RecordingOptions = {}): { device: CudaDevice; log: string[] } {
   const log: string[] = [];
   let handles = 0x1000n;

@@ -1,7 +1,7 @@
 /**
  * Random programs, run by memory resources and buffers, and what must be true of every free: it is on the buffer's home
- * stream, or after it where the driver frees at once, never twice, never before the buffer is closed, and the host waits
- * for nothing.
+ * stream, or after it where the driver frees at once, never twice, never before the buffer is closed, and the host
+ * waits for nothing.
  *
  * @module
  */
@@ -240,10 +240,10 @@ class Run {
   }
 
   /**
-   * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep a
-   * context: a mark that is set later would be written into memory that the driver may have put to other use. Twice libcuda
-   * crashed on two devices before there was this wait; that it was for this is believed, not shown. Other devices than the
-   * program's are left alone: making a context of each takes half a second.
+   * Frees the marks once all streams have passed what sets them. The Cuda is closed by then, but somebody else may keep
+   * a context: a mark that is set later would be written into memory that the driver may have put to other use. Twice
+   * libcuda crashed on two devices before there was this wait; that it was for this is believed, not shown. Other
+   * devices than the program's are left alone: making a context of each takes half a second.
    */
   #closeMarks(): void {
     new Raw(this.#cuda.driver, this.#resources.length).close(); // waits for their contexts
@@ -338,7 +338,8 @@ class Run {
         cuEventSynchronize: (event) => (waits("cuEventSynchronize"), cuEventSynchronize(event)),
       })),
       intercept(driver, "context", ({ cuCtxSynchronize }) => ({
-        // Once the Cuda is closed contexts go with their last user, and frees on other devices' streams must be over then.
+        // Once the Cuda is closed contexts go with their last user, and frees on other devices' streams must be over
+        // then.
         cuCtxSynchronize: () => (this.#isClosing || waits("cuCtxSynchronize"), cuCtxSynchronize()),
       })),
     ];

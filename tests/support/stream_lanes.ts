@@ -47,8 +47,8 @@ export class Order {
   }
 
   /**
-   * Appends an allocation; returns its number. On the legacy default stream it is there for those that come after that one
-   * without being told, but what it comes after itself it does not hand on (seen on an H200 with driver 580).
+   * Appends an allocation; returns its number. On the legacy default stream it is there for those that come after that
+   * one without being told, but what it comes after itself it does not hand on (seen on an H200 with driver 580).
    */
   allocation(lane: number): number {
     const handed = [...this.#handed[lane] ?? []];

@@ -1,6 +1,6 @@
 /**
- * Captures by themselves: who takes part is what the driver says, whatever is recorded, waited for and captured, of several
- * Cudas at a time; and what is closed meanwhile neither spoils a capture nor is lost.
+ * Captures by themselves: who takes part is what the driver says, whatever is recorded, waited for and captured, of
+ * several Cudas at a time; and what is closed meanwhile neither spoils a capture nor is lost.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

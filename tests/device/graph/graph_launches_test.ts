@@ -1,5 +1,6 @@
 /**
- * What a graph uses is freed after its launches, whoever's streams they are on, and of launches that are over nothing is kept.
+ * What a graph uses is freed after its launches, whoever's streams they are on, and of launches that are over nothing
+ * is kept.
  */
 import { assert, assertEquals } from "@std/assert";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Opens libraries one after the other, as the steps on standard input say, and prints what came of each. In a process of
- * its own, because a library that is loaded stays loaded, and LD_LIBRARY_PATH is read when a process starts.
+ * Opens libraries one after the other, as the steps on standard input say, and prints what came of each. In a process
+ * of its own, because a library that is loaded stays loaded, and LD_LIBRARY_PATH is read when a process starts.
  */
 import { readFileSync, realpathSync } from "node:fs";
 import process from "node:process";

@@ -1,6 +1,6 @@
 /**
- * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it. The
- * other process is another simulated driver; what lies between is a real socket.
+ * Values with memory in them go from process to process, in order, and the memory is kept as long as anyone uses it.
+ * The other process is another simulated driver; what lies between is a real socket.
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import process from "node:process";
@@ -62,8 +62,8 @@ async function until(what: string, condition: () => boolean): Promise<void> {
 }
 
 /**
- * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later turn of
- * the event loop, and what that frees may have to be looked after in its turn.
+ * Closes both drivers, and fails if anything stays in them. What a channel holds goes with its connection, in a later
+ * turn of the event loop, and what that frees may have to be looked after in its turn.
  */
 async function assertNothingLeft({ here, there }: Pick<Ends, "here" | "there">): Promise<void> {
   const left = (cuda: Cuda) => {

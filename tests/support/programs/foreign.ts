@@ -1,6 +1,6 @@
 /**
- * A library that produces: memory of the driver, offered by DLPack, the CUDA Array Interface and Arrow, and freed on its
- * own stream the moment the last consumer has released it. It waits for nobody, as no convention asks it to.
+ * A library that produces: memory of the driver, offered by DLPack, the CUDA Array Interface and Arrow, and freed on
+ * its own stream the moment the last consumer has released it. It waits for nobody, as no convention asks it to.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * What the conventions promise, as a model of who holds which memory: an oracle that knows nothing of events or contexts.
+ * What the conventions promise, as a model of who holds which memory: an oracle that knows nothing of events or
+ * contexts.
  *
  * Whoever has memory through somebody else is a holder. It uses the memory on streams, and when it is over, what it has
  * enqueued comes before whatever the one it had the memory from enqueues next. That is all that a program may rely on.

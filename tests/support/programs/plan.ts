@@ -120,7 +120,9 @@ class Planner extends ArrowStreams {
     }
   }
 
-  /** What must be ended while the Cuda is open: what a checker would take for lost, and what other libraries have made. */
+  /**
+   * What must be ended while the Cuda is open: what a checker would take for lost, and what other libraries have made.
+   */
   #endsBeforeCuda(dice: Dice): (() => void)[] {
     const guests = this.holders.loans.filter(({ isOver, isLease }) => !isOver && !isLease);
     const allocated = this.#closable().filter(({ from }) => from?.kind !== "export");
