@@ -116,7 +116,8 @@ function dictionaryOf({ dictionary }: ApacheData, values: ArrowField): ArrowArra
   const [only] = chunks;
   if (only !== undefined && chunks.length === 1) return fromData(only, values);
   throw new ExchangeError(
-    `Cannot take a vector with a dictionary of ${chunks.length} chunks from apache-arrow: expected one. Concatenate them.`,
+    `Cannot take a vector with a dictionary of ${chunks.length} chunks from apache-arrow: expected one. ` +
+      "Concatenate them.",
   );
 }
 

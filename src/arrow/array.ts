@@ -66,7 +66,11 @@ export interface ArrowArrayParts {
  * const words = new ArrowArray({
  *   field: arrowField("u"),
  *   length: 3,
- *   buffers: [bytes(Uint8Array.of(0b101)), bytes(Int32Array.of(0, 3, 3, 8)), bytes(new TextEncoder().encode("oneright"))],
+ *   buffers: [
+ *     bytes(Uint8Array.of(0b101)),
+ *     bytes(Int32Array.of(0, 3, 3, 8)),
+ *     bytes(new TextEncoder().encode("oneright")),
+ *   ],
  * });
  * console.log(words.toArray()); // [ "one", null, "right" ]
  * console.log(words.nullCount); // 1

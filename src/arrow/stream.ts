@@ -156,8 +156,8 @@ function pointerOf(source: unknown): ArrowStreamPointer {
     }
   }
   throw new ExchangeError(
-    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of Python" +
-      (isArrowSource(source) ? ". Import one array with ArrowArray.from()" : ""),
+    "Cannot import an Arrow stream: expected { stream } or { deviceStream }, addresses of structs, or an object of " +
+      "Python" + (isArrowSource(source) ? ". Import one array with ArrowArray.from()" : ""),
   );
 }
 

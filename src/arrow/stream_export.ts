@@ -169,7 +169,8 @@ const schemaBytes = layoutOf(ArrowSchema).size;
  * import { ArrowArray, ArrowStream, StridedMemoryView } from "@causeway/causeway";
  * import { exportArrowStream } from "@causeway/causeway/arrow";
  *
- * const batches = [[1, 2], [3]].map((values) => ArrowArray.from(StridedMemoryView.fromTypedArray(Int32Array.from(values))));
+ * const views = [[1, 2], [3]].map((values) => StridedMemoryView.fromTypedArray(Int32Array.from(values)));
+ * const batches = views.map((view) => ArrowArray.from(view));
  * using exported = exportArrowStream(batches);
  * using stream = ArrowStream.from({ stream: exported.take() }); // or any library in C
  * for (const array of stream) {
@@ -185,8 +186,8 @@ export function exportArrowStream(arrays: Iterable<ArrowArray>, options: ExportS
   const other = chunks.find(({ type }) => !equalTypes(type, field.type));
   if (other !== undefined) {
     throw new ExchangeError(
-      `Cannot export an Arrow stream of ${field.type.kind} with an array of ${other.type.kind}: expected equal types, got ` +
-        differenceOf(field.type, other.type),
+      `Cannot export an Arrow stream of ${field.type.kind} with an array of ${other.type.kind}: expected equal ` +
+        "types, got " + differenceOf(field.type, other.type),
     );
   }
   const made: ArrowDeviceArray[] = [];

@@ -107,7 +107,8 @@ function sizesOf(
   walk: Walk,
 ): readonly number[] {
   try {
-    return needsOf(type, extent, pointers.length, probe(pointers, read, walk)).bytes; // children are checked by ArrowArray
+    // children are checked by ArrowArray
+    return needsOf(type, extent, pointers.length, probe(pointers, read, walk)).bytes;
   } catch (error) {
     if (error instanceof RangeError) throw walk.refusal(`is not valid: ${error.message}`);
     throw error;

@@ -238,8 +238,8 @@ function placeOf(buffers: ReadonlyMap<ArrayParts, boolean>): Place {
     place ??= one;
     if (place.type === one.type && place.id === one.id) continue;
     throw new ExchangeError(
-      `Cannot export an Arrow array whose buffers are on devices ${place.type}:${place.id} and ${one.type}:${one.id}: ` +
-        "expected one place. Copy them there first.",
+      `Cannot export an Arrow array whose buffers are on devices ${place.type}:${place.id} and ` +
+        `${one.type}:${one.id}: expected one place. Copy them there first.`,
     );
   }
   return place ?? cpu;

@@ -67,8 +67,8 @@ export function importArrow<T>(source: unknown, options: FromArrowOptions, make:
     return takeStructs(schema, deviceArray ?? array, deviceArray !== undefined, options, make);
   }
   throw new ExchangeError(
-    "Cannot import an Arrow array: expected an object of Python, one with __arrow_c_device_array__() or __arrow_c_array__(), or " +
-      "the addresses { schema, array } or { schema, deviceArray }" + importerOf(source),
+    "Cannot import an Arrow array: expected an object of Python, one with __arrow_c_device_array__() or " +
+      "__arrow_c_array__(), or the addresses { schema, array } or { schema, deviceArray }" + importerOf(source),
   );
 }
 
@@ -203,7 +203,8 @@ class Import {
   readonly #state: ImportState = { moved: 0n, users: 0, streams: new Map() };
 
   constructor() {
-    this.addBuffer({ ptr: 0n, size: 0, isHost: true }, host); // so that an array without buffers is released by one, too
+    // so that an array without buffers is released by one, too
+    this.addBuffer({ ptr: 0n, size: 0, isHost: true }, host);
   }
 
   /** Adds a buffer of the array. */

@@ -65,8 +65,8 @@ export function valuesOf(array: ArrowNode): ArrayParts {
   const dtype = storedDtype(inner.type);
   if (dtype === null) {
     throw new ExchangeError(
-      `Cannot view an Arrow array of ${inner.type.kind}: expected numbers, times, truth values, or fixed-size lists of ` +
-        "them. Read it with get(), or use its buffers.",
+      `Cannot view an Arrow array of ${inner.type.kind}: expected numbers, times, truth values, or fixed-size lists ` +
+        "of them. Read it with get(), or use its buffers.",
     );
   }
   return slots(inner.buffers[1] ?? null, dtype, shape, offset);
@@ -102,8 +102,8 @@ function slots(bytes: ArrayParts | null, dtype: DType, shape: readonly number[],
   const start = offset * dtype.itemsize;
   if (!Number.isInteger(start)) {
     throw new ExchangeError(
-      `Cannot view ${dtype.name} from element ${offset} of a buffer on: a view begins at a whole byte. Read with get() or ` +
-        "isNull(), or see the bytes in buffers.",
+      `Cannot view ${dtype.name} from element ${offset} of a buffer on: a view begins at a whole byte. Read with ` +
+        "get() or isNull(), or see the bytes in buffers.",
     );
   }
   const from = bytes.offset + bytes.layout.sliceOffset + start;
@@ -127,7 +127,8 @@ export function nodeOfNumbers(array: ArrayParts): ArrowNode {
   if (format === null) {
     return refuse(
       dtype.name === "bool"
-        ? "its truth values are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or see the bytes as uint8."
+        ? "its truth values are bytes, and Arrow's are bits. Write them as bits, as bool1_packed, or see the bytes " +
+          "as uint8."
         : `it has no such type. Convert to one that it has, or see the bytes as uint8, through layout.repacked(1).`,
     );
   }

@@ -6,7 +6,7 @@
  * |---|---|---|---|---|
  * | bool | | 0 or 1 | 0 or 1 | real |
  * | integer | whether it is not 0 | its lowest bits | the nearest, ties to even; too large is infinite | real |
- * | float | whether it is not 0; NaN is true | without its fraction; the nearest there is, NaN is 0 | the nearest | real |
+ * | float | whether it is not 0; NaN is true | without fraction; the nearest there is; NaN: 0 | the nearest | real |
  * | complex | whether a part is not 0 | as its real part | as its real part | each part |
  *
  * Integers wrap around as in C, NumPy and torch. A float outside the range of an integer type is undefined there, and

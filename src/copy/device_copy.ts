@@ -121,8 +121,8 @@ function copy(
 function arranged(source: CopyOperand, destination: CopyOperand, stream: CudaStream): void {
   if (captureOf(stream) !== null) {
     throw new TypeError(
-      "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the device, or " +
-        "use page-locked memory, which the device can reach by itself",
+      "Cannot capture a copy in which the host has to arrange elements: copy them in one piece to or from the " +
+        "device, or use page-locked memory, which the device can reach by itself",
     );
   }
   if (source.buffer.isDeviceAccessible) toHost(source, destination, stream);

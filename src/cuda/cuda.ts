@@ -212,7 +212,8 @@ export class Cuda {
 function explain(error: CudaError): string {
   switch (error.code) {
     case CUresult.CUDA_ERROR_NO_DEVICE:
-      return "The driver is installed but finds no GPU (CUDA_ERROR_NO_DEVICE). Check nvidia-smi and CUDA_VISIBLE_DEVICES.";
+      return "The driver is installed but finds no GPU (CUDA_ERROR_NO_DEVICE). Check nvidia-smi and " +
+        "CUDA_VISIBLE_DEVICES.";
     case CUresult.CUDA_ERROR_STUB_LIBRARY:
       return "The libcuda found is the toolkit's stub, which is for linking only. Install NVIDIA's driver.";
     default:

@@ -58,8 +58,8 @@ function describe(array: ArrayParts): ArrayInterface {
   const { dtype, layout, readonly } = array;
   if (dtype.typestr === null) {
     throw new ExchangeError(
-      `Cannot describe ${dtype.name} by the array interface: NumPy has no type string for it. Use DLPack, or view the ` +
-        "bytes as unsigned integers.",
+      `Cannot describe ${dtype.name} by the array interface: NumPy has no type string for it. Use DLPack, or view ` +
+        "the bytes as unsigned integers.",
     );
   }
   const strides = layout.isContiguousC ? null : layout.stridesInBytes;
@@ -83,12 +83,13 @@ export function toCudaArrayInterface(array: ArrayParts): CudaArrayInterface {
 function handleFor({ handle, device }: CudaStream, consumer: CudaDevice): bigint {
   if (device !== consumer) {
     throw new ExchangeError(
-      `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: a ` +
-        `consumer would take the stream for one of device ${consumer.ordinal}. Give the buffer a home stream there, with ` +
-        "setHomeStream(), or use DLPack.",
+      `Cannot describe memory of device ${consumer.ordinal} that is ordered on a stream of device ${device.ordinal}: ` +
+        `a consumer would take the stream for one of device ${consumer.ordinal}. Give the buffer a home stream ` +
+        "there, with setHomeStream(), or use DLPack.",
     );
   }
-  return handle || CU_STREAM_LEGACY; // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
+  // 0 is forbidden because it is ambiguous; the legacy default stream's own name is 1
+  return handle || CU_STREAM_LEGACY;
 }
 
 // law dlpack/fromArrayInterface: dlpack/array_interface, dlpack/host_consumers, order/programs
@@ -123,8 +124,8 @@ export function fromCudaArrayInterface<T>(
   const device = options.stream?.device ?? options.device;
   if (device === undefined) {
     throw new ExchangeError(
-      "Cannot import by the CUDA Array Interface, which does not say which device the memory is on: pass { stream } to say " +
-        "where the memory will be used, or { device }.",
+      "Cannot import by the CUDA Array Interface, which does not say which device the memory is on: pass { stream } " +
+        "to say where the memory will be used, or { device }.",
     );
   }
   const producer = producerStream(stream, device, options);
@@ -133,7 +134,8 @@ export function fromCudaArrayInterface<T>(
   const home = options.stream === undefined ? producer ?? device.defaultStream : options.stream;
   if (home !== null && producer !== null) home.wait(producer);
   const buffer = home === null && release === undefined
-    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null }) // nothing has to be done when it ends
+    // nothing has to be done when it ends
+    ? MemoryBuffer.fromPointer(ptr, size, { owner: source, device, stream: null })
     : release === undefined
     ? MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, producer, returnToProducer)
     : MemoryBuffer.fromForeign(ptr, size, device, "device", home, source, { producer, release }, returnAndRelease);

@@ -84,8 +84,8 @@ function wrap(made: unknown): DlpackTensor {
   const address = managedTensorVersioned ?? managedTensor;
   if (typeof address !== "bigint") {
     throw new ExchangeError(
-      "Cannot import by DLPack: __dlpack__() returned neither a DlpackTensor nor the address of a tensor as a bigint: " +
-        "{ managedTensorVersioned }",
+      "Cannot import by DLPack: __dlpack__() returned neither a DlpackTensor nor the address of a tensor as a " +
+        "bigint: { managedTensorVersioned }",
     );
   }
   checkAddress(address);
@@ -137,7 +137,8 @@ function take<T>(
   const data = fields.data === 0n || fields.byteOffset === 0n ? fields.data : fields.data + fields.byteOffset;
   const { ptr, size, offset } = foreignRange(layout, data, "a DLPack tensor");
   const kind = device === null ? "host" : fields.deviceType === DLDeviceType.kDLCUDAManaged ? "managed" : "device";
-  const home = device === null ? null : stream === undefined ? device.defaultStream : stream; // as producers assume, too
+  // as producers assume, too
+  const home = device === null ? null : stream === undefined ? device.defaultStream : stream;
   const imported: ImportedTensor = { tensor: address, deleter: fields.deleter };
   const buffer = MemoryBuffer.fromForeign(
     ptr,
@@ -225,7 +226,8 @@ function readDevice(fields: TensorFields, device: CudaDevice | undefined): CudaD
     case DLDeviceType.kDLCUDAManaged: {
       if (device === undefined) {
         throw new ExchangeError(
-          `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or { device }`,
+          `Cannot import memory of CUDA device ${deviceId}: pass { stream } to say where it will be used, or ` +
+            "{ device }",
         );
       }
       if (device.ordinal !== deviceId) {

@@ -61,8 +61,8 @@ export function planExport(array: PlannedArray, options: ToDlpackOptions): Expor
   }
   if (buffer.endsWithWorker && copy === false) {
     throw new ExchangeError(
-      "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the consumer " +
-        "allow a copy, or allocate with HostMemoryResource.",
+      "Cannot export the memory of a typed array from a Worker without a copy: it ends with the Worker. Let the " +
+        "consumer allow a copy, or allocate with HostMemoryResource.",
     );
   }
   const isCopied = isElsewhere || buffer.endsWithWorker || copy === true;
@@ -150,7 +150,8 @@ function findDevice({ buffer: { device } }: PlannedArray, id: number, stream: To
   const known = device ?? (stream instanceof CudaStream ? stream.device : null);
   if (known === null) {
     throw new ExchangeError(
-      `Cannot export host memory to CUDA device ${id}: pass a CudaStream of that device as stream, or copy it there first`,
+      `Cannot export host memory to CUDA device ${id}: pass a CudaStream of that device as stream, or copy it ` +
+        "there first",
     );
   }
   const found = known.ordinal === id ? known : known.siblings[id];

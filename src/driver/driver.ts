@@ -164,8 +164,8 @@ export function isStickyCode(code: number): boolean {
 const remedies: ReadonlyMap<number, string> = new Map([
   [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-    "While a stream is captured nothing may wait for the device, query it, or allocate and free at once: do that before or " +
-    'after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
+    "While a stream is captured nothing may wait for the device, query it, or allocate and free at once: do that " +
+    'before or after the capture; what other streams need can also be let through, with { mode: "relaxed" }',
   ],
   [
     CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,

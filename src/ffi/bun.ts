@@ -52,7 +52,8 @@ interface BunSymbol {
 /** Bun's word for a type of the tables, in which structs are lowered. */
 function bunType(type: Argument | "void"): string {
   if (type === "ptr" || type === "size") return "u64";
-  return type === "buffer" || type === "handle" ? "ptr" : type; // Bun's `ptr` takes a typed array, null, a number or a bigint
+  // Bun's `ptr` takes a typed array, null, a number or a bigint
+  return type === "buffer" || type === "handle" ? "ptr" : type;
 }
 
 function bunGlobal(): BunGlobal {
@@ -154,7 +155,8 @@ class BunPort implements FfiPort {
     const symbol = { ...this.#symbol(args, returns), ptr: Number(address) };
     const { f } = this.#ffi.linkSymbols({ f: symbol }).symbols as { readonly f: NativeFunction<D> };
     if (!takesStruct(args)) return f;
-    return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>; // the caller vouches for the types
+    // the caller vouches for the types
+    return withStructs(lowerStructs(args, this.platform.arch), f) as NativeFunction<D>;
   }
 
   callback<const D extends CallbackDescription>(description: D, fn: CallbackFunction<D>): NativeCallback {

@@ -80,7 +80,8 @@ export function denoPort(): FfiPort | null {
 class DenoPort implements FfiPort {
   readonly runtime: FfiPort["runtime"];
   readonly platform: FfiPort["platform"];
-  readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope"); // node:worker_threads says no there
+  // node:worker_threads says no there
+  readonly isWorker: boolean = Reflect.has(globalThis, "DedicatedWorkerGlobalScope");
   readonly #deno: DenoApi;
   #waiting: Waiting | undefined;
   #memset: AddressOf | undefined;

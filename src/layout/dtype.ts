@@ -297,16 +297,19 @@ function make(spec: DTypeSpec): DType {
 function cannotSay(dtype: DType, form: DTypeForm): TypeError {
   const { name } = dtype;
   const codes = `the codes as ${codesOf(dtype)}`;
-  const instead = name === "bfloat16" ? "Convert to float32, or" : "Instead"; // no other of these types can be converted
+  // no other of these types can be converted
+  const instead = name === "bfloat16" ? "Convert to float32, or" : "Instead";
   switch (form) {
     case "typestr":
       return new TypeError(
-        `Cannot name ${name} in the array interface: NumPy has no type string for it. Exchange it by DLPack, or ${codes}`,
+        `Cannot name ${name} in the array interface: NumPy has no type string for it. Exchange it by DLPack, or ` +
+          codes,
       );
     case "arrowFormat":
       return new TypeError(
         name === "bool"
-          ? "Cannot name bool in Arrow: its booleans are bits. Write them as bool1_packed, or exchange the bytes as uint8"
+          ? "Cannot name bool in Arrow: its booleans are bits. Write them as bool1_packed, or exchange the bytes " +
+            "as uint8"
           : `Cannot name ${name} in Arrow: it has no format for it. ${instead} exchange ${codes}`,
       );
     case "typedArray":

@@ -96,8 +96,8 @@ export function warnAboutCost({ device, handle }: PoolOfPeers, peer: number): vo
   if (word.isCostReported) return;
   word.isCostReported = true;
   console.warn(
-    `causeway: copies between devices ${device.ordinal} and ${peer} go by way of the host, at a tenth of the rate, because ` +
-      `peerAccessibleBy of a pool of device ${device.ordinal} leaves ${peer} out. ` +
+    `causeway: copies between devices ${device.ordinal} and ${peer} go by way of the host, at a tenth of the rate, ` +
+      `because peerAccessibleBy of a pool of device ${device.ordinal} leaves ${peer} out. ` +
       `resource.peerAccessibleBy.add(${peer}) makes them direct.`,
   );
 }

@@ -132,7 +132,8 @@ export function x8664Take({ context, list, size, atEnd }: TakeShape): Uint8Array
   ];
   const over = "error" in atEnd
     ? [0xb8, ...word(atEnd.error), 0xc3] // mov eax, error; ret
-    : [0x48, 0xc7, 0x46, atEnd.clear, ...word(0), 0x31, 0xc0, 0xc3]; // mov qword ptr [rsi + clear], 0; xor eax, eax; ret
+    // mov qword ptr [rsi + clear], 0; xor eax, eax; ret
+    : [0x48, 0xc7, 0x46, atEnd.clear, ...word(0), 0x31, 0xc0, 0xc3];
   return new Uint8Array([
     ...[0x48, 0x8b, 0x47, context], // mov rax, [rdi + context]
     ...[0x48, 0x8b, 0x48, list], // mov rcx, [rax + list]

@@ -78,7 +78,8 @@ class InFlight implements StreamWatcher {
     const free = () => this.#free();
     quietly(() => {
       if (captureOf(this.#stream) === null) freeAfter(this.#stream, free, this.#weight);
-      else afterCaptures(device.driver, () => freeAfterAll([device], free)); // a mark of the stream would be the graph's
+      // a mark of the stream would be the graph's
+      else afterCaptures(device.driver, () => freeAfterAll([device], free));
     });
   }
 

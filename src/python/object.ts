@@ -181,8 +181,8 @@ function nameOf(key: string | symbol, doing: "set" | "delete"): string {
   if (typeof key === "symbol") throw new TypeError(`Cannot ${doing} ${String(key)} of a PyObject: expected a name`);
   if (!key.startsWith("$")) return key;
   throw new TypeError(
-    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are its own. If Python has an attribute of this name, ` +
-      `use builtins.${doing === "set" ? "setattr" : "delattr"}`,
+    `Cannot ${doing} ${key} of a PyObject: names that begin with $ are its own. If Python has an attribute of this ` +
+      `name, use builtins.${doing === "set" ? "setattr" : "delattr"}`,
   );
 }
 
@@ -235,7 +235,8 @@ function has(handle: Handle, name: string): boolean {
     if (!isMapping && !index.test(name)) return false;
     const key = index.test(name) ? python.integer(BigInt(name)) : python.text(name);
     let found: boolean;
-    if (isMapping) found = objects.PySequence_Contains(object, key) === 1; // __getitem__ of some mappings, as defaultdict's, inserts an item
+    // __getitem__ of some mappings, as defaultdict's, inserts an item
+    if (isMapping) found = objects.PySequence_Contains(object, key) === 1;
     else {
       const item = objects.PyObject_GetItem(object, key);
       found = item !== 0n;

@@ -41,8 +41,8 @@ function start({ path, functions: api }: NativeLibrary<typeof cpython>, installa
   if (installation !== null && !version.startsWith(`${installation.version}.`)) {
     throw new FfiError(
       `Cannot start Python ${version} of ${path} with the packages of ${installation.executable}, which is Python ` +
-        `${installation.version}: an interpreter and its library must be of one version. Pass { home } with a virtualenv ` +
-        "of the library's version, or the library that belongs to this one.",
+        `${installation.version}: an interpreter and its library must be of one version. Pass { home } with a ` +
+        "virtualenv of the library's version, or the library that belongs to this one.",
     );
   }
   if (installation !== null) setProgram(api, installation.executable);
@@ -133,8 +133,8 @@ function checkOnlyLibrary({ path, handle }: NativeLibrary<typeof cpython>): void
   const first = dlsym(0n, symbol); // RTLD_DEFAULT
   if (first !== 0n && first !== dlsym(handle, symbol)) {
     throw new FfiError(
-      `Cannot run the Python of ${path}: this process has loaded another libpython before, whose functions its extension ` +
-        "modules would call. Load only one.",
+      `Cannot run the Python of ${path}: this process has loaded another libpython before, whose functions its ` +
+        "extension modules would call. Load only one.",
     );
   }
 }

@@ -35,8 +35,8 @@ export function releaseLockAtThreadEnd(library: bigint, make: typeof mapExecutab
   const code = make([ffiPort().platform.arch === "aarch64" ? aarch64ReleaseLock() : x8664ReleaseLock()])?.[0];
   if (code === undefined) {
     throw new FfiError(
-      "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is terminated " +
-        "within a call of Python would keep the interpreter's lock for ever. Use it on the main thread.",
+      "Cannot use Python in a Worker: the system refuses executable memory, without which a Worker that is " +
+        "terminated within a call of Python would keep the interpreter's lock for ever. Use it on the main thread.",
     );
   }
   const { dlsym } = libc().loading;

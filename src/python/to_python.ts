@@ -109,7 +109,8 @@ class Conversion {
     if (isPlain(value)) return this.#inside(value, () => this.#dict(Object.entries(value)));
     const what = typeof value === "function" ? "a function" : `an instance of ${value.constructor.name}`;
     throw new TypeError(
-      `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of Python`,
+      `Cannot pass ${what} to Python: expected a value, an array, a list, a plain object, a Map, or an object of ` +
+        "Python",
     );
   }
 

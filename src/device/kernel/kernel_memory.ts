@@ -49,8 +49,8 @@ export function checkReachable(memory: KernelMemory, device: CudaDevice): void {
   if (!hasAccess(memory.ptr, device)) {
     throw new TypeError(
       `expected memory that device ${device.ordinal} can reach, got memory of device ${owner.ordinal}. ` +
-        "Give access with peerAccessibleBy of its pool, or copy it; where peer access was enabled by other means, pass " +
-        "the address itself.",
+        "Give access with peerAccessibleBy of its pool, or copy it; where peer access was enabled by other means, " +
+        "pass the address itself.",
     );
   }
 }

@@ -168,8 +168,8 @@ function notFound(name: string): CudaError {
     `cuModuleGetFunction of ${name}`,
     code,
     resultName(code),
-    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare it " +
-      '`extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
+    "the program has no kernel of this name. C++ gives kernels longer ones, by their types and namespaces: declare " +
+      'it `extern "C" __global__`, which keeps its name, or ask for the name that stands after .entry in the PTX',
   );
 }
 
@@ -224,10 +224,11 @@ const looksAround = /include|embed|import/;
 
 /** Options that name no file and write none; `-I` alone reads nothing. */
 const selfContained = new RegExp(
-  "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|prec-div|" +
-    "fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|-(arch|std|diag-(error|suppress|warn))=.*|" +
-    "--use_fast_math|-use_fast_math|--device-as-default-execution-space|-default-device|--relocatable-device-code=.*|" +
-    "-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|--restrict|-restrict)$",
+  "^(-D.+|-U.+|-I.+|--(define-macro|undefine-macro|include-path|gpu-architecture|std|maxrregcount|ftz|prec-sqrt|" +
+    "prec-div|fmad|extra-device-vectorization|split-compile|diag-(error|suppress|warn))=.*|" +
+    "-(arch|std|diag-(error|suppress|warn))=.*|--use_fast_math|-use_fast_math|--device-as-default-execution-space|" +
+    "-default-device|--relocatable-device-code=.*|-rdc=.*|-[dl]c|--minimal|-minimal|--disable-warnings|-w|" +
+    "--restrict|-restrict)$",
 );
 
 // law device/dependsOnItself: device/kernel/compiler

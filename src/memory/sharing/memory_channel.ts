@@ -42,7 +42,8 @@ const receiveValueOptionNames: OptionNames<ReceiveValueOptions> = { signal: true
  * import { Cuda, DeviceMemoryResource, MemoryBuffer } from "@causeway/causeway";
  * import { MemoryChannel, UnixSocket } from "@causeway/causeway/sharing";
  *
- * // Two drivers stand for the two processes, and a pair of sockets for UnixListener.listen() and MemoryChannel.connect().
+ * // Two drivers stand for the two processes, and a pair of sockets for UnixListener.listen() and
+ * // MemoryChannel.connect().
  * const [here, there] = [Cuda.simulate(), Cuda.simulate()];
  * const [one, other] = UnixSocket.pair();
  * {
