@@ -254,6 +254,13 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
   "UcxEndpoint.recv": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recv(new Uint8Array(1), wrong),
+  "UcxEndpoint.put": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).put(new Uint8Array(1), wrong, 0, wrong),
+  "UcxEndpoint.get": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).get(new Uint8Array(1), wrong, 0, wrong),
+  "UcxEndpoint.atomic": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).atomic("add", wrong, 0, 1n, wrong),
+  "UcxEndpoint.flush": async ({ worker, address }, wrong) => (await worker.connect(address)).flush(wrong),
   "UcxEndpoint.recvSync": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recvSync(new Uint8Array(1), wrong),
   "UcxMessage.recv": async (_, wrong) => {

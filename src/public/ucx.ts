@@ -4,9 +4,12 @@
  * @module
  */
 export {
+  type AtomicOperation,
+  type AtomicOptions,
   type CloseReason,
   type ConnectOptions,
   type HostAndPort,
+  type LimitOptions,
   type ListenOptions,
   type ProgressMode,
   type Receivable,
@@ -21,8 +24,10 @@ export {
   UcxEndpoint,
   UcxError,
   UcxListener,
+  UcxMemoryRegion,
   UcxMessage,
   type UcxOptions,
+  UcxRemoteKey,
   UcxWorker,
   type WorkerOptions,
 } from "../ucx/mod.ts";

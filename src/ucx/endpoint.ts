@@ -3,18 +3,20 @@
  *
  * @module
  */
-import { UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE, ucs_status_t } from "../../bindings/ucp_types.ts";
+import { UCP_ATOMIC_OP, UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE, ucs_status_t } from "../../bindings/ucp_types.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
+import { NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, timeLimit } from "./limit.ts";
+import { checkTimeout, type Limits, timeLimit } from "./limit.ts";
 import { type Receivable, type Sendable, takeMemory } from "./message_memory.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import type { Progress } from "./progress.ts";
 import type { Received, ReceiveOptions, Receiver, ReceiveSyncOptions } from "./receiver.ts";
+import { UcxRemoteKey } from "./remote_memory.ts";
 import { advice } from "./status.ts";
 import { StartQueue } from "./start_queue.ts";
 import { checkTag } from "./tag.ts";
@@ -38,6 +40,38 @@ export interface SendSyncOptions {
   /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
+
+/** How long an operation may take. */
+export interface LimitOptions {
+  /** Ends the operation for its caller; the promise is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
+}
+
+const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
+
+const atomicCodes = {
+  add: UCP_ATOMIC_OP.ADD,
+  swap: UCP_ATOMIC_OP.SWAP,
+  "compare-and-swap": UCP_ATOMIC_OP.CSWAP,
+  and: UCP_ATOMIC_OP.AND,
+  or: UCP_ATOMIC_OP.OR,
+  xor: UCP_ATOMIC_OP.XOR,
+} as const;
+
+/** What {@linkcode UcxEndpoint.atomic} does. */
+export type AtomicOperation = "add" | "swap" | "compare-and-swap" | "and" | "or" | "xor";
+
+/** Options of {@linkcode UcxEndpoint.atomic}. */
+export interface AtomicOptions extends LimitOptions {
+  /** The size of the number. Default 8. */
+  readonly bytes?: 4 | 8;
+  /** What it has to be to be swapped: for `compare-and-swap`, and for nothing else. */
+  readonly compare?: bigint;
+}
+
+const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, bytes: true, compare: true };
 
 const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, timeout: true };
 
@@ -124,7 +158,7 @@ export class UcxEndpoint {
         this.#begin(operation, tag);
         return this.#context.progress.settled(operation, signal);
       }
-      return this.#sendLater(operation, tag, ready, options);
+      return this.#later(operation, ready, options, () => this.#begin(operation, tag));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -177,20 +211,31 @@ export class UcxEndpoint {
     return this.#context.receiver.recvSync(into, options, this.#receives);
   }
 
-  /** Has an operation take the memory to send, and makes it this endpoint's. @returns what `order` answers for a buffer */
-  #take<T>(operation: Operation, what: Sendable, order: (buffer: MemoryBuffer) => T): T | undefined {
+  /** Has an operation take its memory, and makes it this endpoint's. @returns what `order` answers for a buffer */
+  #take<T>(
+    operation: Operation,
+    what: Sendable,
+    order: (buffer: MemoryBuffer) => T,
+    doing: "send" | "receive into" = "send",
+    call = "ucp_tag_send_nbx",
+  ): T | undefined {
+    operation.call = call;
+    operation.owner = this.#owner;
+    this.#underWay++;
     try {
-      const buffer = takeMemory(operation, what, "send", this.#context.hasCuda);
-      const answer = buffer === null ? undefined : order(buffer);
-      operation.call = "ucp_tag_send_nbx";
-      operation.owner = this.#owner;
-      this.#underWay++;
-      return answer;
+      const buffer = takeMemory(operation, what, doing, this.#context.hasCuda);
+      return buffer === null ? undefined : order(buffer);
     } catch (error) {
-      operation.release();
-      this.#context.operations.give(operation);
+      this.#refuse(operation);
       throw error;
     }
+  }
+
+  /** Gives back an operation that has not begun. */
+  #refuse(operation: Operation): void {
+    operation.release();
+    this.#owner.ended(operation);
+    this.#context.operations.give(operation);
   }
 
   #begin(operation: Operation, tag: bigint): void {
@@ -200,19 +245,153 @@ export class UcxEndpoint {
     progress.begun(operation, ucp.tag.ucp_tag_send_nbx(this.#handle, address, count, tag, parameters));
   }
 
-  /** Sends when the memory is there and it is its turn, if the limits allow. */
-  #sendLater(operation: Operation, tag: bigint, ready: Promise<void> | null, options: SendOptions): Promise<void> {
-    const { operations, progress } = this.#context;
-    const { signal, clear } = timeLimit(operation.call, options);
-    const release = () => {
-      operation.release();
-      this.#owner.ended(operation);
-      operations.give(operation);
-    };
-    return this.#starts.add({ ready, release, signal }, () => {
-      this.#begin(operation, tag);
-      return progress.settled<void>(operation, signal);
+  /** Begins an operation when its memory is there and it is its turn, if the limits allow. */
+  #later<T>(operation: Operation, ready: Promise<void> | null, limits: Limits, begin: () => void): Promise<T> {
+    const { progress } = this.#context;
+    const { signal, clear } = timeLimit(operation.call, limits);
+    return this.#starts.add({ ready, release: () => this.#refuse(operation), signal }, () => {
+      begin();
+      return progress.settled<T>(operation, signal);
     }).finally(clear);
+  }
+
+  /**
+   * Memory of the other process, by the key that its worker has made of it ({@linkcode UcxWorker.register}).
+   *
+   * @throws {TypeError} if the bytes are no key, or not all of it
+   * @throws {UcxError} if it cannot be reached through this endpoint
+   */
+  remote(key: Uint8Array): UcxRemoteKey {
+    return new UcxRemoteKey(this.#context.ucp, this.#open("use remote memory"), key);
+  }
+
+  /**
+   * Writes to memory of the other process. The promise settles when the bytes here may change; they are there when a
+   * {@linkcode flush} that was called after it has settled.
+   *
+   * @param what contiguous memory: a view, a buffer or a Uint8Array
+   * @param offset where to write to, in bytes
+   * @throws {UcxError} if the other side is gone
+   * @throws {RangeError} if it does not fit
+   * @throws {TypeError} as {@linkcode send}
+   */
+  async put(what: Sendable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    const { ucp_put_nbx } = this.#context.ucp.remote;
+    await this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
+  }
+
+  /**
+   * Reads from memory of the other process. When the promise settles the bytes are here.
+   *
+   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @param offset where to read from, in bytes
+   * @throws {UcxError} if the other side is gone
+   * @throws {RangeError} if there are not so many bytes
+   * @throws {TypeError} as {@linkcode recv}
+   */
+  async get(into: Receivable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    const { ucp_get_nbx } = this.#context.ucp.remote;
+    await this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
+  }
+
+  async #access(
+    call: string,
+    what: Sendable,
+    doing: "send" | "receive into",
+    remote: UcxRemoteKey,
+    offset: number,
+    options: LimitOptions,
+    start: UcpFunctions["remote"]["ucp_put_nbx"],
+  ): Promise<void> {
+    this.#open("use remote memory");
+    options.signal?.throwIfAborted();
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    const operation = this.#context.operations.take();
+    const ready = this.#take(operation, what, hostReady, doing, call) ?? null;
+    let part: ReturnType<UcxRemoteKey["range"]>;
+    try {
+      part = remote.range(offset, operation.bytes);
+    } catch (error) {
+      this.#refuse(operation);
+      throw error;
+    }
+    await this.#later(operation, ready, options, () => {
+      operation.prepare("plain", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
+      const { address, count, parameters } = operation;
+      this.#context.progress.begun(operation, start(this.#handle, address, count, part.address, part.key, parameters));
+    });
+  }
+
+  /**
+   * Changes one number of 4 or 8 bytes in memory of the other process, without anybody else seeing it half done.
+   *
+   * @param operation `swap` puts the operand in its place; `compare-and-swap` only if it is `compare`
+   * @param offset where it is, a multiple of its size
+   * @param operand unsigned
+   * @returns what it was before
+   * @throws {UcxError} if the other side is gone
+   * @throws {RangeError} if it is not within the memory, or not at a multiple of its size
+   */
+  async atomic(
+    operation: AtomicOperation,
+    remote: UcxRemoteKey,
+    offset: number,
+    operand: bigint,
+    options: AtomicOptions = none,
+  ): Promise<bigint> {
+    checkOptions(options, atomicOptionNames);
+    this.#open("use remote memory");
+    const { bytes = 8, compare, timeout } = options;
+    const code = atomicCodes[operation];
+    if (code === undefined || (bytes !== 4 && bytes !== 8)) {
+      throw new RangeError(
+        `Cannot do "${operation}" on ${bytes} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,
+      );
+    }
+    if ((compare === undefined) !== (operation !== "compare-and-swap")) {
+      throw new TypeError("Expected `compare` for compare-and-swap, and for nothing else");
+    }
+    if (offset % bytes !== 0) {
+      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple`);
+    }
+    const part = remote.range(offset, bytes);
+    options.signal?.throwIfAborted();
+    if (timeout !== undefined) checkTimeout(timeout);
+    const slot = this.#context.operations.take();
+    // UCX takes what to compare with from one place, and what to put there from where the old value comes to.
+    const memory = new NativeArena();
+    const [given, reply] = [memory.out("u64"), memory.out("u64")];
+    given.value = compare ?? operand;
+    reply.value = operand;
+    slot.call = "ucp_atomic_op_nbx";
+    slot.owner = this.#owner;
+    slot.held = memory; // until UCX is done with it
+    this.#underWay++;
+    let before = 0n;
+    slot.ending = () => before = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
+    await this.#later(slot, null, options, () => {
+      slot.prepareAtomic(bytes, reply.$address);
+      const { ucp_atomic_op_nbx } = this.#context.ucp.remote;
+      const begun = ucp_atomic_op_nbx(this.#handle, code, given.$address, 1n, part.address, part.key, slot.parameters);
+      this.#context.progress.begun(slot, begun);
+    });
+    return before;
+  }
+
+  /** Settles when everything that was put and sent before is at the other side. */
+  async flush(options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    const handle = this.#open("flush");
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    const operation = this.#foreign("ucp_ep_flush_nbx", null);
+    await this.#starts.add({ ready: null, release: () => this.#context.operations.give(operation) }, async () => {
+      const { signal, clear } = timeLimit(operation.call, options);
+      const { ucp, progress } = this.#context;
+      progress.begunForeign(operation, ucp.endpoint.ucp_ep_flush_nbx(handle, operation.parameters));
+      await progress.settled(operation, signal).finally(clear);
+    });
   }
 
   /**

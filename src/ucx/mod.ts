@@ -16,7 +16,15 @@
  *
  * @module
  */
-export { type CloseReason, type SendOptions, type SendSyncOptions, UcxEndpoint } from "./endpoint.ts";
+export {
+  type AtomicOperation,
+  type AtomicOptions,
+  type CloseReason,
+  type LimitOptions,
+  type SendOptions,
+  type SendSyncOptions,
+  UcxEndpoint,
+} from "./endpoint.ts";
 export { UcxError } from "./error.ts";
 export { type ListenOptions, UcxListener } from "./listener.ts";
 export { libucp } from "./library.ts";
@@ -28,6 +36,7 @@ export {
   type ReceiveSyncOptions,
   UcxMessage,
 } from "./receiver.ts";
+export { UcxMemoryRegion, UcxRemoteKey } from "./remote_memory.ts";
 export type { HostAndPort } from "./socket_address.ts";
 export { Ucx, type UcxOptions } from "./ucx.ts";
 export type { ProgressMode } from "./progress.ts";

@@ -36,7 +36,7 @@ const ringField = layoutOf(completion_ring).offsets;
 const parametersAt = 64;
 const requestAt = roundUp(parametersAt + layoutOf(ucp_request_param_t).size, 32);
 
-const { request, cb, user_data, memory_type, flags: flagsField } = UCP_REQUEST_PARAM_FIELD;
+const { request, cb, user_data, memory_type, datatype, reply_buffer, flags: flagsField } = UCP_REQUEST_PARAM_FIELD;
 
 /** What is set in `op_attr_mask`: with `NO_IMM_CMPL` every receive ends by its callback, which alone knows its length. */
 const masks = {
@@ -64,6 +64,8 @@ export class Operation {
   /** How its promise settles; null if nobody waits for one, because it is waited for in place or was abandoned. */
   resolve: ((result: unknown) => void) | null = null;
   reject: ((reason: unknown) => void) | null = null;
+  /** Reads what UCX has written to memory that is about to be freed. */
+  ending: (() => void) | null = null;
   /** Takes back what waits for a signal or a timer. */
   disarm: (() => void) | null = null;
   /** Whether UCX knows it, and whether UCX is done with it. */
@@ -126,6 +128,16 @@ export class Operation {
     if (flags !== null) memory.setUint32(parametersAt + field.flags, flags, littleEndian);
   }
 
+  /** Writes the parameters of an atomic operation on one number, whose former value comes to where `reply` says. */
+  prepareAtomic(bytes: 4 | 8, reply: bigint): void {
+    this.prepare("plain", this.#memoryType);
+    const memory = this.#memory;
+    this.#mask = request | cb | user_data | datatype | reply_buffer;
+    memory.setUint32(parametersAt + field.op_attr_mask, this.#mask, littleEndian);
+    memory.setBigUint64(parametersAt + field.datatype, BigInt(bytes) << 3n, littleEndian); // ucp_dt_make_contig
+    memory.setBigUint64(parametersAt + field.reply_buffer, reply, littleEndian);
+  }
+
   /** The address that UCX knows its request by. */
   get request(): bigint {
     return this.foreign === 0n ? this.#request : this.foreign;
@@ -161,7 +173,9 @@ export class Operation {
   // law ucx/Operation.release: ucx/unclosed
   /** Unpins the memory. */
   release(): void {
-    const { held } = this;
+    const { held, ending } = this;
+    if (ending !== null) ending();
+    this.ending = null;
     this.held = null;
     if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
   }

@@ -129,6 +129,8 @@ export class Ucx {
   }
 }
 
+const features = UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP | UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64;
+
 function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly<Record<string, string>>): bigint {
   const { opening } = ucp;
   const config = arena.out("ptr");
@@ -136,7 +138,7 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
   try {
     applyConfig(ucp, config.value, settings);
     const params = arena.struct(ucp_params_t);
-    writeFields(params, UCP_PARAMS_FIELD, { features: UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP });
+    writeFields(params, UCP_PARAMS_FIELD, { features });
     const context = arena.out("ptr");
     const { major, minor } = UCP_API;
     const status = opening.ucp_init_version(major, minor, params.$address, config.value, context.$address);

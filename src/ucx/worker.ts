@@ -15,14 +15,16 @@ import {
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { hostWaits } from "../order/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, timeLimit } from "./limit.ts";
 import { listenOptionNames, type ListenOptions, openListener, type UcxListener } from "./listener.ts";
-import type { Receivable } from "./message_memory.ts";
+import { type Receivable, takeMemory } from "./message_memory.ts";
 import { Operations } from "./operation.ts";
+import { UcxMemoryRegion } from "./remote_memory.ts";
 import { type HostAndPort, type SocketAddress, writeSocketAddress } from "./socket_address.ts";
 import { writeFields } from "./struct_fields.ts";
 import { PeerLiveness } from "./peer_liveness.ts";
@@ -105,6 +107,7 @@ export class UcxWorker {
   readonly #operations: Operations;
   readonly #endpoints = new Map<bigint, UcxEndpoint>();
   readonly #listeners = new Set<UcxListener>();
+  readonly #regions = new Set<UcxMemoryRegion>();
   readonly #onError: NativeCallback;
   readonly #progress: Progress;
   readonly #peers = new PeerLiveness();
@@ -314,6 +317,31 @@ export class UcxWorker {
   }
 
   /**
+   * Lets others read and write memory by themselves, until the region is closed, or the worker.
+   *
+   * @param what contiguous writable memory: a view, a buffer or a Uint8Array. It is the program's business that nothing of
+   *   a GPU's streams uses it meanwhile: others write to it at any time
+   * @throws {UcxError} if UCX cannot register it
+   * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
+   */
+  register(what: Receivable): UcxMemoryRegion {
+    this.#open("register memory");
+    const operation = this.#operations.take();
+    try {
+      const buffer = takeMemory(operation, what, "receive into", this.#context.hasCuda);
+      if (buffer !== null) hostWaits(buffer);
+      const { ucp, context } = this.#context;
+      const forget = (gone: UcxMemoryRegion) => this.#regions.delete(gone);
+      const region = new UcxMemoryRegion({ ucp, context, forget }, operation);
+      this.#regions.add(region);
+      return region;
+    } finally {
+      operation.release();
+      this.#operations.give(operation);
+    }
+  }
+
+  /**
    * Lets UCX work once, and settles what has ended: for programs that wait in a loop of their own.
    *
    * @returns how many operations have ended
@@ -382,6 +410,7 @@ export class UcxWorker {
     this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
     for (const operation of this.#operations.pending()) operation.release(); // UCX has forgotten them
     this.#operations.close();
+    for (const region of this.#regions) region.close();
     this.#onError.close();
     this.#arena.close();
   }

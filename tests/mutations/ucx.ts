@@ -114,6 +114,13 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#progress.poll();\n", "", "A message that has come is not seen."],
     ["tag, mask, remove,", "tag, mask, 0,", "A message that was taken is received by somebody else."],
   ]),
+  ...law("ucx/UcxMemoryRegion.close", [
+    ["    if (this.#handle === 0n) return;\n", "", "Memory is unregistered twice."],
+  ]),
+  ...law("ucx/UcxRemoteKey.range", [
+    [" || offset + bytes > this.size", "", "What lies behind the memory is overwritten."],
+    ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
+  ]),
   ...law("ucx/timeLimit", [
     ["clear: () => clearTimeout(timer)", "clear: nothing", "A timer keeps the process alive that nobody waits for."],
   ]),

@@ -1,0 +1,149 @@
+/** Memory that others read and write by themselves: every byte is where a model says, and nothing beside it. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { test } from "node:test";
+import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
+import type { AtomicOperation } from "../../src/ucx/endpoint.ts";
+import { Ucx } from "../../src/ucx/ucx.ts";
+import { StridedMemoryView } from "../../src/view/strided_memory_view.ts";
+import { check, fc } from "../support/property.ts";
+import { contentOf } from "./messages.ts";
+
+const size = 70_000;
+const border = 64;
+
+const limit = { 4: 2n ** 32n, 8: 2n ** 64n } as const;
+
+/** What the operations mean, on unsigned numbers. */
+const meaning: Readonly<Record<AtomicOperation, (old: bigint, operand: bigint, compare: bigint) => bigint>> = {
+  add: (old, operand) => old + operand,
+  swap: (_, operand) => operand,
+  "compare-and-swap": (old, operand, compare) => old === compare ? operand : old,
+  and: (old, operand) => old & operand,
+  or: (old, operand) => old | operand,
+  xor: (old, operand) => old ^ operand,
+};
+
+const accesses = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constantFrom("put" as const, "get" as const),
+      offset: fc.nat(size - 1),
+      length: fc.oneof(fc.nat(200), fc.nat(size)),
+      content: fc.nat(1000),
+    }),
+    fc.record({
+      do: fc.constant("atomic" as const),
+      operation: fc.constantFrom(...Object.keys(meaning) as AtomicOperation[]), // its own keys
+      bytes: fc.constantFrom(4 as const, 8 as const),
+      at: fc.nat(100),
+      operand: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+      expects: fc.boolean(),
+    }),
+  ),
+  { maxLength: 12 },
+);
+
+for (const tls of ["tcp", "sm"]) {
+  test(`what is put, got and changed by number is what a model says, and nothing beside it: ${tls}`, async () => {
+    using ucx = Ucx.open({ config: { TLS: tls } });
+    await using owner = ucx.createWorker();
+    await using user = ucx.createWorker();
+    const endpoint = await user.connect(owner.address);
+    const memory = new Uint8Array(new ArrayBuffer(size + 2 * border));
+    using region = owner.register(memory.subarray(border, border + size));
+    using remote = endpoint.remote(region.key);
+    assertEquals(remote.size, size);
+    const model = new Uint8Array(memory.length);
+    await check(
+      fc.asyncProperty(accesses, async (program) => {
+        for (const step of program) {
+          if (step.do === "atomic") {
+            const { operation, bytes, at } = step;
+            const offset = at * bytes;
+            const view = new DataView(model.buffer, border + offset, bytes);
+            const old = bytes === 8 ? view.getBigUint64(0, true) : BigInt(view.getUint32(0, true));
+            const operand = step.operand % limit[bytes];
+            const compare = step.expects ? old : (old + 1n) % limit[bytes];
+            const options = { bytes, ...(operation === "compare-and-swap" ? { compare } : {}) };
+            assertEquals(await endpoint.atomic(operation, remote, offset, operand, options), old);
+            const now = BigInt.asUintN(8 * bytes, meaning[operation](old, operand, compare));
+            if (bytes === 8) view.setBigUint64(0, now, true);
+            else view.setUint32(0, Number(now), true);
+          } else {
+            const length = Math.min(step.length, size - step.offset);
+            const part = model.subarray(border + step.offset, border + step.offset + length);
+            if (step.do === "put") {
+              const bytes = contentOf(step.content, length);
+              await endpoint.put(bytes, remote, step.offset);
+              await endpoint.flush();
+              part.set(bytes);
+            } else {
+              const into = new Uint8Array(length);
+              await endpoint.get(into, remote, step.offset);
+              assert(into.every((byte, i) => byte === part[i]));
+            }
+          }
+        }
+        assert(memory.every((byte, i) => byte === model[i]));
+      }),
+      20,
+    );
+  });
+}
+
+test("what does not fit, is no key or no number is refused before anything is touched", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm" } });
+  await using owner = ucx.createWorker();
+  await using user = ucx.createWorker();
+  const endpoint = await user.connect(owner.address);
+  using region = owner.register(new Uint8Array(100));
+  const remote = endpoint.remote(region.key);
+  const bytes = new Uint8Array(10);
+  for (const offset of [-1, 91, 0.5, NaN]) {
+    await assertRejects(() => endpoint.put(bytes, remote, offset), RangeError, "it has 100 bytes");
+    await assertRejects(() => endpoint.get(bytes, remote, offset), RangeError, "it has 100 bytes");
+  }
+  await assertRejects(() => endpoint.atomic("add", remote, 4, 1n), RangeError, "expected a multiple");
+  await assertRejects(() => endpoint.atomic("add", remote, 0, 1n, { compare: 1n }), TypeError, "compare");
+  await assertRejects(() => endpoint.atomic("compare-and-swap", remote, 0, 1n), TypeError, "compare");
+  await assertRejects(() => endpoint.atomic("sub" as AtomicOperation, remote, 0, 1n), RangeError, 'Cannot do "sub"');
+  const damaged = region.key.slice();
+  damaged[20] = (damaged[20] ?? 0) ^ 1;
+  for (const key of [damaged, region.key.subarray(1), new Uint8Array(0), owner.address.subarray(0, 8)]) {
+    assertThrows(() => endpoint.remote(key), TypeError, "expected the key of a region");
+  }
+  const frozen = StridedMemoryView.fromBuffer(new HostMemoryResource().allocate(8), {
+    shape: [8],
+    dtype: "uint8",
+    readonly: true,
+  });
+  assertThrows(() => owner.register(frozen), TypeError, "read-only");
+  frozen.buffer.close();
+  remote.close();
+  remote.close();
+  await assertRejects(() => endpoint.get(bytes, remote), TypeError, "its key is closed");
+  await endpoint.close();
+  assertThrows(() => endpoint.remote(region.key), TypeError, "the endpoint is closed");
+});
+
+test("registered memory stays although its buffer is closed, until the region is, or its worker", async () => {
+  using ucx = Ucx.open({ config: { TLS: "sm" } });
+  const owner = ucx.createWorker();
+  const user = ucx.createWorker();
+  const endpoint = await user.connect(owner.address);
+  const buffers = [0, 1].map(() => new HostMemoryResource().allocate(64));
+  const [first, second] = buffers.map((buffer) => owner.register(buffer));
+  assert(first !== undefined && second !== undefined);
+  for (const buffer of buffers) buffer.close();
+  const remote = endpoint.remote(second.key);
+  await endpoint.put(new Uint8Array([1, 2, 3]), remote, 5);
+  const into = new Uint8Array(3);
+  await endpoint.get(into, remote, 5);
+  assertEquals([...into], [1, 2, 3]);
+  first.close();
+  first.close();
+  remote.close();
+  await Promise.all([user.close(), owner.close()]); // and with it the second
+  second.close();
+  assertThrows(() => owner.register(new Uint8Array(1)), TypeError, "the worker is closed");
+});
