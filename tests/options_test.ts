@@ -167,6 +167,16 @@ function scene() {
 
 type Scene = ReturnType<typeof scene>;
 
+/** A message that has no data. */
+function activeMessage() {
+  const ucp = new ScriptedUcp().functions;
+  const operations = new Operations(8);
+  const progress = new Progress(ucp, 1n, operations, "event");
+  const context = { ucp, hasCuda: false, worker: 1n, operations, progress, deliver: () => true, forget: () => {} };
+  const data = { place: "none", data: 0n, bytes: null } as const;
+  return new api.UcxActiveMessage(context, new Uint8Array(0), 0, data);
+}
+
 /** Options of whatever kind: the compiler would refuse those that are wrong. */
 // deno-lint-ignore no-explicit-any
 type Wrong = any;
@@ -261,6 +271,10 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
   "UcxEndpoint.atomic": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).atomic("add", wrong, 0, 1n, wrong),
   "UcxEndpoint.flush": async ({ worker, address }, wrong) => (await worker.connect(address)).flush(wrong),
+  "UcxEndpoint.sendMessage": async ({ worker, address }, wrong) =>
+    (await worker.connect(address)).sendMessage(new Uint8Array(1), wrong),
+  "UcxActiveMessage.recv": (_, wrong) => activeMessage().recv(new Uint8Array(1), wrong),
+  "UcxActiveMessage.bytes": (_, wrong) => activeMessage().bytes(wrong),
   "UcxEndpoint.recvSync": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recvSync(new Uint8Array(1), wrong),
   "UcxMessage.recv": async (_, wrong) => {

@@ -3,15 +3,23 @@
  *
  * @module
  */
-import { UCP_ATOMIC_OP, UCP_EP_CLOSE_FLAG, UCS_MEMORY_TYPE, ucs_status_t } from "../../bindings/ucp_types.ts";
+import {
+  UCP_AM_SEND_FLAG,
+  UCP_ATOMIC_OP,
+  UCP_EP_CLOSE_FLAG,
+  UCS_MEMORY_TYPE,
+  ucs_status_t,
+} from "../../bindings/ucp_types.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import { NativeArena } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { activeMessageId, type UcxActiveMessage } from "./active_messages.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, type Limits, timeLimit } from "./limit.ts";
 import { type Receivable, type Sendable, takeMemory } from "./message_memory.ts";
+import { MessageQueue } from "./message_queue.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
 import type { Progress } from "./progress.ts";
@@ -40,6 +48,18 @@ export interface SendSyncOptions {
   /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
+
+/** Options of {@linkcode UcxEndpoint.sendMessage}. */
+export interface SendMessageOptions {
+  /** What the message is: bytes that the other side has with it. Default none. */
+  readonly header?: Uint8Array;
+  /** Ends the send for its caller; the promise is then rejected with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
+}
+
+const sendMessageOptionNames: OptionNames<SendMessageOptions> = { header: true, signal: true, timeout: true };
 
 /** How long an operation may take. */
 export interface LimitOptions {
@@ -86,6 +106,8 @@ export interface EndpointContext {
   readonly progress: Progress;
   readonly operations: Operations;
   readonly receiver: Receiver;
+  /** The most bytes that a header of an active message can have. */
+  longestHeader(): number;
   readonly hasCuda: boolean;
   /** Called when sends are cut short by a close by force. */
   cutShort(): void;
@@ -109,18 +131,16 @@ export class UcxEndpoint {
   /** Sends that UCX is not done with, or that wait for their memory. */
   #underWay = 0;
   #drained: PromiseWithResolvers<void> | undefined;
+  readonly #messages = new MessageQueue<UcxActiveMessage>();
   /** What receives belong to that end with it. */
-  readonly #receives: Owner = { ended: () => {}, reason: () => undefined };
+  readonly #receives: Owner = { ended: () => {} };
   /** What its sends belong to. */
   readonly #owner: Owner = {
     ended: () => {
       if (--this.#underWay === 0) this.#drained?.resolve();
     },
-    reason: ({ call }) => this.#isLost ? gone(call) : undefined,
   };
   #failure: UcxError | undefined;
-  /** Whether the other process ended without UCX noticing. */
-  #isLost = false;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
 
@@ -253,6 +273,54 @@ export class UcxEndpoint {
       begin();
       return progress.settled<T>(operation, signal);
     }).finally(clear);
+  }
+
+  /**
+   * Sends an active message: it comes to the other side's {@linkcode messages} without having been asked for.
+   *
+   * @param what contiguous memory: a view, a buffer or a Uint8Array. It must not change until the promise is settled
+   * @throws {UcxError} if the other side is gone
+   * @throws {RangeError} if the header is longer than UCX takes (some thousand bytes)
+   * @throws {TypeError} as {@linkcode send}
+   */
+  async sendMessage(what: Sendable, options: SendMessageOptions = none): Promise<void> {
+    checkOptions(options, sendMessageOptionNames);
+    this.#open("send");
+    const { header = new Uint8Array(0), signal, timeout } = options;
+    const most = this.#context.longestHeader();
+    if (header.length > most) {
+      throw new RangeError(`Cannot send a header of ${header.length} bytes: UCX takes up to ${most} here`);
+    }
+    signal?.throwIfAborted();
+    if (timeout !== undefined) checkTimeout(timeout);
+    const operation = this.#context.operations.take();
+    const ready = this.#take(operation, what, hostReady, "send", "ucp_am_send_nbx") ?? null;
+    const arena = new NativeArena();
+    const head = arena.bytes(header.length);
+    head.bytes.set(header);
+    operation.ending = () => arena.close(); // UCX reads the header until then
+    await this.#later(operation, ready, options, () => {
+      const memoryType = operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
+      operation.prepare("plain", memoryType, UCP_AM_SEND_FLAG.REPLY); // so that it is known whom it comes from
+      const { address, count, parameters } = operation;
+      const { ucp_am_send_nbx } = this.#context.ucp.activeMessage;
+      const length = BigInt(header.length);
+      const begun = ucp_am_send_nbx(this.#handle, activeMessageId, head.address, length, address, count, parameters);
+      this.#context.progress.begun(operation, begun);
+    });
+  }
+
+  /**
+   * The active messages of the other side, in the order in which they come, until the endpoint is closed or has failed.
+   * Whoever takes one receives or releases it.
+   */
+  messages(): AsyncIterable<UcxActiveMessage> {
+    return this.#messages;
+  }
+
+  /** Called by the worker. @returns whether it can be taken here */
+  deliver(message: UcxActiveMessage): boolean {
+    return this.#messages.push(message);
   }
 
   /**
@@ -423,9 +491,10 @@ export class UcxEndpoint {
   /** Reports the failure of the connection. Called by the worker. */
   fail(error: UcxError): void {
     this.#failure ??= error;
+    this.#messages.end();
     const { call, status } = error;
     this.#context.progress.abandonAll(this.#receives, () => new UcxError(call, status, advice(status)));
-    this.#starts.stop(this.#isLost ? gone("ucp_tag_send_nbx") : error);
+    this.#starts.stop(error);
     this.#settleClosed(error);
   }
 
@@ -433,11 +502,9 @@ export class UcxEndpoint {
   /** Fails what UCX would leave waiting: the other process has ended. Called by the worker. */
   async lose(): Promise<void> {
     if (this.#failure !== undefined || this.#handle === 0n) return;
-    this.#isLost = true;
     this.fail(gone("ucp_worker_progress"));
-    const closing = this.#end(UCP_EP_CLOSE_FLAG.FORCE);
     this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them
-    await closing;
+    await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
   /**
@@ -488,6 +555,8 @@ export class UcxEndpoint {
     this.#handle = 0n;
     const closed = new TypeError("The endpoint was closed");
     this.#starts.stop(closed);
+    for (const message of this.#messages.waiting) message.release();
+    this.#messages.end();
     this.#context.progress.abandonAll(this.#receives, () => closed);
     this.#drained?.resolve(); // a close that waits for sends need not wait any longer
     if (this.#underWay > 0 && this.#failure === undefined) this.#context.cutShort();

@@ -21,10 +21,12 @@ export {
   type AtomicOptions,
   type CloseReason,
   type LimitOptions,
+  type SendMessageOptions,
   type SendOptions,
   type SendSyncOptions,
   UcxEndpoint,
 } from "./endpoint.ts";
+export { UcxActiveMessage } from "./active_messages.ts";
 export { UcxError } from "./error.ts";
 export { type ListenOptions, UcxListener } from "./listener.ts";
 export { libucp } from "./library.ts";

@@ -21,8 +21,6 @@ import {
 export interface Owner {
   /** UCX is done with it. Called once, before its promise settles. */
   ended(operation: Operation): void;
-  /** Why it failed, if that is known better than UCX's status says. */
-  reason(operation: Operation): Error | undefined;
 }
 
 /** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
@@ -111,7 +109,7 @@ export class Operation {
   /** Writes the parameters. */
   prepare(kind: CompletionKind, memoryType: number, flags: number | null = null, whose: Request = "ours"): void {
     const memory = this.#memory;
-    let mask: number = masks[kind];
+    let mask: number = flags === null ? masks[kind] : masks[kind] | flagsField;
     if (whose === "its own") mask = cb | user_data | (flags === null ? 0 : flagsField);
     if (kind !== this.#kind) {
       this.#kind = kind;

@@ -317,7 +317,7 @@ export class Progress {
 
 /** Why an operation has failed, or null. */
 function errorOf(operation: Operation): Error | null {
-  const { status, call, owner } = operation;
+  const { status, call } = operation;
   if (status === ucs_status_t.UCS_OK) return null;
-  return owner?.reason(operation) ?? new UcxError(call, status, advice(status));
+  return new UcxError(call, status, advice(status));
 }

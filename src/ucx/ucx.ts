@@ -129,7 +129,8 @@ export class Ucx {
   }
 }
 
-const features = UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP | UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64;
+const features = UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP | UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64 |
+  UCP_FEATURE.AM;
 
 function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly<Record<string, string>>): bigint {
   const { opening } = ucp;

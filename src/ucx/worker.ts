@@ -8,6 +8,8 @@ import {
   UCP_EP_PARAMS_FLAGS,
   ucp_ep_params_t,
   UCP_ERR_HANDLING_MODE,
+  UCP_WORKER_ATTR_FIELD,
+  ucp_worker_attr_t,
   UCP_WORKER_PARAMS_FIELD,
   ucp_worker_params_t,
   UCS_MEMORY_TYPE,
@@ -17,12 +19,14 @@ import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin } from "../ffi/m
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
+import { ActiveMessages, type UcxActiveMessage } from "./active_messages.ts";
 import { UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, timeLimit } from "./limit.ts";
 import { listenOptionNames, type ListenOptions, openListener, type UcxListener } from "./listener.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
+import { MessageQueue } from "./message_queue.ts";
 import { Operations } from "./operation.ts";
 import { UcxMemoryRegion } from "./remote_memory.ts";
 import { type HostAndPort, type SocketAddress, writeSocketAddress } from "./socket_address.ts";
@@ -112,6 +116,9 @@ export class UcxWorker {
   readonly #progress: Progress;
   readonly #peers = new PeerLiveness();
   readonly #receiver: Receiver;
+  readonly #active: ActiveMessages;
+  readonly #messages = new MessageQueue<UcxActiveMessage>();
+  #longestHeader: number | undefined;
   #handle: bigint;
   /** Until when peers may still connect back, by `performance.now()`. */
   #answersUntil = 0;
@@ -136,6 +143,15 @@ export class UcxWorker {
     this.#operations = new Operations(context.requestBytes);
     this.#progress = new Progress(context.ucp, this.#handle, this.#operations, progress);
     this.#receiver = new Receiver(context, this.#handle, this.#operations, this.#progress);
+    this.#active = new ActiveMessages({
+      ucp: context.ucp,
+      hasCuda: context.hasCuda,
+      worker: this.#handle,
+      operations: this.#operations,
+      progress: this.#progress,
+      deliver: (message, from) =>
+        (this.#endpoints.get(from)?.deliver(message) ?? false) || this.#messages.push(message),
+    });
     // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
     this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
       this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
@@ -254,6 +270,7 @@ export class UcxWorker {
       progress: this.#progress,
       operations: this.#operations,
       receiver: this.#receiver,
+      longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
       cutShort: () => {
         this.#answersUntil = performance.now() + farewell;
       },
@@ -314,6 +331,15 @@ export class UcxWorker {
    */
   take(tag = 0n, mask: bigint = everyBit): UcxMessage | null {
     return this.#receiver.take(tag, mask);
+  }
+
+  /**
+   * The active messages of those to whom no endpoint of this worker leads, in the order in which they come, until the
+   * worker is closed. Those of the others come to their endpoints. Whoever takes one receives or releases it.
+   */
+  messages(): AsyncIterable<UcxActiveMessage> {
+    this.#open("take messages");
+    return this.#messages;
   }
 
   /**
@@ -395,6 +421,8 @@ export class UcxWorker {
     for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
     const reason = new TypeError("The worker was closed");
     this.#receiver.close(reason);
+    this.#messages.end();
+    this.#active.release();
     this.#progress.stop(reason);
     this.#peers.close();
     // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed assertion.
@@ -406,12 +434,22 @@ export class UcxWorker {
     this.#context.forget(!isArriving);
   }
 
+  #askLongestHeader(): number {
+    using arena = new NativeArena();
+    const attributes = arena.struct(ucp_worker_attr_t);
+    attributes.field_mask = UCP_WORKER_ATTR_FIELD.max_am_header;
+    const status = this.#context.ucp.information.ucp_worker_query(this.#handle, attributes.$address);
+    checkStatus("ucp_worker_query", status);
+    return attributes.max_am_header;
+  }
+
   #destroy(): void {
     this.#context.ucp.worker.ucp_worker_destroy(this.#handle);
     for (const operation of this.#operations.pending()) operation.release(); // UCX has forgotten them
     this.#operations.close();
     for (const region of this.#regions) region.close();
     this.#onError.close();
+    this.#active.close();
     this.#arena.close();
   }
 

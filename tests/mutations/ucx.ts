@@ -47,11 +47,10 @@ export const ucxMutations: readonly Mutation[] = [
   ]),
   ...law("ucx/UcxEndpoint.lose", [
     [
-      "    if (this.#failure !== undefined || this.#handle === 0n) return;\n    this.#isLost",
-      "    this.#isLost",
+      "    if (this.#failure !== undefined || this.#handle === 0n) return;\n    this.fail",
+      "    this.fail",
       "An endpoint that has failed or is closed is given back twice.",
     ],
-    ["    this.#isLost = true;\n", "", "A send to the dead is said to be cancelled."],
     ['    this.fail(gone("ucp_worker_progress"));\n', "", "Nobody is told that the peer is gone."],
     [
       "    this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them\n",
@@ -120,6 +119,18 @@ export const ucxMutations: readonly Mutation[] = [
   ...law("ucx/UcxRemoteKey.range", [
     [" || offset + bytes > this.size", "", "What lies behind the memory is overwritten."],
     ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
+  ]),
+  ...law("ucx/ActiveMessages.message", [
+    [
+      '? "sender" : isLent && length > 0 ? "lent" : "none"',
+      '? "sender" : "none"',
+      "Data that UCX lends are given back and lent for ever.",
+    ],
+    [
+      "? view.getBigUint64(receiveField.reply_ep, littleEndian) : 0n",
+      "? 0n : 0n",
+      "Messages come to the worker, not to its endpoint.",
+    ],
   ]),
   ...law("ucx/timeLimit", [
     ["clear: () => clearTimeout(timer)", "clear: nothing", "A timer keeps the process alive that nobody waits for."],
@@ -193,7 +204,7 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/UcxEndpoint.fail", [
-    ["    this.#starts.stop(this.#isLost", "    void (this.#isLost", "A failed endpoint sends what waited."],
+    ["    this.#starts.stop(error);\n", "", "A failed endpoint sends what waited."],
   ]),
   ...law("ucx/UcxWorker.finish", [
     [

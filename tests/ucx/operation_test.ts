@@ -123,7 +123,7 @@ test("the parameters say what UCX is to do, and no two operations share a byte",
           const parameters = struct(ucp_request_param_t).at(operation.parameters);
           const mask = own
             ? request | cb | user_data | memory_type | (kind === "plain" ? 0 : NO_IMM_CMPL) |
-              (kind === "sized" ? flags : 0)
+              (kind === "sized" || given !== null ? flags : 0)
             : cb | user_data | (given === null ? 0 : flags);
           assertEquals([parameters.op_attr_mask, parameters.memory_type], [mask, memoryType]);
           if (given !== null) assertEquals(parameters.flags, given);

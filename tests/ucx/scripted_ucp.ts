@@ -11,7 +11,13 @@ import { struct } from "../../src/ffi/struct.ts";
 import type { UcpFunctions } from "../../src/ucx/library.ts";
 
 /** Functions that return at once what is not worth scripting. */
-const quiet = new Set(["ucp_worker_progress", "ucp_worker_create", "ucp_worker_arm", "ucp_worker_get_efd"]);
+const quiet = new Set([
+  "ucp_worker_progress",
+  "ucp_worker_create",
+  "ucp_worker_arm",
+  "ucp_worker_get_efd",
+  "ucp_worker_set_am_recv_handler",
+]);
 
 /** UCS_ERR_BUSY: there may be news, so nobody sleeps. */
 const busy = -15;
