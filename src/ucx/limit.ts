@@ -13,7 +13,7 @@ export interface Limits {
   readonly timeout?: number;
 }
 
-// law ucx/timeLimit: ucx/progress
+// law ucx/timeLimit: ucx/progress, ucx/unclosed
 /**
  * One signal for all limits, and what takes back its timer.
  *

@@ -215,7 +215,7 @@ export class Operations {
     return this.#all.filter(({ isBegun, isDone }) => isBegun && !isDone);
   }
 
-  // law ucx/Operations.take: ucx/lifecycle
+  // law ucx/Operations.take: ucx/progress
   /** An operation of which UCX knows nothing. */
   take(): Operation {
     const operation = this.#free.pop() ?? this.#grow();

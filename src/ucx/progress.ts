@@ -62,7 +62,6 @@ export class Progress {
     this.#progress = ucp.worker.ucp_worker_progress;
   }
 
-  // law ucx/Progress.begun: ucx/progress
   /** Takes what UCX answered when an operation began: 0, a status, or the address of its request. */
   begun(operation: Operation, answer: bigint): void {
     operation.isBegun = true;

@@ -155,9 +155,6 @@ export const ucxMutations: readonly Mutation[] = [
     ["(n & count - 1) * 8, number", "(n & this.#mask) * 8, number", "What has ended is lost when the ring grows."],
     ["    this.#mask = count - 1;\n", "", "The ring is read as if it had not grown."],
   ]),
-  ...law("ucx/Progress.begun", [
-    ["    this.#drain(); // a receive", "    // a receive", "A message that was here is seen at the next turn only."],
-  ]),
   ...law("ucx/Progress.cancel", [
     [" || operation.isAbandoned", "", "UCX is asked again and again to give up what it cannot."],
     [

@@ -71,6 +71,19 @@ test("a close waits for the sends, then flushes, then closes, then forgets the e
   assertEquals([ucp.log, forgotten, await endpoint.closed], [["ucp_request_free"], [7n], null]);
 });
 
+test("a request of UCX's own is freed once, and ours never", async () => {
+  const { ucp, endpoint } = open();
+  const flush = endpoint.flush(); // request 1
+  ucp.finish(1);
+  await flush;
+  for (const request of [2, 3]) {
+    const send = endpoint.send(new Uint8Array(1));
+    ucp.finish(request);
+    await send;
+  }
+  assertEquals(ucp.log, ["ucp_ep_flush_nbx", "ucp_request_free", "ucp_tag_send_nbx", "ucp_tag_send_nbx"]);
+});
+
 test("force does not wait for a send that UCX never ends", async () => {
   const { ucp, endpoint, progress } = open();
   const send = assertRejects(() => endpoint.send(new Uint8Array(1)), TypeError, "stopped");

@@ -225,6 +225,12 @@ for (const tls of settings) {
     controller.abort(reason);
     const error = await receive.catch((error: unknown) => error);
     assertStrictEquals(error, reason);
+    const { buffer, freed } = countedBuffer(8);
+    const stop = new AbortController();
+    const ended = receiver.recv(buffer, { tag: 1n, signal: stop.signal }).catch(() => freed());
+    buffer.close();
+    stop.abort();
+    assertEquals([freed(), await ended], [1, 1], "it is free when its owner hears of it");
     await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 1n });
     const next = new Uint8Array(8);
     assertEquals(await receiver.recv(next, { tag: 1n }), { length: 3, tag: 1n });

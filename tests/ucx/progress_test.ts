@@ -9,7 +9,8 @@ import { Ucx } from "../../src/ucx/ucx.ts";
 import { check, fc } from "../support/property.ts";
 
 async function pairOf(progress: ProgressMode, tls: string) {
-  const ucx = Ucx.open({ config: { TLS: tls } });
+  // Without keep-alive nothing wakes a worker but a message.
+  const ucx = Ucx.open({ config: { TLS: tls, KEEPALIVE_INTERVAL: "inf" } });
   const [sender, receiver] = [ucx.createWorker({ progress }), ucx.createWorker({ progress })];
   const endpoint = await sender.connect(receiver.address);
   const close = async () => {
@@ -112,8 +113,20 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   );
   assertEquals(error.statusName, "UCS_ERR_TIMED_OUT");
   assertThrows(() => receiver.recvSync(into, { timeout: 5 }), UcxError, "It was not over after 5 ms");
+  endpoint.sendSync(Uint8Array.of(5), { tag: 10n });
+  assertEquals(receiver.recvSync(into, { tag: 10n, timeout: 20_000 }), { length: 1, tag: 10n });
   await assertRejects(() => receiver.recv(into, { timeout: -1 }), RangeError, "expected a number of at least 0");
   assertThrows(() => receiver.recvSync(into, { timeout: NaN }), RangeError, "expected a number of at least 0");
+  // What was cancelled is used again, by one operation at a time.
+  await Promise.all([
+    endpoint.send(Uint8Array.of(7)),
+    (async () => assertEquals((await receiver.recv(into)).length, 1))(),
+  ]);
+  const [one, two] = [new Uint8Array(1), new Uint8Array(1)];
+  const both = [receiver.recv(one, { tag: 11n }), receiver.recv(two, { tag: 12n })];
+  await Promise.all([endpoint.send(Uint8Array.of(2), { tag: 12n }), endpoint.send(Uint8Array.of(1), { tag: 11n })]);
+  assertEquals((await Promise.all(both)).map(({ tag }) => tag), [11n, 12n]);
+  assertEquals([one[0], two[0]], [1, 2]);
   const long = receiver.recv(into, { timeout: 60_000, tag: 2n }); // and its timer keeps nothing alive
   await endpoint.send(new Uint8Array([1, 2, 3]), { tag: 2n, timeout: 60_000 });
   assertEquals(await long, { length: 3, tag: 2n });

@@ -51,4 +51,10 @@ await Promise.all(ends.splice(0));
 await collect();
 const after = freed + (array.deref() === undefined ? 1 : 0);
 await endpoint.send(new Uint8Array(1));
+await receiver.recv(new Uint8Array(1), { timeout: 3_600_000 }); // its timer does not keep the process alive
+const last = new AbortController();
+const slept = receiver.recv(new Uint8Array(1), { signal: last.signal }).catch(() => {});
+await setTimeout(50); // the worker sleeps, and keeps the process alive
+last.abort();
+await slept;
 console.log(JSON.stringify({ during, after }));
