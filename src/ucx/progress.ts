@@ -186,7 +186,7 @@ export class Progress {
     return this.#pending;
   }
 
-  // law ucx/Progress.stop: ucx/endpoint, ucx/lifecycle, ucx/unclosed
+  // law ucx/Progress.stop: ucx/progress
   /** Cancels everything, drives the worker until it is quiet or `patience` milliseconds have passed, and stops. */
   stop(reason: unknown, patience = 200): void {
     this.cancelAll(reason);

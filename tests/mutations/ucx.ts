@@ -209,11 +209,6 @@ export const ucxMutations: readonly Mutation[] = [
       "",
       "A receiver that connects back to a worker that has just closed aborts its process, before UCX 1.14.",
     ],
-    [
-      "this.#flush(), pause(farewell, undefined, { ref: false })",
-      "null",
-      "A worker that is still connecting back when it closes aborts its own process, before UCX 1.14.",
-    ],
   ]),
   ...law("ucx/UcxWorker.abort", [
     ["    this.#receiver.close(reason);\n", "", "A receive that waits for its memory begins when its worker is gone."],

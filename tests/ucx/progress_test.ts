@@ -1,5 +1,6 @@
 /** How a worker waits: what it costs, what it never blocks, and that it misses nothing. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
@@ -7,6 +8,7 @@ import { UcxError } from "../../src/ucx/error.ts";
 import { type ProgressMode, progressModes } from "../../src/ucx/progress.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { check, fc } from "../support/property.ts";
+import { until } from "../support/until.ts";
 
 async function pairOf(progress: ProgressMode, tls: string) {
   // Without keep-alive nothing wakes a worker but a message.
@@ -132,6 +134,23 @@ test("a timeout ends a receive for its caller, awaited or in place, and takes no
   assertEquals(await long, { length: 3, tag: 2n });
   await close();
   assertThrows(() => receiver.poll(), TypeError, "the worker is closed");
+});
+
+test("workers that have slept leave no descriptor open", async () => {
+  const openFiles = () => readdirSync("/proc/self/fd").length;
+  const sleep = async () => {
+    const { receiver, close } = await pairOf("event", "tcp");
+    const receive = receiver.recv(new Uint8Array(1)).catch(() => {});
+    await pause(20);
+    await close();
+    await receive;
+  };
+  await sleep(); // what the runtime keeps is there now
+  await pause(100);
+  const before = openFiles();
+  for (let i = 0; i < 5; i++) await sleep();
+  await until(() => openFiles() <= before);
+  assert(openFiles() <= before, `${openFiles()} files are open, ${before} were`);
 });
 
 test("a mode that there is not is refused", () => {
