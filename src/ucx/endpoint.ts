@@ -158,7 +158,7 @@ export class UcxEndpoint {
    * home stream is sent when that stream's next work could begin, and later messages of this endpoint after it; the
    * event loop goes on meanwhile.
    *
-   * @param what contiguous memory: a view, a buffer or a Uint8Array
+   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} if the other side is gone
    * @throws {TypeError} if the endpoint is closed, if the memory is not contiguous, or if it is a GPU's and this UCX
    *   was built without CUDA
@@ -188,7 +188,7 @@ export class UcxEndpoint {
    * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For loops
    * that count microseconds.
    *
-   * @param what contiguous memory: a view, a buffer or a Uint8Array
+   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
    * @throws {TypeError} as {@linkcode send}, and if earlier sends wait for a stream: await them first
    * @throws {RangeError} if the tag has more than 64 bits
@@ -278,7 +278,7 @@ export class UcxEndpoint {
   /**
    * Sends an active message: it comes to the other side's {@linkcode messages} without having been asked for.
    *
-   * @param what contiguous memory: a view, a buffer or a Uint8Array. It must not change until the promise is settled
+   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array. It must not change until the promise is settled
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if the header is longer than UCX takes (some thousand bytes)
    * @throws {TypeError} as {@linkcode send}
@@ -337,7 +337,7 @@ export class UcxEndpoint {
    * Writes to memory of the other process. The promise settles when the bytes here may change; they are there when a
    * {@linkcode flush} that was called after it has settled.
    *
-   * @param what contiguous memory: a view, a buffer or a Uint8Array
+   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
    * @param offset where to write to, in bytes
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if it does not fit
@@ -352,7 +352,7 @@ export class UcxEndpoint {
   /**
    * Reads from memory of the other process. When the promise settles the bytes are here.
    *
-   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @param offset where to read from, in bytes
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if there are not so many bytes

@@ -291,7 +291,7 @@ export class UcxWorker {
    * settled. Memory with a home stream is UCX's when that stream's next work could begin, and that of later receives
    * after it; the event loop goes on meanwhile.
    *
-   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous
    * @throws {RangeError} if the tag or the mask has more than 64 bits
@@ -304,7 +304,7 @@ export class UcxWorker {
    * Receives the next message with a matching tag, and waits for it in place: nothing else happens in this thread
    * meanwhile. For loops that count microseconds.
    *
-   * @param into contiguous writable memory: a view, a buffer or a Uint8Array
+   * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory; UCS_ERR_TIMED_OUT
    * @throws {TypeError} as {@linkcode recv}, and if earlier receives wait for a stream: await them first
    * @throws {RangeError} if the tag or the mask has more than 64 bits
@@ -345,7 +345,7 @@ export class UcxWorker {
   /**
    * Lets others read and write memory by themselves, until the region is closed, or the worker.
    *
-   * @param what contiguous writable memory: a view, a buffer or a Uint8Array. It is the program's business that nothing of
+   * @param what contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array. It is the program's business that nothing of
    *   a GPU's streams uses it meanwhile: others write to it at any time
    * @throws {UcxError} if UCX cannot register it
    * @throws {TypeError} if the worker is closed, or the memory is read-only or not contiguous

@@ -86,13 +86,18 @@ export const ucxMutations: readonly Mutation[] = [
     ],
   ]),
   ...law("ucx/takeMemory", [
-    ["  return buffer;\n", "  return null;\n", "UCX has memory before it is there."],
+    [
+      "  operation.isCuda = isCuda;\n  return buffer;\n",
+      "  operation.isCuda = isCuda;\n  return null as unknown as MemoryBuffer;\n",
+      "UCX has memory before it is there.",
+    ],
     [
       "  operation.held = buffer.pinned();\n",
       "",
       "Memory of a message that waits is freed when its buffer is closed.",
     ],
-    ["operation.address += BigInt(byteOffset)", "operation.address += 0n", "A part of an array is its beginning."],
+    ["operation.address += BigInt(offset)", "operation.address += 0n", "A part of an array is its beginning."],
+    ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
   ...law("ucx/writeSocketAddress", [
     ["(port & 255) << 8 | port >> 8", "port", "A port is read from its other end."],
@@ -121,11 +126,6 @@ export const ucxMutations: readonly Mutation[] = [
     ["this.address + BigInt(offset)", "this.address", "Everything is written to the beginning."],
   ]),
   ...law("ucx/ActiveMessages.message", [
-    [
-      '? "sender" : isLent && length > 0 ? "lent" : "none"',
-      '? "sender" : "none"',
-      "Data that UCX lends are given back and lent for ever.",
-    ],
     [
       "? view.getBigUint64(receiveField.reply_ep, littleEndian) : 0n",
       "? 0n : 0n",
