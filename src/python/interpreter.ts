@@ -34,6 +34,7 @@ type Helper =
   | "request_capsule"
   | "is_plain"
   | "check_elements"
+  | "memoryview"
   | "tensor_from_object"
   | "object_from_tensor"
   | "offer_exchange_api"

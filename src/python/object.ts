@@ -12,6 +12,7 @@ import { PythonError } from "./error.ts";
 import type { Interpreter } from "./interpreter.ts";
 import { copyOut, simpleValue } from "./copy_out.ts";
 import { Handle, handleOf, type Origin, setHandle } from "./handle.ts";
+import { hasBuffer, importBuffer } from "./import_buffer.ts";
 import { importArray, isArray } from "./import_array.ts";
 import { isPlain, toPython } from "./to_python.ts";
 
@@ -83,6 +84,7 @@ function viewOf(handle: Handle, options: ImportOptions): StridedMemoryView {
       };
       return StridedMemoryView.fromArrowDevice(source, options);
     }
+    if (hasBuffer(python, object)) return importBuffer(python, object);
     throw new TypeError(`Cannot view ${python.show(object)}: expected an array of Python`);
   });
 }

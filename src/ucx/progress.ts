@@ -294,7 +294,7 @@ export class Progress {
     else this.#sleep();
   };
 
-  // law ucx/Progress.sleep: ucx/progress, ucx/unclosed
+  // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed
   /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
   #sleep(): void {
     if (this.#ucp.wakeup.ucp_worker_arm(this.#worker) !== ucs_status_t.UCS_OK) return this.#queueTurn();

@@ -475,4 +475,17 @@ export const pythonMutations: readonly Mutation[] = [
   ...law("order/liveExports", [
     ["  pollOthers();\n", "", "What a thread of Python has let go of stays until JavaScript calls Python."],
   ]),
+  ...law("python/importBuffer", [
+    [
+      "StridedMemoryView.fromImport, () => owner.close());",
+      "StridedMemoryView.fromImport, () => {});",
+      "A bytearray that was viewed once can never be resized again.",
+    ],
+    ["data: [buf, readonly !== 0],", "data: [buf, false],", "Python's constants are written to."],
+    ["    PyBuffer_Release(buffer.$address);\n", "", "A buffer is held for ever."],
+  ]),
+  ...law("python/typestrOf", [
+    ['order === ">" || order === "!"', 'order === ">"', "Numbers in network order are read backwards."],
+    ['itemsize === 1 ? "|" : isBig', "isBig", "Bytes have an order."],
+  ]),
 ];
