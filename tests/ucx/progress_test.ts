@@ -54,9 +54,9 @@ for (const progress of progressModes) {
     await pause(2000);
     const { user, system } = process.cpuUsage(before);
     const share = (user + system) / 2_000_000;
-    // Busy polls at every turn of the event loop. A beat of 10 ms costs 2.5%; one second's keep-alive is within 1%.
+    // Busy polls at every turn of the event loop; what sleeps leaves the processor to the runtime's own threads.
     if (progress === "busy") assert(share > 0.1, `${share}`);
-    else assert(share < 0.02, `${share} of a processor`);
+    else assert(share < 0.05, `${share} of a processor`);
     for (const receive of receives) receive.catch(() => {});
     await close();
   });
