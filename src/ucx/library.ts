@@ -4,7 +4,7 @@
  * @module
  */
 import { ucp, ucs } from "../../bindings/ucp.ts";
-import { type Functions, type LibraryDescription, openLibrary } from "../ffi/mod.ts";
+import { FfiError, type Functions, type LibraryDescription, openLibrary } from "../ffi/mod.ts";
 
 const symbols = { ...ucp, ...ucs } as const;
 
@@ -23,7 +23,22 @@ export const libucp: LibraryDescription<typeof symbols> = {
     "an active virtualenv for a UCX that knows CUDA.",
 };
 
-/** Opens libucp. */
-export function openUcp(): { readonly path: string; readonly functions: UcpFunctions } {
-  return openLibrary(libucp);
+let opened: string | undefined;
+
+// law ucx/openUcp: ucx/worker
+/**
+ * Opens libucp.
+ *
+ * @param path the file to open; found as {@linkcode libucp} says if not given
+ * @throws {FfiError} if the process has another libucp already: the two would share the libraries that they bring along
+ */
+export function openUcp(path?: string): { readonly path: string; readonly functions: UcpFunctions } {
+  const library = openLibrary(path === undefined ? libucp : { ...libucp, path });
+  opened ??= library.path;
+  if (library.path !== opened) {
+    throw new FfiError(
+      `Cannot open ${library.path}: this process has ${opened} already. Use that, or another process.`,
+    );
+  }
+  return library;
 }

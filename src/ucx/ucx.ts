@@ -28,9 +28,11 @@ export interface UcxOptions {
    * variables of the same name, which UCX reads itself.
    */
   readonly config?: Readonly<Record<string, string>>;
+  /** The file of libucp to open. Default: what `CAUSEWAY_LIBUCP` names, else a wheel's, else the system's. */
+  readonly library?: string;
 }
 
-const ucxOptionNames: OptionNames<UcxOptions> = { config: true };
+const ucxOptionNames: OptionNames<UcxOptions> = { config: true, library: true };
 
 /**
  * UCX, opened: the library and one context of it.
@@ -77,11 +79,12 @@ export class Ucx {
    * Opens libucp and makes a context for tagged messages.
    *
    * @throws {LibraryNotFoundError} if there is no libucp; the message says what to install
+   * @throws {FfiError} if the process has opened another libucp before
    * @throws {UcxError} if this UCX does not know a setting or its value, or finds no transport
    */
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
-    const { path, functions } = openUcp();
+    const { path, functions } = openUcp(options.library);
     return new Ucx(path, functions, options.config ?? {});
   }
 

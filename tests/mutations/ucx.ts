@@ -99,6 +99,9 @@ export const ucxMutations: readonly Mutation[] = [
     ["operation.address += BigInt(offset)", "operation.address += 0n", "A part of an array is its beginning."],
     ["        view.close();\n      },", "      },", "Another library's array is kept for ever."],
   ]),
+  ...law("ucx/openUcp", [
+    ["  if (library.path !== opened) {", "  if (false) {", "Two libucps share one libucs."],
+  ]),
   ...law("ucx/writeSocketAddress", [
     ["(port & 255) << 8 | port >> 8", "port", "A port is read from its other end."],
     ["  if (isIP(literal) === 6 && family === 4) {", "  if (false) {", "UCX writes past the end of its memory."],

@@ -4,6 +4,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { test } from "node:test";
 import { trailerBytes, withTrailer } from "../../src/ucx/address.ts";
+import { FfiError, LibraryNotFoundError } from "../../src/ffi/errors.ts";
 import { UcxError } from "../../src/ucx/error.ts";
 import { Ucx } from "../../src/ucx/ucx.ts";
 import { HostMemoryResource } from "../../src/memory/host_memory_resource.ts";
@@ -22,6 +23,14 @@ test("UCX says its version, where it is, and what it can use", () => {
   const usable = ucx.transports();
   assert(usable.length > 0 && usable.every((name) => name.startsWith("tcp/")), usable.join(" "));
   assert(usable.includes("tcp/lo"), usable.join(" "));
+});
+
+test("libucp is opened from the file that is given, one in a process, and from nowhere else", () => {
+  using ucx = Ucx.open();
+  using again = Ucx.open({ library: ucx.path });
+  assertEquals([again.path, again.version], [ucx.path, ucx.version]);
+  assertThrows(() => Ucx.open({ library: "/no/libucp.so.0" }), LibraryNotFoundError, "nothing else was tried");
+  assertThrows(() => Ucx.open({ library: "libm.so.6" }), FfiError, `this process has ${ucx.path} already`);
 });
 
 test("a setting wins with and without its prefix", () => {
