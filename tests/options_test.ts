@@ -261,6 +261,7 @@ const calls: Readonly<Record<string, (scene: Scene, wrong: Wrong) => unknown>> =
       family: 4,
       forget: () => {},
     }, wrong),
+  "UcxWorker.flush": ({ worker }, wrong) => worker.flush(wrong),
   "UcxWorker.listen": ({ worker }, wrong) => worker.listen(wrong),
   "UcxEndpoint.recv": async ({ worker, address }, wrong) =>
     (await worker.connect(address)).recv(new Uint8Array(1), wrong),

@@ -134,6 +134,11 @@ export class UcxActiveMessage {
     this.#data = data;
   }
 
+  /** The header as a text: UTF-8. */
+  get text(): string {
+    return new TextDecoder().decode(this.header);
+  }
+
   /** Receives the data into new memory, once. @throws as {@linkcode recv} */
   async bytes(options: ReceiveMessageOptions = none): Promise<Uint8Array<ArrayBuffer>> {
     const into = new Uint8Array(new ArrayBuffer(this.length));

@@ -51,8 +51,8 @@ export interface SendSyncOptions {
 
 /** Options of {@linkcode UcxEndpoint.sendMessage}. */
 export interface SendMessageOptions {
-  /** What the message is: bytes that the other side has with it. Default none. */
-  readonly header?: Uint8Array;
+  /** What the message is: bytes that the other side has with it, or a text, as UTF-8. Default none. */
+  readonly header?: Uint8Array | string;
   /** Ends the send for its caller; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
   /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
@@ -69,7 +69,8 @@ export interface LimitOptions {
   readonly timeout?: number;
 }
 
-const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
+/** The names of the options. */
+export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
 
 const atomicCodes = {
   add: UCP_ATOMIC_OP.ADD,
@@ -286,7 +287,8 @@ export class UcxEndpoint {
   async sendMessage(what: Sendable, options: SendMessageOptions = none): Promise<void> {
     checkOptions(options, sendMessageOptionNames);
     this.#open("send");
-    const { header = new Uint8Array(0), signal, timeout } = options;
+    const { header: given = "", signal, timeout } = options;
+    const header = typeof given === "string" ? new TextEncoder().encode(given) : given;
     const most = this.#context.longestHeader();
     if (header.length > most) {
       throw new RangeError(`Cannot send a header of ${header.length} bytes: UCX takes up to ${most} here`);

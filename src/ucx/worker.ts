@@ -20,7 +20,7 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import { isIntact, processOf, withTrailer } from "./address.ts";
 import { ActiveMessages, type UcxActiveMessage } from "./active_messages.ts";
-import { UcxEndpoint } from "./endpoint.ts";
+import { limitOptionNames, type LimitOptions, UcxEndpoint } from "./endpoint.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { checkTimeout, timeLimit } from "./limit.ts";
@@ -368,6 +368,19 @@ export class UcxWorker {
   }
 
   /**
+   * Settles when everything that was sent and put before, over all endpoints, is at the other sides.
+   *
+   * @throws {UcxError} if one of them is gone, or UCS_ERR_TIMED_OUT
+   */
+  async flush(options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    this.#open("flush");
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    const { signal, clear } = timeLimit("ucp_worker_flush_nbx", options);
+    await this.#flush(signal).finally(clear);
+  }
+
+  /**
    * Lets UCX work once, and settles what has ended: for programs that wait in a loop of their own.
    *
    * @returns how many operations have ended
@@ -393,7 +406,7 @@ export class UcxWorker {
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
     const left = this.#answersUntil - performance.now();
-    await Promise.race([this.#flush(), pause(farewell, undefined, { ref: false })]);
+    await Promise.race([this.#flush().catch(() => {}), pause(farewell, undefined, { ref: false })]);
     if (left > 0) await pause(left);
     // Messages whose receive was cancelled while they arrived: the other side, maybe in this process, has to turn, too.
     const end = performance.now() + farewell;
@@ -403,14 +416,14 @@ export class UcxWorker {
     this.abort();
   }
 
-  /** Settles when what UCX itself has to say to others has been sent, its part of making connections included. */
-  async #flush(): Promise<void> {
+  /** Has UCX send what it has yet to send, its part of making connections included. */
+  async #flush(signal?: AbortSignal): Promise<void> {
     const operation = this.#operations.take();
     operation.call = "ucp_worker_flush_nbx";
     operation.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");
     const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, operation.parameters);
     this.#progress.begunForeign(operation, begun);
-    await this.#progress.settled(operation).catch(() => {}); // to a peer that is gone, nothing can be sent
+    await this.#progress.settled(operation, signal);
   }
 
   // law ucx/UcxWorker.abort: ucx/order, ucx/probe

@@ -76,6 +76,9 @@ test("a message from a worker to which no endpoint leads comes to the worker", a
   await endpoint.sendMessage(Uint8Array.of(1, 2), { header: Uint8Array.of(3) });
   const message = await next(receiver.messages());
   assertEquals([[...message.header], [...await message.bytes()]], [[3], [1, 2]]);
+  await endpoint.sendMessage(new Uint8Array(0), { header: "gr\u00f6\u00dfe: 3 \u00b5m" });
+  using second = await next(receiver.messages());
+  assertEquals([second.text, second.length], ["gr\u00f6\u00dfe: 3 \u00b5m", 0]);
   await endpoint.sendMessage(new Uint8Array(0)); // nobody takes it
   await Promise.all([sender.close(), receiver.close()]);
   assertThrows(() => receiver.messages(), TypeError, "the worker is closed");

@@ -75,7 +75,7 @@ for (const tls of ["tcp", "sm"]) {
             if (step.do === "put") {
               const bytes = contentOf(step.content, length);
               await endpoint.put(bytes, remote, step.offset);
-              await endpoint.flush();
+              await (step.content % 2 === 0 ? endpoint : user).flush();
               part.set(bytes);
             } else {
               const into = new Uint8Array(length);
