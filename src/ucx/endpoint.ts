@@ -116,6 +116,10 @@ export interface EndpointContext {
   forget(handle: bigint): void;
 }
 
+/** Why UCX gives up an atomic operation on an endpoint that is well. */
+const notInSoftware =
+  'UCX newer than 1.13 changes numbers in software only where errors are not handled: connect with { errors: "none" }';
+
 function gone(call: string): UcxError {
   const status = ucs_status_t.UCS_ERR_CONNECTION_RESET;
   return new UcxError(call, status, advice(status));
@@ -441,11 +445,14 @@ export class UcxEndpoint {
     this.#underWay++;
     let before = 0n;
     slot.ending = () => before = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
-    await this.#later(slot, null, options, () => {
+    await this.#later<void>(slot, null, options, () => {
       slot.prepareAtomic(bytes, reply.$address);
       const { ucp_atomic_op_nbx } = this.#context.ucp.remote;
       const begun = ucp_atomic_op_nbx(this.#handle, code, given.$address, 1n, part.address, part.key, slot.parameters);
       this.#context.progress.begun(slot, begun);
+    }).catch((error: unknown) => {
+      const isCancelled = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_CANCELED;
+      throw isCancelled && this.#handle !== 0n ? new UcxError(error.call, error.status, notInSoftware) : error;
     });
     return before;
   }
