@@ -118,7 +118,7 @@ export interface EndpointContext {
 
 /** Why UCX gives up an atomic operation on an endpoint that is well. */
 const notInSoftware =
-  'UCX newer than 1.13 changes numbers in software only where errors are not handled: connect with { errors: "none" }';
+  'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
 
 function gone(call: string): UcxError {
   const status = ucs_status_t.UCS_ERR_CONNECTION_RESET;
@@ -283,7 +283,8 @@ export class UcxEndpoint {
   /**
    * Sends an active message: it comes to the other side's {@linkcode messages} without having been asked for.
    *
-   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array. It must not change until the promise is settled
+   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array. It must not
+   *   change until the promise is settled
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if the header is longer than UCX takes (some thousand bytes)
    * @throws {TypeError} as {@linkcode send}

@@ -38,7 +38,8 @@ export const listenOptionNames: OptionNames<ListenOptions> = { host: true, port:
 /** What a listener needs of its worker. */
 export interface ListenerContext {
   readonly ucp: UcpFunctions;
-  readonly worker: bigint;
+  /** The worker's handle. @throws {TypeError} if it is closed */
+  worker(): bigint;
   /** Of the addresses that UCX connects by over TCP. */
   readonly family: 4 | 6;
   /** Makes an endpoint of a connection that has been asked for. */
@@ -91,7 +92,7 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
       const conn_handler = { cb: this.#onRequest.address, arg: 0n };
       writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr: address, conn_handler });
       const made = arena.out("ptr");
-      const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
+      const status = ucp.listener.ucp_listener_create(worker(), parameters.$address, made.$address);
       checkStatus("ucp_listener_create", status, "Is the port taken, or not this machine's address?");
       this.#handle = made.value;
     } catch (error) {

@@ -71,6 +71,8 @@ export class Operation {
   isDone = false;
   /** Whether nobody waits for it any more: it is free as soon as UCX is done with it. */
   isAbandoned = false;
+  /** Whether it is waited for in place, by who then gives it back. */
+  isWaitedFor = false;
   /** UCX's own request, if it is not ours. */
   foreign = 0n;
   readonly #request: bigint;
@@ -222,6 +224,7 @@ export class Operations {
     operation.isBegun = false;
     operation.isDone = false;
     operation.isAbandoned = false;
+    operation.isWaitedFor = false;
     return operation;
   }
 

@@ -103,6 +103,7 @@ export class Progress {
   wait(operation: Operation, timeout: number | undefined): void {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
+    operation.isWaitedFor = true;
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
       this.#drain();
@@ -118,6 +119,7 @@ export class Progress {
   taken(operation: Operation, timeout?: number): unknown {
     if (!operation.isDone) {
       const { call } = operation;
+      operation.isWaitedFor = false;
       this.cancel(operation, undefined);
       throw timedOut(call, timeout ?? 0);
     }
@@ -135,6 +137,10 @@ export class Progress {
    */
   cancel(operation: Operation, reason: unknown): void {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
+    if (operation.isWaitedFor) { // in place, by who learns from its status how it has ended
+      this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
+      return;
+    }
     const { reject, disarm } = operation;
     operation.resolve = null;
     operation.reject = null;

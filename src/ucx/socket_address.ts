@@ -24,8 +24,8 @@ export interface SocketAddress {
 /**
  * Writes an address whose host is a number, or finds out the number of a name.
  *
- * @param family of UCX's own connections over TCP: with an address of the other one, UCX 1.13 to 1.22 write past the end
- *   of their memory (`uct_tcp_ep_set_dest_addr`)
+ * @param family of UCX's own connections over TCP: with an address of the other one, UCX writes past the end of its
+ *   memory (`uct_tcp_ep_set_dest_addr`: valgrind shows it in 1.13.1, and 1.22.0 crashes)
  * @throws {RangeError} if the port is none
  * @throws {TypeError} for an IPv6 address where UCX uses IPv4
  * @throws {Error} if nothing is known by the name, as node:dns says it

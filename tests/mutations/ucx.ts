@@ -159,6 +159,7 @@ export const ucxMutations: readonly Mutation[] = [
     ["    this.#mask = count - 1;\n", "", "The ring is read as if it had not grown."],
   ]),
   ...law("ucx/Progress.cancel", [
+    ["if (operation.isWaitedFor) {", "if (false) {", "An operation is given back twice, and two share it then."],
     [" || operation.isAbandoned", "", "UCX is asked again and again to give up what it cannot."],
     [
       "    this.#drain(); // UCX gives back",

@@ -2,7 +2,7 @@
  * The order of things when an endpoint closes, fails or is forced, and when a worker is: against a libucp whose every
  * answer is scripted.
  */
-import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { afterEach, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { withTrailer } from "../../src/ucx/address.ts";
@@ -25,7 +25,13 @@ const opened: (() => void)[] = [];
 afterEach(() => opened.splice(0).forEach((stop) => stop()));
 
 /** An endpoint with the handle 7. */
-function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[]; progress: Progress } {
+function open(): {
+  ucp: ScriptedUcp;
+  endpoint: UcxEndpoint;
+  forgotten: bigint[];
+  progress: Progress;
+  operations: Operations;
+} {
   const ucp = new ScriptedUcp();
   const operations = new Operations(8);
   const progress = new Progress(ucp.functions, 1n, operations, "adaptive");
@@ -43,7 +49,7 @@ function open(): { ucp: ScriptedUcp; endpoint: UcxEndpoint; forgotten: bigint[];
     cutShort: () => {},
     forget,
   };
-  return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress };
+  return { ucp, endpoint: new UcxEndpoint(home, 7n), forgotten, progress, operations };
 }
 
 /** Lets everything happen that can. */
@@ -82,6 +88,17 @@ test("a request of UCX's own is freed once, and ours never", async () => {
     await send;
   }
   assertEquals(ucp.log, ["ucp_ep_flush_nbx", "ucp_request_free", "ucp_tag_send_nbx", "ucp_tag_send_nbx"]);
+});
+
+test("a receive in place that ends with its endpoint is given back once, and nobody gets what another one has", () => {
+  const { ucp, endpoint, operations } = open();
+  ucp.onProgress = () => {
+    ucp.onProgress = () => ucp.finish(1, cancelled); // as UCX does once it was asked to give the receive up
+    endpoint.fail(new UcxError("ucp_worker_progress", reset));
+  };
+  assertThrows(() => endpoint.recvSync(new Uint8Array(1)), UcxError, "UCS_ERR_CANCELED");
+  assertEquals(ucp.log, ["ucp_tag_recv_nbx", "ucp_request_cancel"]);
+  assertEquals(operations.inUse, 0);
 });
 
 test("force does not wait for a send that UCX never ends", async () => {

@@ -160,6 +160,18 @@ test("what cannot be listened at is an error, and a port is taken once", async (
   });
 });
 
+test("a worker that is closed while it begins to listen, or to connect, does neither", async () => {
+  using ucx = Ucx.open({ config: { TLS: "tcp" } });
+  const worker = ucx.createWorker();
+  const begun = [worker.listen(), worker.connect({ host: "127.0.0.1", port: 1 })].map((promise) =>
+    promise.then(() => null, (error: unknown) => error)
+  );
+  worker.abort();
+  for (const error of await Promise.all(begun)) {
+    assert(error instanceof TypeError && error.message.includes("is closed"));
+  }
+});
+
 test("an IPv6 address is refused where UCX uses IPv4: it would write past the end of its memory", async () => {
   await inScene({}, async ({ server, client }) => {
     await assertRejects(() => server.listen({ host: "::1" }), TypeError, "TCP_AF_PRIO");

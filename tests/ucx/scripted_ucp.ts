@@ -6,6 +6,7 @@
  */
 import { ucp, ucs } from "../../bindings/ucp.ts";
 import { ucp_ep_params_t, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../../src/ffi/arena.ts";
 import { ffiPort } from "../../src/ffi/port.ts";
 import { struct } from "../../src/ffi/struct.ts";
 import type { UcpFunctions } from "../../src/ucx/library.ts";
@@ -32,6 +33,8 @@ export class ScriptedUcp {
   readonly handles: bigint[] = [];
   /** What the next functions that begin something answer instead of a request. */
   readonly answers: bigint[] = [];
+  /** What happens inside ucp_worker_progress. */
+  onProgress: (() => void) | null = null;
   readonly #requests = new Map<
     bigint,
     { readonly isReceive: boolean; readonly cb: bigint; readonly userData: bigint }
@@ -60,7 +63,13 @@ export class ScriptedUcp {
     const begun = this.#requests.get(BigInt(request));
     if (begun === undefined) throw new RangeError(`There is no request ${request}`);
     const { isReceive, cb, userData } = begun;
-    if (isReceive) throw new RangeError("No message is scripted");
+    if (isReceive) {
+      using arena = new NativeArena();
+      const nothing = arena.bytes(16).address; // a ucp_tag_recv_info_t
+      const callback = { args: ["ptr", "i64", "ptr", "ptr"], returns: "void" } as const;
+      ffiPort().functionAt(cb, callback)(BigInt(request), BigInt(status), nothing, userData);
+      return;
+    }
     const callback = { args: ["ptr", "i64", "ptr"], returns: "void" } as const;
     ffiPort().functionAt(cb, callback)(BigInt(request), BigInt(status), userData);
   }
@@ -75,6 +84,9 @@ export class ScriptedUcp {
     const [first = 0n, second = 0n, third = 0n] = args;
     if (!quiet.has(name)) this.log.push(name);
     switch (name) {
+      case "ucp_worker_progress":
+        this.onProgress?.();
+        return 0;
       case "ucp_tag_send_nbx":
         return this.#begin(args[4]);
       case "ucp_tag_recv_nbx":
