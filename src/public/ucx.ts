@@ -14,7 +14,6 @@ export {
   type ProgressMode,
   type Receivable,
   type Received,
-  type ReceiveMessageOptions,
   type ReceiveOptions,
   type ReceiveSyncOptions,
   type Sendable,

@@ -13,21 +13,18 @@ import {
   ucs_status_t,
 } from "../../bindings/ucp_types.ts";
 import { ffiPort, layoutOf, libc, littleEndian, NativeArena, type NativeCallback } from "../ffi/mod.ts";
-import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { checkOptions, none } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
 import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, timeLimit } from "./limit.ts";
+import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import type { Operations } from "./operation.ts";
 import type { Progress } from "./progress.ts";
-import type { ReceiveMessageOptions } from "./receiver.ts";
 import { writeFields } from "./struct_fields.ts";
 
 /** The number by which UCX tells our messages from others: UCXX's have 0. */
 export const activeMessageId = 1;
-
-const messageOptionNames: OptionNames<ReceiveMessageOptions> = { signal: true, timeout: true };
 
 /** What active messages need of their worker. */
 export interface ActiveMessageContext {
@@ -47,19 +44,19 @@ const receiveField = layoutOf(ucp_am_recv_param_t).offsets;
 
 /** Has the messages of a worker delivered. */
 export class ActiveMessages {
-  readonly #context: ActiveMessageContext;
+  readonly #context: MessageContext;
   readonly #handler: NativeCallback;
   /** Messages whose data are UCX's. */
   readonly #open = new Set<UcxActiveMessage>();
 
   constructor(context: ActiveMessageContext) {
-    this.#context = context;
+    this.#context = { ...context, forget: (gone) => this.#open.delete(gone) };
     const { ucp, worker } = context;
     const signature = { args: ["ptr", "ptr", "u64", "ptr", "u64", "ptr"], returns: "i8" } as const;
     // UCX calls it inside ucp_worker_progress, on this thread.
     this.#handler = ffiPort().callback(signature, (_, header, headerLength, data, length, parameters) => {
-      const message = this.#message(copyOf(header, Number(headerLength)), data, Number(length), parameters);
-      return message ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
+      const isOurs = this.#message(copyOf(header, Number(headerLength)), data, Number(length), parameters);
+      return isOurs ? ucs_status_t.UCS_INPROGRESS : ucs_status_t.UCS_OK;
     });
     using arena = new NativeArena();
     const parameters = arena.struct(ucp_am_handler_param_t);
@@ -89,8 +86,7 @@ export class ActiveMessages {
     const isLent = has(UCP_AM_RECV_ATTR.FLAG_DATA);
     const place: Place = has(UCP_AM_RECV_ATTR.FLAG_RNDV) ? "sender" : isLent && length > 0 ? "lent" : "none";
     const bytes = place === "none" ? copyOf(data, length) : null;
-    const forget = (gone: UcxActiveMessage) => this.#open.delete(gone);
-    const message = new UcxActiveMessage({ ...this.#context, forget }, header, length, { place, data, bytes });
+    const message = new UcxActiveMessage(this.#context, header, length, { place, data, bytes });
     if (place !== "none") this.#open.add(message);
     if (!this.#context.deliver(message, from) && place !== "none") {
       this.#open.delete(message);
@@ -140,7 +136,7 @@ export class UcxActiveMessage {
   }
 
   /** Receives the data into new memory, once. @throws as {@linkcode recv} */
-  async bytes(options: ReceiveMessageOptions = none): Promise<Uint8Array<ArrayBuffer>> {
+  async bytes(options: LimitOptions = none): Promise<Uint8Array<ArrayBuffer>> {
     const into = new Uint8Array(new ArrayBuffer(this.length));
     await this.recv(into, options);
     return into;
@@ -155,8 +151,8 @@ export class UcxActiveMessage {
    *   data are here already: receive them on the host then
    * @throws {UcxError} if the sender has gone
    */
-  async recv(into: Receivable, options: ReceiveMessageOptions = none): Promise<void> {
-    checkOptions(options, messageOptionNames);
+  async recv(into: Receivable, options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
     options.signal?.throwIfAborted();
     if (options.timeout !== undefined) checkTimeout(options.timeout);
     if (this.#isOver) throw new TypeError("Cannot receive a message twice, nor one that was released");

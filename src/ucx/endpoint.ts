@@ -17,7 +17,7 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { activeMessageId, type UcxActiveMessage } from "./active_messages.ts";
 import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, type Limits, timeLimit } from "./limit.ts";
+import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, type Sendable, takeMemory } from "./message_memory.ts";
 import { MessageQueue } from "./message_queue.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
@@ -50,27 +50,12 @@ export interface SendSyncOptions {
 }
 
 /** Options of {@linkcode UcxEndpoint.sendMessage}. */
-export interface SendMessageOptions {
+export interface SendMessageOptions extends LimitOptions {
   /** What the message is: bytes that the other side has with it, or a text, as UTF-8. Default none. */
   readonly header?: Uint8Array | string;
-  /** Ends the send for its caller; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
 }
 
-const sendMessageOptionNames: OptionNames<SendMessageOptions> = { header: true, signal: true, timeout: true };
-
-/** How long an operation may take. */
-export interface LimitOptions {
-  /** Ends the operation for its caller; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
-}
-
-/** The names of the options. */
-export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
+const sendMessageOptionNames: OptionNames<SendMessageOptions> = { ...limitOptionNames, header: true };
 
 const atomicCodes = {
   add: UCP_ATOMIC_OP.ADD,
@@ -271,7 +256,7 @@ export class UcxEndpoint {
   }
 
   /** Begins an operation when its memory is there and it is its turn, if the limits allow. */
-  #later<T>(operation: Operation, ready: Promise<void> | null, limits: Limits, begin: () => void): Promise<T> {
+  #later<T>(operation: Operation, ready: Promise<void> | null, limits: LimitOptions, begin: () => void): Promise<T> {
     const { progress } = this.#context;
     const { signal, clear } = timeLimit(operation.call, limits);
     return this.#starts.add({ ready, release: () => this.#refuse(operation), signal }, () => {

@@ -5,13 +5,19 @@
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
 import { nodeBuiltin } from "../ffi/mod.ts";
+import type { OptionNames } from "../layout/mod.ts";
 import { UcxError } from "./error.ts";
 
-/** What ends an operation early. */
-export interface Limits {
+/** How long an operation may take. */
+export interface LimitOptions {
+  /** Ends the operation for its caller; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
+
+/** The names of the options. */
+export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
 
 // law ucx/timeLimit: ucx/progress, ucx/unclosed
 /**
@@ -19,7 +25,10 @@ export interface Limits {
  *
  * @param call the function of libucp, for the error
  */
-export function timeLimit(call: string, { signal, timeout }: Limits): { signal?: AbortSignal; clear: () => void } {
+export function timeLimit(
+  call: string,
+  { signal, timeout }: LimitOptions,
+): { signal?: AbortSignal; clear: () => void } {
   const nothing = () => {};
   if (timeout === undefined) return signal === undefined ? { clear: nothing } : { signal, clear: nothing };
   const controller = new AbortController();

@@ -8,9 +8,10 @@
  * asked for (`start_queue.ts`). Each is an `Operation` in native memory (`operation.ts`); when UCX is done with it, machine
  * code puts its number into a ring. `progress.ts` lets UCX work, in microtasks, at turns of the event loop, or when its
  * descriptor has news, and settles what the ring says has ended. Peers that end without UCX noticing are noticed by
- * `peer_liveness.ts`.
+ * `peer_liveness.ts`. Besides messages by tag there are active ones (`active_messages.ts`), memory that others read and
+ * write (`remote_memory.ts`), and connections by host and port (`listener.ts`).
  *
- * A new kind of request is a method of `UcxEndpoint` or `UcxWorker` like `send` (`endpoint.ts`) and `recv` (`worker.ts`): it
+ * A new kind of request is a method of `UcxEndpoint` or `UcxWorker` like `send` (`endpoint.ts`) and `recv` (`receiver.ts`): it
  * takes an operation and its memory, waits for its turn if it must, prepares the parameters, calls UCX, and gives the
  * answer to `Progress.begun`; the feature that it needs is asked for by `createContext` (`ucx.ts`).
  *
@@ -20,7 +21,6 @@ export {
   type AtomicOperation,
   type AtomicOptions,
   type CloseReason,
-  type LimitOptions,
   type SendMessageOptions,
   type SendOptions,
   type SendSyncOptions,
@@ -29,15 +29,10 @@ export {
 export { UcxActiveMessage } from "./active_messages.ts";
 export { UcxError } from "./error.ts";
 export { type ListenOptions, UcxListener } from "./listener.ts";
+export type { LimitOptions } from "./limit.ts";
 export { libucp } from "./library.ts";
 export type { Receivable, Sendable } from "./message_memory.ts";
-export {
-  type Received,
-  type ReceiveMessageOptions,
-  type ReceiveOptions,
-  type ReceiveSyncOptions,
-  UcxMessage,
-} from "./receiver.ts";
+export { type Received, type ReceiveOptions, type ReceiveSyncOptions, UcxMessage } from "./receiver.ts";
 export { UcxMemoryRegion, UcxRemoteKey } from "./remote_memory.ts";
 export type { HostAndPort } from "./socket_address.ts";
 export { Ucx, type UcxOptions } from "./ucx.ts";

@@ -9,7 +9,7 @@ import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, timeLimit } from "./limit.ts";
+import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
@@ -93,7 +93,7 @@ export class Receiver {
   }
 
   /** Receives a message that was taken. */
-  recvTaken(message: bigint, into: Receivable, limits: ReceiveMessageOptions): Promise<Received> {
+  recvTaken(message: bigint, into: Receivable, limits: LimitOptions): Promise<Received> {
     return this.#receive(into, { message }, limits, null);
   }
 
@@ -189,7 +189,7 @@ export class Receiver {
     operation: Operation,
     match: Match,
     ready: Promise<void> | null,
-    limits: ReceiveMessageOptions,
+    limits: LimitOptions,
   ): Promise<Received> {
     const { signal, clear } = timeLimit(operation.call, limits);
     const release = () => {
@@ -206,16 +206,6 @@ export class Receiver {
     if (this.#isClosed) throw new TypeError(`Cannot ${doing}: the worker is closed`);
   }
 }
-
-/** Options of {@linkcode UcxMessage.recv}. */
-export interface ReceiveMessageOptions {
-  /** Ends the receive for its caller; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
-}
-
-const messageOptionNames: OptionNames<ReceiveMessageOptions> = { signal: true, timeout: true };
 
 /** A message that has come and was taken, and has yet to be received: by its length, memory can be made for it. */
 export class UcxMessage {
@@ -243,8 +233,8 @@ export class UcxMessage {
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is gone then
    * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can be received still
    */
-  async recv(into: Receivable, options: ReceiveMessageOptions = none): Promise<Received> {
-    checkOptions(options, messageOptionNames);
+  async recv(into: Receivable, options: LimitOptions = none): Promise<Received> {
+    checkOptions(options, limitOptionNames);
     if (this.#handle === 0n) throw new TypeError("Cannot receive a message twice");
     const received = this.#receiver.recvTaken(this.#handle, into, options);
     this.#handle = 0n; // it is UCX's from here on; what was refused has thrown
