@@ -1,5 +1,5 @@
 /**
- * What a stream comes after without being told: the legacy default stream and the blocking streams wait for each other,
+ * What a stream implicitly comes after: the legacy default stream and the blocking streams wait for each other,
  * and the driver finds out only when more work is enqueued.
  *
  * @module
@@ -18,8 +18,8 @@ const readAtOnce = 64 * 1024;
 /**
  * Before so many bytes of the host's memory go to a device on a stream: makes sure that they are read when the stream
  * comes to it. A small copy from page-locked memory is read during the call if the stream is idle, and of what a
- * default or blocking stream comes after without being told the driver knows nothing then (`docs/driver.md`); so it is
- * told.
+ * default or blocking stream implicitly comes after the driver knows nothing then (`docs/driver.md`); an event makes it
+ * explicit.
  */
 export function makeOrderExplicit(stream: CudaStream, bytes: number): void {
   stream.handleFor("copy on");

@@ -19,7 +19,7 @@ export interface StreamWatcher {
 
 /** Shared by all objects that stand for one stream: the one that its user has, and its successor. */
 export interface StreamInternals {
-  /** Who is told of the end of the stream's work; null if nobody has to be. */
+  /** Who is notified of the end of the stream's work; null if nobody has to be. */
   watcher: StreamWatcher | null;
   /**
    * Called once, before anything else, when its user closes the stream. It must not lead to the user's object, which

@@ -3,7 +3,8 @@
  * the operation's number into a ring from which JavaScript takes it.
  *
  * UCX calls them inside its own functions, on the JavaScript thread. A callback of the runtime would cost 45 to 80 ns
- * there; this is a dozen instructions, and what JavaScript pays for a completion does not depend on how many operations are pending.
+ * there; this is a dozen instructions, and what JavaScript pays for a completion does not depend on how many operations
+ * are pending.
  *
  * @module
  */

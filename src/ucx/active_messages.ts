@@ -147,8 +147,8 @@ export class UcxActiveMessage {
    *
    * @param into contiguous writable memory of at least the message's length: a view, a buffer or a Uint8Array
    * @throws {RangeError} if the memory is too small: the message can be received still
-   * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or a GPU's and the
-   *   data are here already: receive them on the host then
+   * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or a GPU's
+   *   and the data are here already: receive them on the host then
    * @throws {UcxError} if the sender has gone
    */
   async recv(into: Receivable, options: LimitOptions = none): Promise<void> {

@@ -175,8 +175,8 @@ export class UcxEndpoint {
   }
 
   /**
-   * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For loops
-   * that count microseconds.
+   * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For
+   * loops that count microseconds.
    *
    * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
@@ -200,8 +200,8 @@ export class UcxEndpoint {
 
   /**
    * Receives the next message of the worker with a matching tag, as {@linkcode UcxWorker.recv}, and ends with this
-   * endpoint: it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by their tags
-   * alone: programs with several endpoints give each its own.
+   * endpoint: it is rejected if the other side ends first, or the endpoint is closed. Messages are matched by their
+   * tags alone: programs with several endpoints give each its own.
    *
    * @throws {UcxError} as {@linkcode UcxWorker.recv}, and if the other side is gone
    * @throws {TypeError} as {@linkcode UcxWorker.recv}, and if the endpoint is closed

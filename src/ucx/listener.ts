@@ -114,8 +114,8 @@ export class UcxListener implements AsyncIterable<UcxEndpoint> {
   }
 
   /**
-   * The next connection, or null if the listener is closed. Its other side may have gone already, which the endpoint says
-   * (`closed`).
+   * The next connection, or null if the listener is closed. Its other side may have gone already, which the endpoint
+   * says (`closed`).
    */
   accept(): Promise<UcxEndpoint | null> {
     const next = this.#waiting.shift();

@@ -9,8 +9,8 @@ import { StridedMemoryView } from "../view/mod.ts";
 import type { Operation } from "./operation.ts";
 
 /**
- * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any object
- * that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
+ * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
+ * object that `StridedMemoryView.from` views as host memory, such as Python's arrays and bytes.
  */
 export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBufferView | object;
 /** What can be received into: the same, if writable. */
@@ -21,11 +21,12 @@ type Doing = "send" | "receive into";
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
 /**
- * Takes the memory to send or to receive into, for an operation that has none: where it is, how long, and a pin, so that
- * it stays even if its buffer is closed.
+ * Takes the memory to send or to receive into, for an operation that has none: where it is, how long, and a pin, so
+ * that it stays even if its buffer is closed.
  *
  * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory
- * @throws {TypeError} if it is not contiguous, a GPU's and this UCX was built without CUDA, or to be written and read-only
+ * @throws {TypeError} if it is not contiguous, a GPU's and this UCX was built without CUDA, or to be written and
+ *   read-only
  */
 export function takeMemory(
   operation: Operation,

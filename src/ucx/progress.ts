@@ -13,9 +13,9 @@ import type { Operation, Operations } from "./operation.ts";
 import { advice } from "./status.ts";
 
 /**
- * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX has
- * news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is. The event
- * loop turns at least once a millisecond in all of them.
+ * How a worker waits for messages. `adaptive`: polls for a moment, longer while messages flow, then sleeps until UCX
+ * has news. `event`: sleeps at once. `busy`: polls as long as an operation is pending, and sleeps while none is. The
+ * event loop turns at least once a millisecond in all of them.
  */
 export type ProgressMode = "adaptive" | "busy" | "event";
 
@@ -97,8 +97,8 @@ export class Progress {
   }
 
   /**
-   * Waits in place until UCX is done with an operation, or for so many milliseconds: nothing else happens in this thread
-   * meanwhile.
+   * Waits in place until UCX is done with an operation, or for so many milliseconds: nothing else happens in this
+   * thread meanwhile.
    */
   wait(operation: Operation, timeout: number | undefined): void {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
@@ -132,8 +132,8 @@ export class Progress {
 
   // law ucx/Progress.cancel: ucx/endpoint, ucx/lifecycle, ucx/unclosed
   /**
-   * Ends an operation for its caller, at once: its promise is rejected, and UCX is asked to give it up. Its memory stays
-   * pinned until UCX has.
+   * Ends an operation for its caller, at once: its promise is rejected, and UCX is asked to give it up. Its memory
+   * stays pinned until UCX has.
    */
   cancel(operation: Operation, reason: unknown): void {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;

@@ -231,7 +231,8 @@ export class UcxMessage {
    *
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is gone then
-   * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can be received still
+   * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can be received
+   *   still
    */
   async recv(into: Receivable, options: LimitOptions = none): Promise<Received> {
     checkOptions(options, limitOptionNames);

@@ -179,8 +179,8 @@ export class UcxWorker {
   /**
    * Connects to a worker by its address, or to a listener by its host and port.
    *
-   * To a listener the promise settles when the connection stands. To an address it settles before the other side has been
-   * reached: whether it can be is known when the first message has arrived.
+   * To a listener the promise settles when the connection stands. To an address it settles before the other side has
+   * been reached: whether it can be is known when the first message has arrived.
    *
    * @throws {UcxError} if no transport reaches it, nobody listens there, or UCS_ERR_TIMED_OUT
    * @throws {TypeError} if the bytes are no address, or not all of it
@@ -438,7 +438,8 @@ export class UcxWorker {
     this.#active.release();
     this.#progress.stop(reason);
     this.#peers.close();
-    // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed assertion.
+    // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed
+    // assertion.
     const isArriving = this.#operations.pending().some(({ call }) => call.includes("recv"));
     if (!isArriving) this.#destroy();
     this.#handle = 0n;
