@@ -70,6 +70,12 @@ export const libc = {
     eventfd: { args: ["u32", "i32"], returns: "i32" },
     // int eventfd_write(int fd, eventfd_t value);
     eventfd_write: { args: ["i32", "u64"], returns: "i32" },
+    // int epoll_create1(int flags);
+    epoll_create1: { args: ["i32"], returns: "i32" },
+    // int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+    epoll_ctl: { args: ["i32", "i32", "i32", "ptr"], returns: "i32" },
+    // int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout);
+    epoll_wait: { args: ["i32", "ptr", "i32", "i32"], returns: "i32" },
     // int memfd_create(const char *name, unsigned int flags);
     memfd_create: { args: ["buffer", "u32"], returns: "i32" },
     // ssize_t pread(int fd, void *buf, size_t count, off_t offset);
@@ -77,7 +83,7 @@ export const libc = {
     // ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset);
     pwrite: { args: ["i32", "ptr", "size", "i64"], returns: "i64" },
   },
-  // Messages between processes of one machine, with file descriptors in them.
+  // Sockets: of one machine, with file descriptors in their messages, and of TCP.
   sockets: {
     // int socket(int domain, int type, int protocol);
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
@@ -95,6 +101,16 @@ export const libc = {
     connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
     // int getsockopt(int sockfd, int level, int optname, void *optval, socklen_t *optlen);
     getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
+    // int setsockopt(int sockfd, int level, int optname, const void *optval, socklen_t optlen);
+    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+    // int getsockname(int sockfd, struct sockaddr *addr, socklen_t *addrlen);
+    getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    // ssize_t send(int sockfd, const void *buf, size_t len, int flags);
+    send: { args: ["i32", "ptr", "size", "i32"], returns: "i64" },
+    // ssize_t recv(int sockfd, void *buf, size_t len, int flags);
+    recv: { args: ["i32", "ptr", "size", "i32"], returns: "i64" },
+    // unsigned int if_nametoindex(const char *ifname);
+    if_nametoindex: { args: ["buffer"], returns: "u32" },
     // ssize_t sendmsg(int sockfd, const struct msghdr *msg, int flags);
     sendmsg: { args: ["i32", "ptr", "i32"], returns: "i64" },
     // ssize_t recvmsg(int sockfd, struct msghdr *msg, int flags);
@@ -125,6 +141,15 @@ export const libc = {
     // int sigfillset(sigset_t *set);
     sigfillset: { args: ["ptr"], returns: "i32" },
   },
+  // In glibc since 2.36.
+  processes: {
+    // int pidfd_open(pid_t pid, unsigned int flags);
+    pidfd_open: { args: ["i32", "u32"], returns: "i32" },
+  },
+  scheduling: {
+    // int sched_setaffinity(pid_t pid, size_t cpusetsize, const cpu_set_t *cpuset);
+    sched_setaffinity: { args: ["i32", "size", "ptr"], returns: "i32" },
+  },
   stdio: {
     // FILE *fopen(const char *pathname, const char *mode);
     fopen: { args: ["buffer", "buffer"], returns: "ptr" },
@@ -142,7 +167,7 @@ export const libc = {
 } as const satisfies SymbolTable;
 
 /** Flags of `dlopen` (bits/dlfcn.h). */
-export const RTLD = { LAZY: 1, NOW: 2, LOCAL: 0, GLOBAL: 0x100 } as const;
+export const RTLD = { LAZY: 1, NOW: 2, NOLOAD: 4, LOCAL: 0, GLOBAL: 0x100 } as const;
 
 /** Request of `dlinfo` that answers with a `struct link_map *` (dlfcn.h). */
 export const RTLD_DI_LINKMAP = 2;
@@ -184,7 +209,9 @@ export const SOCK = { STREAM: 1, SEQPACKET: 5, NONBLOCK: 0o4000, CLOEXEC: 0o2000
 /** Level of options and of control messages (sys/socket.h, Linux). */
 export const SOL = { SOCKET: 1 } as const;
 /** Options of sockets (sys/socket.h, Linux). */
-export const SO = { PEERCRED: 17 } as const;
+export const SO = { REUSEADDR: 2, ERROR: 4, PEERCRED: 17 } as const;
+/** What of a connection shutdown() ends (sys/socket.h). */
+export const SHUT = { WR: 1 } as const;
 /** Kinds of control messages (sys/socket.h, Linux). */
 export const SCM = { RIGHTS: 1 } as const;
 /** Flags of sendmsg() and recvmsg() (sys/socket.h, Linux). */
@@ -193,6 +220,12 @@ export const MSG = { CTRUNC: 8, TRUNC: 0x20, NOSIGNAL: 0x4000, CMSG_CLOEXEC: 0x4
 export const poll_events = { POLLIN: 1, POLLOUT: 4 } as const;
 /** Flags of eventfd() (sys/eventfd.h, Linux). */
 export const EFD = { CLOEXEC: 0o2000000 } as const;
+/** Flags of epoll_create1() (sys/epoll.h, Linux). */
+export const EPOLL = { CLOEXEC: 0o2000000 } as const;
+/** What epoll_ctl() does (sys/epoll.h, Linux). */
+export const EPOLL_CTL = { ADD: 1, DEL: 2 } as const;
+/** What epoll_wait() waits for (sys/epoll.h, Linux). */
+export const epoll_events = { EPOLLIN: 1 } as const;
 /** Flags of memfd_create() (sys/mman.h, Linux). */
 export const MFD = { CLOEXEC: 1 } as const;
 
@@ -202,13 +235,17 @@ export const errno = {
   EAGAIN: 11,
   EACCES: 13,
   ENOENT: 2,
+  ESRCH: 3,
+  EINVAL: 22,
   EMFILE: 24,
   EPIPE: 32,
   EMSGSIZE: 90,
   EADDRINUSE: 98,
+  EADDRNOTAVAIL: 99,
   ECONNABORTED: 103,
   ECONNRESET: 104,
   ECONNREFUSED: 111,
+  EINPROGRESS: 115,
   ETOOMANYREFS: 109,
 } as const;
 

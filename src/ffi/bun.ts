@@ -7,7 +7,7 @@ import type { Argument, FunctionDescription, SymbolTable } from "../../bindings/
 import { nodeBuiltin } from "./node_builtin.ts";
 import { lowerStructs, structTakers, takesStruct, withStructs } from "./struct_by_value.ts";
 import { checkFunction, checkMemory, FfiError, resizableBufferError } from "./errors.ts";
-import type { Bell, FfiPort, NativeCallback } from "./port.ts";
+import type { FfiPort, NativeCallback, SocketWatch } from "./port.ts";
 import type { CallbackDescription, CallbackFunction, FunctionGroup, HandleArgument, NativeFunction } from "./types.ts";
 
 /** The part of `bun:ffi` that is used here, typed by hand so that no ambient types are needed in either runtime. */
@@ -177,9 +177,10 @@ class BunPort implements FfiPort {
   }
 
   readonly pollElsewhere = null;
+  readonly turnWithSockets = null;
 
-  readonly bell = (fd: number, onRing: () => void): Bell => {
-    const connected = bunGlobal().connect({ fd, socket: { data: onRing } });
+  readonly watchSocket = (fd: number, onArrival: () => void): SocketWatch => {
+    const connected = bunGlobal().connect({ fd, socket: { data: onArrival } });
     // In the order in which they were asked for, once it is connected: as good as at once.
     const then = (act: (socket: BunSocket) => void) => void connected.then(act);
     return { keepAlive: (on) => then((s) => on ? s.ref() : s.unref()), close: () => then((s) => s.end()) };
@@ -188,6 +189,8 @@ class BunPort implements FfiPort {
   mayUseFiles(): boolean {
     return true;
   }
+
+  needNetwork(): void {}
 
   env(name: string): string | undefined {
     const { env } = this.#process;

@@ -16,7 +16,10 @@ type DenoPointer = { readonly __denoPointer: unique symbol } | null;
 interface DenoApi {
   readonly version: { readonly deno: string };
   readonly build: { readonly os: string; readonly arch: string };
-  readonly permissions: { querySync(wanted: { readonly name: "ffi" | "read" | "write" }): { readonly state: string } };
+  readonly permissions: {
+    querySync(wanted: { readonly name: "ffi" | "read" | "write" | "net" }): { readonly state: string };
+    requestSync(wanted: { readonly name: "net"; readonly host: string }): { readonly state: string };
+  };
   readonly env: { get(name: string): string | undefined };
   readonly internal: symbol;
   dlopen(path: string, symbols: Record<string, DenoSymbol>): { readonly symbols: object };
@@ -51,6 +54,7 @@ type AddressOf = (buffer: ArrayBuffer, value: number, count: bigint) => bigint;
 interface Waiting {
   read(fd: number, buffer: Uint8Array<ArrayBuffer>, count: bigint): Promise<bigint>;
   poll(descriptors: bigint, count: bigint, timeout: number): Promise<number>;
+  usleep(microseconds: number): Promise<number>;
 }
 
 /** What Deno keeps for its own libraries, by the name that it has for it: whether a call keeps the process alive. */
@@ -153,24 +157,37 @@ class DenoPort implements FfiPort {
     const { core }: { core?: DenoCore } = Reflect.get(this.#deno, this.#deno.internal) ?? {};
     return {
       done: promise.then(() => {}),
-      // A Deno that has moved them keeps the process alive as long as somebody waits.
+      // A Deno that has moved them keeps the process alive as long as something waits.
       keepAlive: (on) => on ? core?.refOpPromise?.(promise) : core?.unrefOpPromise?.(promise),
     };
   };
 
-  readonly bell = null;
+  readonly turnWithSockets = async (): Promise<void> => {
+    await this.#calls().usleep(100); // what is over at once leaves the event loop no time to look at them
+  };
+
+  readonly watchSocket = null;
 
   /** Functions that may take long, which run on threads of Deno's. */
   #calls(): Waiting {
     const read = { parameters: ["i32", "buffer", "u64"], result: "i64", nonblocking: true };
     const poll = { parameters: ["u64", "u64", "i32"], result: "i32", nonblocking: true };
-    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, poll }).symbols as Waiting;
+    const usleep = { parameters: ["u32"], result: "i32", nonblocking: true };
+    this.#waiting ??= this.#deno.dlopen("libc.so.6", { read, poll, usleep }).symbols as Waiting;
     return this.#waiting;
   }
 
   mayUseFiles(): boolean {
     const { permissions } = this.#deno;
     return (["read", "write"] as const).every((name) => permissions.querySync({ name }).state === "granted");
+  }
+
+  // law ffi/needNetwork: ffi/port, ucx/secret
+  needNetwork(doing: string, at: string): void {
+    const { permissions } = this.#deno;
+    if (permissions.querySync({ name: "net" }).state === "granted") return;
+    if (permissions.requestSync({ name: "net", host: at }).state === "granted") return;
+    throw new FfiError(`Cannot ${doing}: Deno did not grant the network at ${at}. Run with --allow-net (or -A).`);
   }
 
   env(name: string): string | undefined {

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Native code cannot be called: the runtime, the platform or a permission does not allow it. */
+/** Native code cannot be called, or the network used: the runtime, the platform or a permission does not allow it. */
 export class FfiError extends Error {
   /** `FfiError`. */
   override readonly name: string = "FfiError";

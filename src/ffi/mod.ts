@@ -10,7 +10,7 @@
  * or seen through the port.
  *
  * What owns native resources finds here what closes them all the same: `DeferredFinalizer` for what was dropped,
- * `runAll` for several of which some may fail, `reportUncaught` for errors that nobody is there to catch.
+ * `runAll` for several of which some may fail, `reportUncaught` for errors that no caller can catch.
  *
  * @module
  */
@@ -23,10 +23,10 @@ export { FfiError, LibraryNotFoundError, type LoadAttempt } from "./errors.ts";
 export { type Libc, libc } from "./libc.ts";
 export { type LibraryDescription, type NativeLibrary, openLibrary } from "./library.ts";
 export { nodeBuiltin } from "./node_builtin.ts";
-export { type Bell, type FfiPort, ffiPort, type NativeCallback } from "./port.ts";
+export { type FfiPort, ffiPort, type NativeCallback, type SocketWatch } from "./port.ts";
 export { mostForeignBytes, readForeign } from "./read_foreign.ts";
 export { reportUncaught, wantsLeakReports } from "./report_uncaught.ts";
-export { runAll } from "./run_all.ts";
+export { failuresOf, runAll, throwFirst } from "./run_all.ts";
 export { SlabPool, type Slot } from "./slab.ts";
 export { type FieldValue, layoutOf, roundUp, struct, type StructView } from "./struct.ts";
 export { attempt, SystemError } from "./system_error.ts";

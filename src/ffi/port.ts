@@ -26,7 +26,7 @@ export interface PollElsewhere {
 }
 
 /** A socket that the event loop reads, and whose data are of no interest. */
-export interface Bell {
+export interface SocketWatch {
   /** Whether the process stays alive for it; at first it does. */
   keepAlive(on: boolean): void;
   /** Closes the descriptor. */
@@ -107,21 +107,37 @@ export interface FfiPort {
 
   /**
    * Calls `poll` without a time limit on a thread of the runtime; null where the runtime has no threads for that, and
-   * its event loop reads sockets that are given to it ({@linkcode bell}).
+   * its event loop reads sockets that are given to it ({@linkcode watchSocket}).
    *
    * @param descriptors address of an array of `struct pollfd`, which must stay until it is done
    */
   readonly pollElsewhere: ((descriptors: bigint, count: number) => PollElsewhere) | null;
 
   /**
+   * A turn of the event loop in which it also serves sockets; null where every turn does. Deno serves them in one of 61
+   * turns that `setImmediate` makes, and in each that waits for another thread.
+   */
+  readonly turnWithSockets: (() => Promise<void>) | null;
+
+  /**
    * Has the event loop call back whenever something arrives at a socket that is given to it; null where it takes none.
    *
-   * @param fd a connected socket, which belongs to the bell from now on
+   * @param fd a connected socket, which belongs to the watch from now on
    */
-  readonly bell: ((fd: number, onRing: () => void) => Bell) | null;
+  readonly watchSocket: ((fd: number, onArrival: () => void) => SocketWatch) | null;
 
   /** Whether the program may read and write files without the user being asked. */
   mayUseFiles(): boolean;
+
+  /**
+   * Asks for the permission to use the network, where the runtime has such. What `node:net` does without one may end
+   * the process.
+   *
+   * @param doing what for, for the error
+   * @param at a host, with `:port` unless its name is to be looked up; an IPv6 address in brackets
+   * @throws {FfiError} if it is not granted
+   */
+  needNetwork(doing: string, at: string): void;
 
   /** Reads an environment variable without asking the user for a permission beyond FFI. */
   env(name: string): string | undefined;

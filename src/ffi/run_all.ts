@@ -10,13 +10,23 @@
  * @throws the first of their errors
  */
 export function runAll(functions: readonly (() => void)[]): void {
+  throwFirst(failuresOf(functions, (one) => one()));
+}
+
+/** Does something with all items, also when it fails with some of them. @returns the errors */
+export function failuresOf<T>(items: Iterable<T>, work: (item: T) => void): unknown[] {
   const errors: unknown[] = [];
-  for (const one of functions) {
+  for (const item of items) {
     try {
-      one();
+      work(item);
     } catch (error) {
       errors.push(error);
     }
   }
+  return errors;
+}
+
+/** Throws the first of these errors, if there is one. */
+export function throwFirst(errors: readonly unknown[]): void {
   if (errors.length > 0) throw errors[0];
 }

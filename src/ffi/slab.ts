@@ -55,7 +55,7 @@ const resting = 64;
  * costs a few nanoseconds, where the C allocator and an ArrayBuffer over its memory cost half a microsecond.
  *
  * Memory that is not needed any more goes back to the C allocator, except for one block of pieces. A piece that was
- * freed rests for a while: who uses its address once more, by mistake, does no harm to its next user.
+ * freed rests for a while: code that uses its address once more, by mistake, does no harm to its next user.
  */
 export class SlabPool<T> {
   readonly #bytes: number;

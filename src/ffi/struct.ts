@@ -125,6 +125,10 @@ class View implements NativeSpan {
   }
 }
 
+/**
+ * By description. Looked up by `get`, for exports ask on every call: where it is known `getOrInsertComputed` takes 5 ns
+ * longer in Deno, and 10 ns in Bun.
+ */
 const types = new WeakMap<StructDescription, StructType<StructDescription>>();
 
 /** The type of a struct. The same description always gives the same type. */

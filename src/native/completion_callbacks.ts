@@ -1,5 +1,5 @@
 /**
- * Callbacks that a C library calls when an operation is over: machine code that writes down what came of it, and puts
+ * Callbacks that a C library calls when an operation is over: machine code that writes down the result, and puts
  * the operation's number into a ring from which JavaScript takes it.
  *
  * UCX calls them inside its own functions, on the JavaScript thread. A callback of the runtime would cost 45 to 80 ns

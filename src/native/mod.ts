@@ -5,9 +5,9 @@
  * the callbacks of exported structs: a consumer calls them on any thread, at any time, and they count; JavaScript reads
  * the count when it next has reason to. `streamThunks` are the functions of an exported Arrow stream, which take
  * structs that JavaScript has written beforehand. `completionCallbacks` are what UCX calls when an operation is over:
- * they write down what came of it, and put its number into a ring. A `ThreadTeam` is threads that make C calls from a
+ * they write down the result, and put its number into a ring. A `ThreadTeam` is threads that make C calls from a
  * ring, such as `nonTemporalCopy`, a memcpy past the caches. Such code lies in a page that is executable and never
- * unmapped, so that whoever has its address may call it as long as the process lives. Where the system refuses
+ * unmapped, so that code that has its address may call it as long as the process lives. Where the system refuses
  * executable memory there are JavaScript callbacks instead, memcpy, and no threads. `watchReadable` waits for a
  * descriptor on a thread, while the event loop sleeps.
  *

@@ -45,7 +45,7 @@ export function x8664NonTemporalCopy(): Uint8Array<ArrayBuffer> {
     ...[0x48, 0x83, 0xc7, 0x40], // add rdi, 64
     ...[0x48, 0xff, 0xc9], // dec rcx
     ...[0x75, 0xcd], // jnz line
-    ...[0x0f, 0xae, 0xf8], // sfence: who learns of the copy sees its bytes
+    ...[0x0f, 0xae, 0xf8], // sfence: a thread that learns of the copy sees its bytes
     ...[0x89, 0xd1], // rest: mov ecx, edx
     ...[0x83, 0xe1, 0x3f], // and ecx, 63
     ...[0xf3, 0xa4], // rep movsb

@@ -1,5 +1,5 @@
 /**
- * Being called back when a descriptor can be read, whatever it is, while the event loop sleeps: without a timer, and
+ * Being called back when one of some descriptors can be read, whatever it is, while the event loop sleeps: without a timer, and
  * without a processor's time until then.
  *
  * In Deno a thread of the runtime is in `poll`. Bun's event loop reads sockets that are given to it: there a thread of
@@ -8,17 +8,17 @@
  * @module
  */
 import { AF, EFD, poll_events, pollfd, SOCK } from "../../bindings/libc.ts";
-import { type Bell, cString, FfiError, type FfiPort, ffiPort, libc, NativeArena, struct } from "../ffi/mod.ts";
+import { cString, FfiError, type FfiPort, ffiPort, libc, NativeArena, type SocketWatch, struct } from "../ffi/mod.ts";
 import type { NativeCall } from "./call_ring.ts";
 import { ThreadTeam } from "./thread_team.ts";
 
-/** A watch of one descriptor. */
+/** A watch of descriptors. */
 export interface ReadableWatch {
-  /** Calls back once, as soon as the descriptor can be read. Nothing if that is under way already. */
+  /** Calls back once, as soon as a descriptor can be read. Nothing if it is being watched already. */
   start(): void;
-  /** Whether the process stays alive for a watch that is under way; at first it does. */
+  /** Whether the process stays alive while it watches; at first it does. */
   keepAlive(on: boolean): void;
-  /** Calls back no more, and lets the descriptor be closed. Closing twice is harmless. */
+  /** Calls back no more, and lets the descriptors be closed. Closing twice is harmless. */
   close(): void;
 }
 
@@ -33,19 +33,20 @@ interface Waiter {
 
 // law native/watchReadable: native/readable_watch
 /**
- * Watches a descriptor.
+ * Watches descriptors.
  *
- * @param fd stays open until the watch is closed
+ * @param fds stay open until the watch is closed; one that can be read is enough
  * @throws {FfiError} if there are no descriptors or no threads left
  */
-export function watchReadable(fd: number, onReadable: () => void): ReadableWatch {
+export function watchReadable(fds: readonly number[], onReadable: () => void): ReadableWatch {
   const arena = new NativeArena();
   const { files } = libc();
   // What ends a wait: a descriptor that is merely closed would not.
   const stop = files.eventfd(0, EFD.CLOEXEC);
   if (stop < 0) throw new FfiError("Cannot wait for a descriptor: eventfd failed. Are there too many open files?");
-  const list = arena.bytes(2 * struct(pollfd).size);
-  [fd, stop].forEach((descriptor, i) => {
+  const all = [...fds, stop];
+  const list = arena.bytes(all.length * struct(pollfd).size);
+  all.forEach((descriptor, i) => {
     const { size, over } = struct(pollfd);
     const entry = over(
       list.bytes.buffer,
@@ -62,7 +63,7 @@ export function watchReadable(fd: number, onReadable: () => void): ReadableWatch
     files.close(stop);
     arena.close();
   };
-  const waiter = waiterOf(ffiPort(), list.address, () => {
+  const waiter = waiterOf(ffiPort(), { address: list.address, count: all.length }, () => {
     isWaiting = false;
     if (isClosed) free();
     else onReadable();
@@ -83,23 +84,29 @@ export function watchReadable(fd: number, onReadable: () => void): ReadableWatch
   };
 }
 
-function waiterOf(port: FfiPort, descriptors: bigint, onDone: () => void): Waiter {
-  const { pollElsewhere, bell } = port;
+/** An array of `struct pollfd`. */
+interface Descriptors {
+  readonly address: bigint;
+  readonly count: number;
+}
+
+function waiterOf(port: FfiPort, descriptors: Descriptors, onDone: () => void): Waiter {
+  const { pollElsewhere, watchSocket } = port;
   if (pollElsewhere !== null) return threadOfTheRuntime(pollElsewhere, descriptors, onDone);
-  if (bell !== null) return threadOfOurOwn(bell, descriptors, onDone);
+  if (watchSocket !== null) return threadOfOurOwn(watchSocket, descriptors, onDone);
   throw new FfiError("Cannot wait for a descriptor: this runtime neither polls on threads nor takes sockets");
 }
 
 function threadOfTheRuntime(
   poll: NonNullable<FfiPort["pollElsewhere"]>,
-  descriptors: bigint,
+  { address, count }: Descriptors,
   onDone: () => void,
 ): Waiter {
   let current: ReturnType<typeof poll> | undefined;
   let isKept = true;
   return {
     wait: () => {
-      current = poll(descriptors, 2);
+      current = poll(address, count);
       if (!isKept) current.keepAlive(false);
       void current.done.then(() => {
         current = undefined;
@@ -116,7 +123,11 @@ function threadOfTheRuntime(
 }
 
 /** The functions that a thread of our own calls: their addresses, and what it writes. */
-function threadOfOurOwn(makeBell: NonNullable<FfiPort["bell"]>, descriptors: bigint, onDone: () => void): Waiter {
+function threadOfOurOwn(
+  watchSocket: NonNullable<FfiPort["watchSocket"]>,
+  { address, count }: Descriptors,
+  onDone: () => void,
+): Waiter {
   const arena = new NativeArena();
   const { loading, sockets, files } = libc();
   const ends = arena.bytes(8, 4);
@@ -135,21 +146,21 @@ function threadOfOurOwn(makeBell: NonNullable<FfiPort["bell"]>, descriptors: big
   const write = loading.dlsym(0n, cString("write"));
   const byte = arena.bytes(1).address;
   const infinitely = 0xffff_ffffn; // an int of -1
-  const calls: NativeCall[] = [[poll, descriptors, 2n, infinitely], [write, BigInt(ringing), byte, 1n]];
+  const calls: NativeCall[] = [[poll, address, BigInt(count), infinitely], [write, BigInt(ringing), byte, 1n]];
   let isKept = true;
-  const bell: Bell = makeBell(listening, () => {
+  const watch: SocketWatch = watchSocket(listening, () => {
     team.finish();
     onDone();
   });
   return {
     wait: () => team.begin(calls),
     keepAlive: (on) => {
-      if (on !== isKept) bell.keepAlive(on);
+      if (on !== isKept) watch.keepAlive(on);
       isKept = on;
     },
     close: () => {
       team.close();
-      bell.close();
+      watch.close();
       files.close(ringing);
       arena.close();
     },

@@ -95,11 +95,11 @@ export class ThreadTeam {
    */
   begin(calls: readonly NativeCall[]): void {
     const { rounds, calls: most } = this.#size;
-    const underWay = this.#begun - this.#finished;
-    if (this.#isClosed || underWay === rounds || calls.length > most) {
+    const inFlight = this.#begun - this.#finished;
+    if (this.#isClosed || inFlight === rounds || calls.length > most) {
       throw new FfiError(
         `Cannot begin a round of ${calls.length} calls: ${
-          this.#isClosed ? "the team is closed" : `${underWay} are under way, of ${rounds} of ${most} calls`
+          this.#isClosed ? "the team is closed" : `${inFlight} are in flight, of ${rounds} of ${most} calls`
         }`,
       );
     }

@@ -37,6 +37,27 @@ export function processOf(address: Uint8Array): Uint8Array {
   return address.subarray(-trailerBytes, -8);
 }
 
+/** What tells the worker of an intact address from others: UCX gives each a number that it draws. */
+export function checkOf(address: Uint8Array): number {
+  return new DataView(address.buffer, address.byteOffset + address.length - 4, 4).getUint32(0);
+}
+
+/** Bytes of a version. */
+const versionBytes = 4;
+
+/** An address of UCX with its version, for those who cannot connect to it. */
+export function withVersion(address: Uint8Array, version: string): Uint8Array {
+  const bytes = new Uint8Array(address.length + versionBytes);
+  bytes.set(address);
+  bytes.set(version.split(".", 3).map(Number), address.length);
+  return bytes;
+}
+
+/** The version of UCX whose intact address it is. */
+export function versionOf(address: Uint8Array): string {
+  return address.subarray(-trailerBytes - versionBytes, -trailerBytes - 1).join(".");
+}
+
 /** The CRC-32 of Ethernet and zip. */
 function crc32(bytes: Uint8Array): number {
   return nodeBuiltin("node:zlib").crc32(bytes);

@@ -4,7 +4,8 @@
  * @module
  */
 import { UCS_CONFIG_PRINT, ucs_status_t } from "../../bindings/ucp_types.ts";
-import { cString, ffiPort } from "../ffi/mod.ts";
+import { RTLD } from "../../bindings/libc.ts";
+import { cString, ffiPort, libc } from "../ffi/mod.ts";
 import { checkStatus, UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
@@ -28,9 +29,9 @@ export function applyConfig(ucp: UcpFunctions, config: bigint, settings: Readonl
     const name = given.replace(/^UCX_/, "");
     const isKnown = own.size === 0 || own.has(name) || families.has(name.split("_")[0] ?? "");
     const status = isKnown ? ucp_config_modify(config, cString(name), cString(value)) : ucs_status_t.UCS_ERR_NO_ELEM;
-    if (status === ucs_status_t.UCS_ERR_NO_ELEM) {
-      throw new UcxError("ucp_config_modify", status, `This UCX has no setting UCX_${name}`);
-    }
+    // Newer versions refuse the name and the value alike.
+    const isRefused = status !== ucs_status_t.UCS_OK && !own.has(name) && !isAmong(everySetting(), name);
+    if (status === ucs_status_t.UCS_ERR_NO_ELEM || isRefused) throw unknownSetting(name);
     checkStatus("ucp_config_modify", status, `Setting ${given} does not accept "${value}"`);
   }
 }
@@ -76,7 +77,57 @@ function chosen(settings: Readonly<Record<string, string>>, name: string): strin
 function ownSettings(ucp: UcpFunctions, config: bigint): ReadonlySet<string> {
   const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;
   const text = printInfo((file) => ucp.information.ucp_config_print(config, file, null, flags));
-  return new Set(Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? ""));
+  return new Set(namesIn(text));
+}
+
+// law ucx/checkTransportSettings: ucx/config
+/**
+ * Checks the names of settings that are not UCX's own, when a context has loaded the transports: those of a transport
+ * that is here have to be among its own.
+ *
+ * @throws {UcxError} if one is not
+ */
+export function checkTransportSettings(settings: Readonly<Record<string, string>>): void {
+  const names = Object.keys(settings).map((name) => name.replace(/^UCX_/, ""));
+  if (names.length === 0) return;
+  const all = everySetting();
+  for (const name of names) {
+    const [family] = name.split("_");
+    if (all.some((known) => known.startsWith(`${family}_`)) && !isAmong(all, name)) throw unknownSetting(name);
+  }
+}
+
+/** Whether a name is known. Transports share many, under several names: UCX_RC_SEG_SIZE is of all that begin with RC. */
+function isAmong(all: readonly string[], name: string): boolean {
+  const end = name.replace(/^[^_]*/, "");
+  return all.some((known) => known === name || (end !== "" && known.endsWith(end)));
+}
+
+function unknownSetting(name: string): UcxError {
+  return new UcxError("ucp_config_modify", ucs_status_t.UCS_ERR_NO_ELEM, `This UCX has no setting UCX_${name}`);
+}
+
+/**
+ * The names of the settings of all that this process has loaded of UCX; none if this UCX does not say, which is no
+ * promise of its interface. Some versions of the function take a filter.
+ */
+function everySetting(): string[] {
+  const { dlopen, dlsym } = libc().loading;
+  const ucs = dlopen(cString("libucs.so.0"), RTLD.LAZY | RTLD.NOLOAD);
+  if (ucs === 0n) return [];
+  const [print, list] = ["ucs_config_parser_print_all_opts", "ucs_config_global_list"].map((name) =>
+    dlsym(ucs, cString(name))
+  );
+  if (!print || !list) return [];
+  const signature = { args: ["ptr", "buffer", "u32", "ptr", "ptr"], returns: "void" } as const;
+  const printAll = ffiPort().functionAt(print, signature);
+  const flags = UCS_CONFIG_PRINT.CONFIG | UCS_CONFIG_PRINT.HIDDEN;
+  return namesIn(printInfo((file) => printAll(file, cString("UCX_"), flags, list, 0n)));
+}
+
+/** The names in a list of settings. */
+function namesIn(text: string): string[] {
+  return Array.from(text.matchAll(/^UCX_(\w+)=/gm), ([, name]) => name ?? "");
 }
 
 /** How the names of all other settings begin: with a transport, a component, or what some of them have in common. */

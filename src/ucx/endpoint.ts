@@ -3,110 +3,74 @@
  *
  * @module
  */
-import {
-  UCP_AM_SEND_FLAG,
-  UCP_ATOMIC_OP,
-  UCP_EP_CLOSE_FLAG,
-  UCS_MEMORY_TYPE,
-  ucs_status_t,
-} from "../../bindings/ucp_types.ts";
-import type { MemoryBuffer } from "../memory/mod.ts";
-import { hostReady, hostWaits } from "../order/mod.ts";
-import { NativeArena } from "../ffi/mod.ts";
+import { UCP_EP_CLOSE_FLAG, ucs_status_t } from "../../bindings/ucp_types.ts";
+import { nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
-import { activeMessageId, type UcxActiveMessage } from "./active_messages.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import { messagesOf, type UcxActiveMessage } from "./message/active_messages.ts";
+import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
+import { explain } from "./explain.ts";
+import { checkOf } from "./address.ts";
+import { ByteStream } from "./stream/byte_stream.ts";
+import { EndpointOperations, type OperationsContext } from "./endpoint_operations.ts";
 import { UcxError } from "./error.ts";
-import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
-import { type Receivable, type Sendable, takeMemory } from "./message_memory.ts";
-import { MessageQueue } from "./message_queue.ts";
-import type { Operation, Operations, Owner } from "./operation.ts";
+import { checkLimits, checkTimeout, farewell, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
+import { excessOf, type MessageLimits } from "./message/message_limits.ts";
+import type { Receivable, Sendable } from "./message_memory.ts";
+import { MessageQueue } from "./message/message_queue.ts";
+import { MessageSender, type SendMessageOptions } from "./message_sender.ts";
+import type { Operation } from "./operation.ts";
 import { printInfo } from "./print_info.ts";
-import type { Progress } from "./progress.ts";
-import type { Received, ReceiveOptions, Receiver, ReceiveSyncOptions } from "./receiver.ts";
-import { UcxRemoteKey } from "./remote_memory.ts";
+import { confirm } from "./protocol.ts";
+import { RawStream } from "./raw_stream.ts";
+import type { Received, ReceiveManyOptions, ReceiveOptions, Receiver, ReceiveSyncOptions } from "./receiver.ts";
+import { type AtomicOperation, type AtomicOptions, RemoteAccess } from "./remote_access.ts";
+import { checkRemoteMemory, type UcxRemoteKey } from "./remote_memory.ts";
 import { advice } from "./status.ts";
-import { StartQueue } from "./start_queue.ts";
-import { checkTag } from "./tag.ts";
+import { type SendOptions, type SendSyncOptions, TagSender } from "./tag_sender.ts";
 
-/** Options of {@linkcode UcxEndpoint.send}. */
-export interface SendOptions {
-  /** The tag that the receiver matches. Default 0. */
-  readonly tag?: bigint;
-  /** Ends the send for its caller, with the signal's reason, and cancels it if UCX still can. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+/** Options of {@linkcode UcxEndpoint.close}. */
+export interface CloseOptions {
+  /** Whether not to wait until what was sent has arrived. Default false, unless the other side is gone. */
+  readonly force?: boolean;
+  /** For how long to wait, in milliseconds; then it is closed by force. Default: as long as it takes. */
   readonly timeout?: number;
 }
 
-const closeOptionNames = { force: true } as const;
+const closeOptionNames: OptionNames<CloseOptions> = { force: true, timeout: true };
 
-/** Options of {@linkcode UcxEndpoint.sendSync}. */
-export interface SendSyncOptions {
-  /** The tag that the receiver matches. Default 0. */
-  readonly tag?: bigint;
-  /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
-  readonly timeout?: number;
-}
+/** For how long the end of a block waits for what was sent, in milliseconds. */
+export const patienceOfDispose = 5000;
 
-/** Options of {@linkcode UcxEndpoint.sendMessage}. */
-export interface SendMessageOptions extends LimitOptions {
-  /** What the message is: bytes that the other side has with it, or a text, as UTF-8. Default none. */
-  readonly header?: Uint8Array | string;
-}
-
-const sendMessageOptionNames: OptionNames<SendMessageOptions> = { ...limitOptionNames, header: true };
-
-const atomicCodes = {
-  add: UCP_ATOMIC_OP.ADD,
-  swap: UCP_ATOMIC_OP.SWAP,
-  "compare-and-swap": UCP_ATOMIC_OP.CSWAP,
-  and: UCP_ATOMIC_OP.AND,
-  or: UCP_ATOMIC_OP.OR,
-  xor: UCP_ATOMIC_OP.XOR,
-} as const;
-
-/** What {@linkcode UcxEndpoint.atomic} does. */
-export type AtomicOperation = "add" | "swap" | "compare-and-swap" | "and" | "or" | "xor";
-
-/** Options of {@linkcode UcxEndpoint.atomic}. */
-export interface AtomicOptions extends LimitOptions {
-  /** The size of the number. Default 8. */
-  readonly bytes?: 4 | 8;
-  /** What it has to be to be swapped: for `compare-and-swap`, and for nothing else. */
-  readonly compare?: bigint;
-}
-
-const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, bytes: true, compare: true };
-
-const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, timeout: true };
-
-const sendOptionNames: OptionNames<SendOptions> = { tag: true, signal: true, timeout: true };
+/** For how long a close waits for the other side's program to turn its event loop, in milliseconds. */
+const acknowledgedWithin = 1000;
 
 /** Why an endpoint is closed: `null` if it was closed here, otherwise what UCX reported. */
 export type CloseReason = UcxError | null;
 
 /** What an endpoint needs of its worker. */
-export interface EndpointContext {
-  readonly ucp: UcpFunctions;
-  readonly progress: Progress;
-  readonly operations: Operations;
+export interface EndpointContext extends OperationsContext {
   readonly receiver: Receiver;
+  /** The worker's address. */
+  address(): Uint8Array;
   /** The most bytes that a header of an active message can have. */
   longestHeader(): number;
-  readonly hasCuda: boolean;
+  /** Whether remote memory is used at all. */
+  readonly hasRemoteMemory: boolean;
   /** Called when sends are cut short by a close by force. */
   cutShort(): void;
+  readonly limits: Required<MessageLimits>;
+  /** Whether the connection was made by host and port: the other side has an endpoint, too. */
+  readonly isByHost: boolean;
+  /** Whether UCX notices that the other side goes (`errors: "peer"`). */
+  readonly handlesErrors: boolean;
+  /** Whether the connection is made from here, and need not stand yet. */
+  readonly isConnecting: boolean;
   /** Called once, when the endpoint is gone. */
   forget(handle: bigint): void;
 }
 
-/** Why UCX gives up an atomic operation on an endpoint that is well. */
-const notInSoftware =
-  'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
-
-function gone(call: string): UcxError {
-  const status = ucs_status_t.UCS_ERR_CONNECTION_RESET;
+function gone(call: string, status: number = ucs_status_t.UCS_ERR_CONNECTION_RESET): UcxError {
   return new UcxError(call, status, advice(status));
 }
 
@@ -116,29 +80,46 @@ export class UcxEndpoint {
   readonly closed: Promise<CloseReason>;
   readonly #context: EndpointContext;
   readonly #settleClosed: (reason: CloseReason) => void;
-  #handle: bigint;
-  readonly #starts = new StartQueue();
-  /** Sends that UCX is not done with, or that wait for their memory. */
-  #underWay = 0;
-  #drained: PromiseWithResolvers<void> | undefined;
-  readonly #messages = new MessageQueue<UcxActiveMessage>();
-  /** What receives belong to that end with it. */
-  readonly #receives: Owner = { ended: () => {} };
-  /** What its sends belong to. */
-  readonly #owner: Owner = {
-    ended: () => {
-      if (--this.#underWay === 0) this.#drained?.resolve();
-    },
-  };
-  #failure: UcxError | undefined;
+  readonly #operations: EndpointOperations;
+  readonly #sender: TagSender;
+  readonly #messageSender: MessageSender;
+  readonly #remote: RemoteAccess;
+  readonly #rawStream: RawStream;
+  readonly #byteStream: ByteStream;
+  readonly #messages: MessageQueue<UcxActiveMessage>;
+  readonly #arrays: MessageQueue<UcxActiveMessage>;
+  /** Whether the other side has said that it closes its endpoint, after what it has sent. */
+  #isPeerClosed = false;
+  /** Settles when the other side knows that this one closes its endpoint, or never will. */
+  readonly #acknowledged = Promise.withResolvers<void>();
+  /** Whether nobody takes messages any more. */
+  #isDismissed = false;
+  /** Whether UCX may still be making the connection. */
+  #isConnecting: boolean;
+  /** The handle, while it waits for that to be given back. */
+  #leaving = 0n;
   #closing: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
+  #givenBack: Promise<void> | undefined;
 
   /** Use {@linkcode UcxWorker.connect}. */
   constructor(context: EndpointContext, handle: bigint) {
     const { promise, resolve } = Promise.withResolvers<CloseReason>();
     this.#context = context;
-    this.#handle = handle;
+    this.#isConnecting = context.isConnecting;
+    this.#operations = new EndpointOperations(context, handle);
+    this.#messages = new MessageQueue(() => context.progress.hold());
+    this.#arrays = new MessageQueue(() => context.progress.hold());
+    this.#sender = new TagSender(this.#operations);
+    this.#messageSender = new MessageSender(this.#operations, context.longestHeader);
+    this.#remote = new RemoteAccess(this.#operations);
+    this.#rawStream = new RawStream(this.#operations);
+    this.#byteStream = new ByteStream(
+      this.#operations,
+      this.#rawStream,
+      context.handlesErrors,
+      () => checkOf(context.address()),
+    );
     this.closed = promise;
     this.#settleClosed = resolve;
   }
@@ -148,54 +129,39 @@ export class UcxEndpoint {
    * home stream is sent when that stream's next work could begin, and later messages of this endpoint after it; the
    * event loop goes on meanwhile.
    *
-   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone
-   * @throws {TypeError} if the endpoint is closed, if the memory is not contiguous, or if it is a GPU's and this UCX
-   *   was built without CUDA
+   * @throws {TypeError} if the endpoint is closed, if the memory is a GPU's and this UCX was built without CUDA, or with
+   *   `copy: false` if it is not contiguous
    * @throws {RangeError} if the tag has more than 64 bits
    */
   send(what: Sendable, options: SendOptions = none): Promise<void> {
-    try {
-      if (options !== none) checkOptions(options, sendOptionNames);
-      this.#open("send");
-      const { tag = 0n, signal } = options;
-      if (tag !== 0n) checkTag("tag", tag);
-      signal?.throwIfAborted();
-      if (options.timeout !== undefined) checkTimeout(options.timeout);
-      const operation = this.#context.operations.take();
-      const ready = this.#take(operation, what, hostReady) ?? null;
-      if (ready === null && this.#starts.isEmpty && options.timeout === undefined) {
-        this.#begin(operation, tag);
-        return this.#context.progress.settled(operation, signal);
-      }
-      return this.#later(operation, ready, options, () => this.#begin(operation, tag));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    return this.#sender.send(what, options);
   }
 
   /**
    * Sends bytes, and waits in place until they may change again: nothing else happens in this thread meanwhile. For
    * loops that count microseconds.
    *
-   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
    * @throws {TypeError} as {@linkcode send}, and if earlier sends wait for a stream: await them first
    * @throws {RangeError} if the tag has more than 64 bits
    */
   sendSync(what: Sendable, options: SendSyncOptions = none): void {
-    if (options !== none) checkOptions(options, sendSyncOptionNames);
-    this.#open("send");
-    const { tag = 0n, timeout } = options;
-    if (tag !== 0n) checkTag("tag", tag);
-    if (!this.#starts.isEmpty) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
-    if (timeout !== undefined) checkTimeout(timeout);
-    const { operations, progress } = this.#context;
-    const operation = operations.take();
-    this.#take(operation, what, hostWaits);
-    this.#begin(operation, tag);
-    progress.wait(operation, timeout);
-    progress.taken(operation, timeout);
+    this.#sender.sendSync(what, options);
+  }
+
+  /**
+   * Sends several pieces of memory as one message, which {@linkcode recvMany} receives into memory of its own: on the
+   * wire as UCXX's `send_multi`, a header and each part by itself, all with the same tag.
+   *
+   * @param parts views, buffers, JavaScript's own memory, or other libraries' arrays, in any mixture
+   * @throws {UcxError} if the other side is gone
+   * @throws {TypeError | RangeError} as {@linkcode send}; nothing is sent then
+   */
+  sendMany(parts: readonly Sendable[], options: SendOptions = none): Promise<void> {
+    return this.#sender.sendMany(parts, options);
   }
 
   /**
@@ -208,111 +174,144 @@ export class UcxEndpoint {
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
     try {
-      this.#open("receive");
+      this.#operations.open("receive");
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#context.receiver.recv(into, options, this.#receives);
+    return this.#context.receiver.recv(into, options, this.#operations.receives, this.#operations.tags);
   }
 
   /** As {@linkcode recv}, waited for in place, as {@linkcode UcxWorker.recvSync}. */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
-    this.#open("receive");
-    return this.#context.receiver.recvSync(into, options, this.#receives);
+    this.#operations.open("receive");
+    return this.#context.receiver.recvSync(into, options, this.#operations.receives, this.#operations.tags);
   }
 
-  /** Has an operation take its memory, and makes it this endpoint's. @returns what `order` answers for a buffer */
-  #take<T>(
-    operation: Operation,
-    what: Sendable,
-    order: (buffer: MemoryBuffer) => T,
-    doing: "send" | "receive into" = "send",
-    call = "ucp_tag_send_nbx",
-  ): T | undefined {
-    operation.call = call;
-    operation.owner = this.#owner;
-    this.#underWay++;
+  /** Receives what {@linkcode sendMany} has sent, as {@linkcode UcxWorker.recvMany}, and ends with this endpoint. */
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
+    const { receives, tags } = this.#operations;
+    this.#operations.open("receive");
     try {
-      const buffer = takeMemory(operation, what, doing, this.#context.hasCuda);
-      return buffer === null ? undefined : order(buffer);
+      return await this.#context.receiver.recvMany(options, receives, tags, this.#context.limits.messageBytes);
     } catch (error) {
-      this.#refuse(operation);
+      if (error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_EXCEEDS_LIMIT) this.#exceed(error);
       throw error;
     }
-  }
-
-  /** Gives back an operation that has not begun. */
-  #refuse(operation: Operation): void {
-    operation.release();
-    this.#owner.ended(operation);
-    this.#context.operations.give(operation);
-  }
-
-  #begin(operation: Operation, tag: bigint): void {
-    operation.prepare("plain", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
-    const { address, count, parameters } = operation;
-    const { ucp, progress } = this.#context;
-    progress.begun(operation, ucp.tag.ucp_tag_send_nbx(this.#handle, address, count, tag, parameters));
-  }
-
-  /** Begins an operation when its memory is there and it is its turn, if the limits allow. */
-  #later<T>(operation: Operation, ready: Promise<void> | null, limits: LimitOptions, begin: () => void): Promise<T> {
-    const { progress } = this.#context;
-    const { signal, clear } = timeLimit(operation.call, limits);
-    return this.#starts.add({ ready, release: () => this.#refuse(operation), signal }, () => {
-      begin();
-      return progress.settled<T>(operation, signal);
-    }).finally(clear);
   }
 
   /**
    * Sends an active message: it comes to the other side's {@linkcode messages} without having been asked for.
    *
-   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array. It must not
-   *   change until the promise is settled
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array; or several, whose bytes go one
+   *   after the other. They must not change until the promise is settled
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if the header is longer than UCX takes (some thousand bytes)
    * @throws {TypeError} as {@linkcode send}
    */
-  async sendMessage(what: Sendable, options: SendMessageOptions = none): Promise<void> {
-    checkOptions(options, sendMessageOptionNames);
-    this.#open("send");
-    const { header: given = "", signal, timeout } = options;
-    const header = typeof given === "string" ? new TextEncoder().encode(given) : given;
-    const most = this.#context.longestHeader();
-    if (header.length > most) {
-      throw new RangeError(`Cannot send a header of ${header.length} bytes: UCX takes up to ${most} here`);
-    }
-    signal?.throwIfAborted();
-    if (timeout !== undefined) checkTimeout(timeout);
-    const operation = this.#context.operations.take();
-    const ready = this.#take(operation, what, hostReady, "send", "ucp_am_send_nbx") ?? null;
-    const arena = new NativeArena();
-    const head = arena.bytes(header.length);
-    head.bytes.set(header);
-    operation.ending = () => arena.close(); // UCX reads the header until then
-    await this.#later(operation, ready, options, () => {
-      const memoryType = operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST;
-      operation.prepare("plain", memoryType, UCP_AM_SEND_FLAG.REPLY); // so that it is known whom it comes from
-      const { address, count, parameters } = operation;
-      const { ucp_am_send_nbx } = this.#context.ucp.activeMessage;
-      const length = BigInt(header.length);
-      const begun = ucp_am_send_nbx(this.#handle, activeMessageId, head.address, length, address, count, parameters);
-      this.#context.progress.begun(operation, begun);
-    });
+  sendMessage(what: Sendable | readonly Sendable[], options: SendMessageOptions = none): Promise<void> {
+    return this.#messageSender.send(what, options);
   }
 
   /**
-   * The active messages of the other side, in the order in which they come, until the endpoint is closed or has failed.
-   * Whoever takes one receives or releases it.
+   * The active messages of the other side, in the order in which they come. Whoever takes one receives or releases it.
+   *
+   * What has come before the other side closes its endpoint, or is lost, can be taken still, except for data that are
+   * still at the sender. Then the iteration ends: without an error if the other side has closed its endpoint in order,
+   * or this one was closed here, which drops what nobody has taken; otherwise with the error.
+   *
+   * @param options limits of the wait for each message
    */
-  messages(): AsyncIterable<UcxActiveMessage> {
-    return this.#messages;
+  messages(options: LimitOptions = none): AsyncIterable<UcxActiveMessage> {
+    return messagesOf(this.#messages, options);
   }
 
   /** Called by the worker. @returns whether it can be taken here */
-  deliver(message: UcxActiveMessage): boolean {
-    return this.#messages.push(message);
+  deliver(message: UcxActiveMessage, kind: "message" | "array"): boolean {
+    const queue = kind === "array" ? this.#arrays : this.#messages;
+    const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
+    const excess = excessOf(this.#context.limits, waiting, message.length);
+    if (excess === null) return queue.push(message);
+    // UCX calls this, inside a function of its own: what it reports is dealt with when that is over.
+    const error = new UcxError(
+      "ucp_worker_progress",
+      ucs_status_t.UCS_ERR_EXCEEDS_LIMIT,
+      `The other side has sent ${excess}`,
+    );
+    this.#context.progress.afterNews(() => this.#exceed(error));
+    return false;
+  }
+
+  // law ucx/UcxEndpoint.exceed: ucx/listener
+  #exceed(error: UcxError): void {
+    if (this.#operations.failure !== undefined || this.#operations.handle === 0n) return;
+    this.fail(error);
+    this.#dismiss();
+    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+  }
+
+  /**
+   * Sends an array with its element type and shape: one message, which {@linkcode recvArray} receives into memory of its
+   * own. It must not change until the promise is settled.
+   *
+   * @param array a view, a typed array, or another library's array, with any strides
+   * @throws {UcxError} if the other side is gone
+   * @throws {TypeError} as {@linkcode send}, and if it is no array
+   */
+  sendArray(array: unknown, options: LimitOptions = none): Promise<void> {
+    return this.#messageSender.sendArray(array, options);
+  }
+
+  /**
+   * Receives the next array of the other side, in C order, into new memory. Closing the view frees the memory.
+   *
+   * @throws {UcxError} if the other side has gone, and what has come before is taken
+   * @throws {TypeError} if the endpoint is closed, or what has come describes no array
+   */
+  recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
+    const over = () => this.#operations.failure ?? new TypeError("Cannot receive an array: the endpoint is closed");
+    return recvArray(this.#arrays, options, over);
+  }
+
+  /**
+   * The bytes that the other side writes to its {@linkcode writable}, until it closes it: a byte stream, for reads with
+   * a view of one's own and without. Bytes are received into that view; none are asked for before somebody reads.
+   *
+   * It fails with the endpoint, and if the writer aborts. `cancel` has the other side's writes fail.
+   */
+  get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    return this.#byteStream.readable;
+  }
+
+  /**
+   * Takes bytes for the other side's {@linkcode readable}. A write settles when its chunk may change; it waits while it
+   * is 1 MiB ahead of what the other program has read.
+   *
+   * It fails with the endpoint, and if the reader cancels. `abort` has the other side's reads fail. Once it is closed,
+   * {@linkcode close} of the endpoint waits until the other side has read to the end, or reads no more.
+   */
+  get writable(): WritableStream<Uint8Array> {
+    return this.#byteStream.writable;
+  }
+
+  /** What the other side's streams say. Called by the worker. */
+  onStreamControl(
+    kind: "taken" | "end" | "cancelled" | "writing" | "closed" | "acknowledged",
+    taken: number,
+  ): void {
+    if (kind === "acknowledged") this.#acknowledged.resolve();
+    if (kind === "closed") {
+      this.#isPeerClosed = true;
+      this.#context.progress.afterNews(() => this.#byteStream.notify("acknowledged")); // UCX calls this
+    }
+    this.#byteStream.onControl({ kind, taken });
+  }
+
+  /**
+   * UCX's stream as it is, instead of {@linkcode readable} and {@linkcode writable}: for programs that agree with the
+   * other side on how many bytes come, UCXX's among them.
+   */
+  get rawStream(): RawStream {
+    return this.#rawStream;
   }
 
   /**
@@ -322,23 +321,22 @@ export class UcxEndpoint {
    * @throws {UcxError} if it cannot be reached through this endpoint
    */
   remote(key: Uint8Array): UcxRemoteKey {
-    return new UcxRemoteKey(this.#context.ucp, this.#open("use remote memory"), key);
+    checkRemoteMemory(this.#context.hasRemoteMemory);
+    return this.#remote.key(key);
   }
 
   /**
    * Writes to memory of the other process. The promise settles when the bytes here may change; they are there when a
    * {@linkcode flush} that was called after it has settled.
    *
-   * @param what contiguous memory: a view, a buffer, JavaScript's own, or another library's array
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array
    * @param offset where to write to, in bytes
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if it does not fit
    * @throws {TypeError} as {@linkcode send}
    */
-  async put(what: Sendable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
-    checkOptions(options, limitOptionNames);
-    const { ucp_put_nbx } = this.#context.ucp.remote;
-    await this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
+  put(what: Sendable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
+    return this.#remote.put(what, remote, offset, options);
   }
 
   /**
@@ -350,38 +348,8 @@ export class UcxEndpoint {
    * @throws {RangeError} if there are not so many bytes
    * @throws {TypeError} as {@linkcode recv}
    */
-  async get(into: Receivable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
-    checkOptions(options, limitOptionNames);
-    const { ucp_get_nbx } = this.#context.ucp.remote;
-    await this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
-  }
-
-  async #access(
-    call: string,
-    what: Sendable,
-    doing: "send" | "receive into",
-    remote: UcxRemoteKey,
-    offset: number,
-    options: LimitOptions,
-    start: UcpFunctions["remote"]["ucp_put_nbx"],
-  ): Promise<void> {
-    this.#open("use remote memory");
-    options.signal?.throwIfAborted();
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
-    const operation = this.#context.operations.take();
-    const ready = this.#take(operation, what, hostReady, doing, call) ?? null;
-    let part: ReturnType<UcxRemoteKey["range"]>;
-    try {
-      part = remote.range(offset, operation.bytes);
-    } catch (error) {
-      this.#refuse(operation);
-      throw error;
-    }
-    await this.#later(operation, ready, options, () => {
-      operation.prepare("plain", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
-      const { address, count, parameters } = operation;
-      this.#context.progress.begun(operation, start(this.#handle, address, count, part.address, part.key, parameters));
-    });
+  get(into: Receivable, remote: UcxRemoteKey, offset = 0, options: LimitOptions = none): Promise<void> {
+    return this.#remote.get(into, remote, offset, options);
   }
 
   /**
@@ -394,67 +362,32 @@ export class UcxEndpoint {
    * @throws {UcxError} if the other side is gone
    * @throws {RangeError} if it is not within the memory, or not at a multiple of its size
    */
-  async atomic(
+  atomic(
     operation: AtomicOperation,
     remote: UcxRemoteKey,
     offset: number,
     operand: bigint,
     options: AtomicOptions = none,
   ): Promise<bigint> {
-    checkOptions(options, atomicOptionNames);
-    this.#open("use remote memory");
-    const { bytes = 8, compare, timeout } = options;
-    const code = atomicCodes[operation];
-    if (code === undefined || (bytes !== 4 && bytes !== 8)) {
-      throw new RangeError(
-        `Cannot do "${operation}" on ${bytes} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,
-      );
-    }
-    if ((compare === undefined) !== (operation !== "compare-and-swap")) {
-      throw new TypeError("Expected `compare` for compare-and-swap, and for nothing else");
-    }
-    if (offset % bytes !== 0) {
-      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple`);
-    }
-    const part = remote.range(offset, bytes);
-    options.signal?.throwIfAborted();
-    if (timeout !== undefined) checkTimeout(timeout);
-    const slot = this.#context.operations.take();
-    // UCX takes what to compare with from one place, and what to put there from where the old value comes to.
-    const memory = new NativeArena();
-    const [given, reply] = [memory.out("u64"), memory.out("u64")];
-    given.value = compare ?? operand;
-    reply.value = operand;
-    slot.call = "ucp_atomic_op_nbx";
-    slot.owner = this.#owner;
-    slot.held = memory; // until UCX is done with it
-    this.#underWay++;
-    let before = 0n;
-    slot.ending = () => before = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
-    await this.#later<void>(slot, null, options, () => {
-      slot.prepareAtomic(bytes, reply.$address);
-      const { ucp_atomic_op_nbx } = this.#context.ucp.remote;
-      const begun = ucp_atomic_op_nbx(this.#handle, code, given.$address, 1n, part.address, part.key, slot.parameters);
-      this.#context.progress.begun(slot, begun);
-    }).catch((error: unknown) => {
-      const isCancelled = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_CANCELED;
-      throw isCancelled && this.#handle !== 0n ? new UcxError(error.call, error.status, notInSoftware) : error;
-    });
-    return before;
+    return this.#remote.atomic(operation, remote, offset, operand, options);
+  }
+
+  /** Whether it is being closed, or is closed: nothing new begins. */
+  get isClosing(): boolean {
+    return this.#operations.isClosing;
+  }
+
+  /** Called by the worker. @throws {TypeError} if an operation waits for a stream */
+  checkInTurn(doing: string): void {
+    if (this.#operations.isInTurn) return;
+    throw new TypeError(`Cannot ${doing}: earlier operations wait for a stream. Await them first.`);
   }
 
   /** Settles when everything that was put and sent before is at the other side. */
   async flush(options: LimitOptions = none): Promise<void> {
     checkOptions(options, limitOptionNames);
-    const handle = this.#open("flush");
-    if (options.timeout !== undefined) checkTimeout(options.timeout);
-    const operation = this.#foreign("ucp_ep_flush_nbx", null);
-    await this.#starts.add({ ready: null, release: () => this.#context.operations.give(operation) }, async () => {
-      const { signal, clear } = timeLimit(operation.call, options);
-      const { ucp, progress } = this.#context;
-      progress.begunForeign(operation, ucp.endpoint.ucp_ep_flush_nbx(handle, operation.parameters));
-      await progress.settled(operation, signal).finally(clear);
-    });
+    checkLimits(options);
+    await this.#operations.flush(options);
   }
 
   /**
@@ -463,10 +396,22 @@ export class UcxEndpoint {
    * @throws {UcxError} if nobody listens there
    */
   async established(signal: AbortSignal | undefined): Promise<void> {
-    const flush = this.#foreign("ucp_ep_create", null);
+    const flush = this.#operations.foreign("ucp_ep_create", null);
     const { ucp, progress } = this.#context;
-    progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#handle, flush.parameters));
+    progress.begunForeign(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#operations.handle, flush.parameters));
     await progress.settled(flush, signal);
+    this.#isConnecting = false;
+  }
+
+  /**
+   * Begins a connection, as the worker's protocol does or as after a secret. Called by the worker.
+   *
+   * @throws if the other side does not
+   */
+  async greet(how: "protocol" | "secret", side: "listener" | "client", signal: AbortSignal | undefined): Promise<void> {
+    const greeting = how === "secret" ? confirm : this.#context.protocol.greet;
+    if (greeting === null) return;
+    this.#operations.tags = await greeting(this.#rawStream, side, signal === undefined ? {} : { signal });
   }
 
   /**
@@ -475,30 +420,49 @@ export class UcxEndpoint {
    */
   transports(): string[] {
     const { ucp } = this.#context;
-    const handle = this.#open("list transports");
+    const handle = this.#operations.open("list transports");
     const text = printInfo((file) => ucp.information.ucp_ep_print_info(handle, file));
     return [
       ...new Set(Array.from(text.matchAll(/lane\[\d+\]:\s*\d+:([\w/.-]+?)(?:\.\d+)?\s/g), ([, name]) => name ?? "")),
     ];
   }
 
-  // law ucx/UcxEndpoint.fail: ucx/order
+  /**
+   * Says in words how {@linkcode send} would send memory: whether it is copied first, what it waits for, by which
+   * transports it goes, and what keeps it from going faster.
+   *
+   * @throws {TypeError} as {@linkcode send}
+   */
+  explain(what: Sendable): string {
+    const { hasCuda, handlesErrors } = this.#context;
+    return explain(what, { transports: this.transports(), hasCuda, handlesErrors });
+  }
+
   /** Reports the failure of the connection. Called by the worker. */
   fail(error: UcxError): void {
-    this.#failure ??= error;
-    this.#messages.end();
     const { call, status } = error;
-    this.#context.progress.abandonAll(this.#receives, () => new UcxError(call, status, advice(status)));
-    this.#starts.stop(error);
+    // UCXX closes by force, so that its end in order looks like any other that the system notices.
+    const isInOrder = this.#isPeerClosed ||
+      (this.#context.protocol.greet !== null && status === ucs_status_t.UCS_ERR_CONNECTION_RESET);
+    this.#messages.end(isInOrder ? null : error);
+    this.#arrays.end();
+    this.#context.progress.abandonAll(this.#operations.receives, () => new UcxError(call, status, advice(status)));
+    this.#operations.fail(error);
+    this.#acknowledged.resolve();
+    this.#byteStream.end(error);
     this.#settleClosed(error);
   }
 
   // law ucx/UcxEndpoint.lose: ucx/endpoint, ucx/two_processes
-  /** Fails what UCX would leave waiting: the other process has ended. Called by the worker. */
+  /** Fails what UCX would leave waiting: the other process has ended, or UCX has said so. Called by the worker. */
   async lose(): Promise<void> {
-    if (this.#failure !== undefined || this.#handle === 0n) return;
-    this.fail(gone("ucp_worker_progress"));
-    this.#context.progress.abandonAll(this.#owner, ({ call }) => gone(call)); // UCX may never end them
+    const own = this.#operations;
+    if (own.handle === 0n) return;
+    if (own.failure === undefined) {
+      this.#context.progress.poll(); // what it has sent before has come
+      this.fail(gone("ucp_worker_progress"));
+    }
+    own.abandon(({ call }) => gone(call)); // UCX may never end them
     await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
   }
 
@@ -507,17 +471,29 @@ export class UcxEndpoint {
    * that are under way are then rejected.
    *
    * Closing twice is harmless, and `force` also ends a close that is still waiting.
+   *
+   * @throws {RangeError} if the timeout is no number of at least 0
    */
-  close(options: { readonly force?: boolean } = {}): Promise<void> {
+  async close(options: CloseOptions = none): Promise<void> {
     checkOptions(options, closeOptionNames);
-    if (options.force ?? this.#failure !== undefined) return this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+    const { force = this.#operations.failure !== undefined, timeout } = options;
+    if (timeout !== undefined) checkTimeout(timeout);
+    if (this.#ended !== undefined) this.#dismiss();
+    this.#isDismissed = true;
+    if (force) return await this.#end(UCP_EP_CLOSE_FLAG.FORCE);
     this.#closing ??= this.#finish();
-    return this.#closing;
+    if (timeout === undefined) return await this.#closing;
+    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
+    const timer = setTimeout(() => void this.#end(UCP_EP_CLOSE_FLAG.FORCE), timeout);
+    await this.#closing.finally(() => clearTimeout(timer));
   }
 
-  /** Closes the endpoint after what was sent has arrived. */
+  /**
+   * Closes the endpoint after what was sent has arrived. After 5 seconds it is closed by force, so that a block that
+   * has thrown ends: await what you send, or {@linkcode close}, if it may take longer.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this.close({ timeout: patienceOfDispose });
   }
 
   /**
@@ -525,70 +501,116 @@ export class UcxEndpoint {
    * wait for their receiver, and once begun it cannot be forced.
    */
   async #finish(): Promise<void> {
-    if (this.#underWay > 0) {
-      this.#drained = Promise.withResolvers();
-      await this.#drained.promise;
-    }
+    const own = this.#operations;
+    this.#byteStream.closing(new TypeError("The endpoint was closed"));
+    const drained = own.drain();
+    if (drained !== null) await drained;
+    const { delivered } = this.#byteStream;
+    if (delivered !== null) await delivered; // UCX would drop what was sent and not received
+    const acknowledged = this.#notifyClosed();
+    if (acknowledged !== null) await acknowledged;
     const { ucp } = this.#context;
-    if (this.#failure === undefined && this.#handle !== 0n) {
-      const flush = this.#foreign("ucp_ep_flush_nbx", null);
-      await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(this.#handle, flush.parameters));
+    if (own.failure === undefined && own.handle !== 0n) {
+      const flush = own.foreign("ucp_ep_flush_nbx", null);
+      await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(own.handle, flush.parameters));
     }
-    await this.#end(this.#failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE);
+    await this.#end(own.failure === undefined ? 0 : UCP_EP_CLOSE_FLAG.FORCE);
   }
 
-  /** Gives the endpoint back to UCX, once. */
+  // law ucx/UcxEndpoint.notifyClosed: ucx/active_messages
+  /**
+   * Notifies the other side that it is closed in order. By host and port UCX reports the end over a connection of its
+   * own, which overtakes what was sent by shared memory, and drops that then: so all has to have come before.
+   *
+   * @returns what settles when it has; null if nobody says so
+   */
+  #notifyClosed(): Promise<void> | null {
+    const own = this.#operations;
+    const { protocol, isByHost, progress } = this.#context;
+    if (own.failure !== undefined || own.handle === 0n || protocol.greet !== null) return null;
+    if (!(own.hasSentMessages || isByHost) || !this.#byteStream.notify("closed") || !isByHost) return null;
+    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
+    const timer = setTimeout(() => this.#acknowledged.resolve(), acknowledgedWithin);
+    return progress.waitsFor(this.#acknowledged.promise).finally(() => clearTimeout(timer));
+  }
+
+  /** Closes it at once, for a worker that goes now. Called by the worker. */
+  abort(): void {
+    this.#dismiss();
+    this.#isConnecting = false; // nothing is waited for
+    void this.#end(UCP_EP_CLOSE_FLAG.FORCE);
+    if (this.#leaving !== 0n) void this.#giveBack(this.#leaving, UCP_EP_CLOSE_FLAG.FORCE);
+  }
+
+  /** Ends everything, and gives the endpoint back to UCX, once. */
   #end(flags: number): Promise<void> {
-    this.#ended ??= this.#closeHandle(flags);
+    this.#ended ??= this.#leave(flags);
     return this.#ended;
   }
 
-  // law ucx/UcxEndpoint.closeHandle: ucx/order
-  async #closeHandle(flags: number): Promise<void> {
-    const { ucp } = this.#context;
-    const handle = this.#handle;
-    this.#handle = 0n;
+  async #leave(flags: number): Promise<void> {
+    const own = this.#operations;
     const closed = new TypeError("The endpoint was closed");
-    this.#starts.stop(closed);
-    for (const message of this.#messages.waiting) message.release();
-    this.#messages.end();
-    this.#context.progress.abandonAll(this.#receives, () => closed);
-    this.#drained?.resolve(); // a close that waits for sends need not wait any longer
-    if (this.#underWay > 0 && this.#failure === undefined) this.#context.cutShort();
-    const close = this.#foreign("ucp_ep_close_nbx", flags);
+    this.#byteStream.end(closed);
+    const handle = own.end(closed);
+    this.#acknowledged.resolve();
+    for (const queue of [this.#messages, this.#arrays]) {
+      queue.end();
+      for (const message of queue.takeAll((message) => this.#isDismissed || !message.keep())) message.release();
+    }
+    this.#context.progress.abandonAll(this.#operations.receives, () => closed);
+    if (own.isBusy && own.failure === undefined) this.#context.cutShort();
+    if (flags !== 0 && this.#isConnecting && own.failure === undefined) await this.#letConnect(handle);
+    await this.#giveBack(handle, flags);
+  }
+
+  // law ucx/UcxEndpoint.letConnect: ucx/limits, ucx/lifecycle
+  /**
+   * Gives UCX a moment to make the connection: when an endpoint is closed by force while it connects over TCP, UCX 1.13
+   * ends the process with a failed assertion.
+   */
+  async #letConnect(handle: bigint): Promise<void> {
+    this.#leaving = handle;
+    const flush = this.#operations.foreign("ucp_ep_flush_nbx", null);
+    const limit = timeLimit(flush.call, { timeout: farewell });
+    const { ucp } = this.#context;
+    await this.#follow(flush, ucp.endpoint.ucp_ep_flush_nbx(handle, flush.parameters), limit.signal);
+    limit.clear();
+  }
+
+  #giveBack(handle: bigint, flags: number): Promise<void> {
+    this.#givenBack ??= this.#closeHandle(handle, flags);
+    return this.#givenBack;
+  }
+
+  async #closeHandle(handle: bigint, flags: number): Promise<void> {
+    const { ucp } = this.#context;
+    const own = this.#operations;
+    this.#leaving = 0n;
+    const close = own.foreign("ucp_ep_close_nbx", flags);
     await this.#follow(close, ucp.endpoint.ucp_ep_close_nbx(handle, close.parameters));
+    this.#context.progress.poll(Infinity); // UCX ends what was in flight soon after, and its memory is free then
+    const status = own.failure === undefined ? ucs_status_t.UCS_ERR_CANCELED : undefined; // as UCX says it
+    own.abandon(({ call }) => gone(call, status)); // what UCX has forgotten
     this.#context.forget(handle);
     this.#settleClosed(null);
   }
 
-  /** An operation with a request of UCX's own. */
-  #foreign(call: string, flags: number | null): Operation {
-    const operation = this.#context.operations.take();
-    operation.call = call;
-    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, flags, "its own");
-    return operation;
+  /** Drops what nobody has taken. */
+  #dismiss(): void {
+    this.#isDismissed = true;
+    for (const message of [...this.#messages.takeAll(), ...this.#arrays.takeAll()]) message.release();
   }
 
   /** The end of a flush or a close, however it ends: that the other side went first is what `closed` reports. */
-  async #follow(operation: Operation, begun: bigint): Promise<void> {
+  async #follow(operation: Operation, begun: bigint, signal?: AbortSignal): Promise<void> {
     const { progress } = this.#context;
     try {
       progress.begunForeign(operation, begun);
-      await progress.settled(operation);
+      await progress.settled(operation, signal);
     } catch (error) {
       const isOurs = this.#ended !== undefined; // the close itself, or a flush that it has cancelled
       if (error instanceof UcxError && !isOurs) this.fail(error);
     }
-  }
-
-  #open(doing: string): bigint {
-    if (this.#failure !== undefined) {
-      const { call, status } = this.#failure;
-      throw new UcxError(call, status, `Cannot ${doing}: the endpoint has failed before`);
-    }
-    if (this.#closing !== undefined || this.#handle === 0n) {
-      throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
-    }
-    return this.#handle;
   }
 }

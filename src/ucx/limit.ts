@@ -19,28 +19,65 @@ export interface LimitOptions {
 /** The names of the options. */
 export const limitOptionNames: OptionNames<LimitOptions> = { signal: true, timeout: true };
 
+/**
+ * For how long the two sides of a new connection may take to know each other, where they have to, in milliseconds: by a
+ * secret, or by a greeting, for which UCXX takes as long.
+ */
+export const greetingLimit = 5000;
+
+/**
+ * For how long connections may get made before an endpoint or a worker is closed, in milliseconds. A large send has UCX
+ * ask the other side to connect back, and when either side goes meanwhile, UCX before 1.14 ends the process of that
+ * other side with a failed assertion (openucx/ucx#8175).
+ */
+export const farewell = 200;
+
+/** The longest that a timer can take, in milliseconds: 24 days. Whatever is longer is no limit. */
+const longest = 2 ** 31 - 1;
+
+/** Several limits as one. */
+export interface TimeLimit {
+  readonly signal?: AbortSignal;
+  /** To be called when the operation is over. */
+  readonly clear: () => void;
+}
+
 // law ucx/timeLimit: ucx/progress, ucx/unclosed
 /**
  * One signal for all limits, and what takes back its timer.
  *
  * @param call the function of libucp, for the error
+ * @param over the end of what the operation belongs to, one more limit
  */
-export function timeLimit(
-  call: string,
-  { signal, timeout }: LimitOptions,
-): { signal?: AbortSignal; clear: () => void } {
-  const nothing = () => {};
-  if (timeout === undefined) return signal === undefined ? { clear: nothing } : { signal, clear: nothing };
-  const controller = new AbortController();
-  const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
-  const timer = setTimeout(() => controller.abort(timedOut(call, timeout)), timeout);
-  const limited = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
-  return { signal: limited, clear: () => clearTimeout(timer) };
+export function timeLimit(call: string, { signal, timeout }: LimitOptions, over?: AbortSignal): TimeLimit {
+  const signals = [signal, over].filter((one) => one !== undefined);
+  let clear = () => {};
+  if (timeout !== undefined && timeout <= longest) { // a longer timer would end at once
+    const controller = new AbortController();
+    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
+    const timer = setTimeout(() => controller.abort(timedOut(call, timeout)), timeout);
+    signals.push(controller.signal);
+    clear = () => clearTimeout(timer);
+  }
+  const [first] = signals;
+  if (first === undefined) return { clear };
+  return { signal: signals.length === 1 ? first : AbortSignal.any(signals), clear };
 }
 
 /** @throws {RangeError} unless it is a number of milliseconds */
 export function checkTimeout(timeout: number): void {
   if (!(timeout >= 0)) throw new RangeError(`Cannot wait for ${timeout} ms: expected a number of at least 0`);
+}
+
+/**
+ * Checks limits before anything begins.
+ *
+ * @throws {RangeError} unless the timeout is a number of milliseconds
+ * @throws the reason of a signal that is aborted already
+ */
+export function checkLimits({ signal, timeout }: LimitOptions): void {
+  if (timeout !== undefined) checkTimeout(timeout);
+  signal?.throwIfAborted();
 }
 
 /** What an operation ends with that has taken too long. */

@@ -3,10 +3,13 @@
  *
  * @module
  */
+import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { type ArrayParts, byteCount, copyToDevice, copyToHost } from "../copy/mod.ts";
 import { ffiPort } from "../ffi/mod.ts";
+import { none } from "../layout/mod.ts";
 import { MemoryBuffer } from "../memory/mod.ts";
 import { StridedMemoryView } from "../view/mod.ts";
-import type { Operation } from "./operation.ts";
+import type { Memory } from "./operation.ts";
 
 /**
  * What can be sent: a contiguous view, a buffer, an ArrayBuffer or a view of one (a typed array, a DataView), or any
@@ -17,28 +20,35 @@ export type Sendable = StridedMemoryView | MemoryBuffer | ArrayBuffer | ArrayBuf
 export type Receivable = Sendable;
 
 /** What is to become of the memory, as errors say it. */
-type Doing = "send" | "receive into";
+export type Doing = "send" | "receive into";
+
+/** How memory is taken. */
+export interface TakeOptions {
+  /** False refuses elements to send that are not contiguous. Default true: they are copied. */
+  readonly copy?: boolean;
+}
 
 // law ucx/takeMemory: ucx/order, ucx/programs, ucx/message_memory
 /**
- * Takes the memory to send or to receive into, for an operation that has none: where it is, how long, and a pin, so
+ * Takes memory to send or to receive into, for who has none: where it is, how long, and a pin, so
  * that it stays even if its buffer is closed.
  *
  * @returns the buffer, which may have a home stream to wait for: UCX knows no streams. Null for JavaScript's memory
- * @throws {TypeError} if it is not contiguous, a GPU's and this UCX was built without CUDA, or to be written and
- *   read-only
+ * @throws {TypeError} if it is to be received into and not contiguous or read-only, or a GPU's and this UCX was built
+ *   without CUDA
  */
 export function takeMemory(
-  operation: Operation,
+  memory: Memory,
   what: Sendable,
   doing: Doing,
   hasCuda: boolean,
+  options: TakeOptions = none,
 ): MemoryBuffer | null {
-  if (ArrayBuffer.isView(what)) return takeBytes(operation, what.buffer, what.byteOffset, what.byteLength, doing);
-  if (what instanceof MemoryBuffer) return takeBuffer(operation, what, what.ptr, what.size, doing, hasCuda);
-  if (what instanceof StridedMemoryView) return takeView(operation, what, doing, hasCuda);
-  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(operation, what, 0, what.byteLength, doing);
-  return takeForeign(operation, what, doing, hasCuda);
+  if (ArrayBuffer.isView(what)) return takeBytes(memory, what.buffer, what.byteOffset, what.byteLength, doing);
+  if (what instanceof MemoryBuffer) return takeBuffer(memory, what, what.ptr, what.size, doing, hasCuda);
+  if (what instanceof StridedMemoryView) return takeView(memory, what, doing, hasCuda, options);
+  if (what instanceof ArrayBuffer || isShared(what)) return takeBytes(memory, what, 0, what.byteLength, doing);
+  return takeForeign(memory, what, doing, hasCuda, options);
 }
 
 function isShared(what: object): what is SharedArrayBuffer {
@@ -46,57 +56,99 @@ function isShared(what: object): what is SharedArrayBuffer {
 }
 
 /** Takes JavaScript's own memory. */
-function takeBytes(operation: Operation, buffer: ArrayBufferLike, offset: number, bytes: number, doing: Doing): null {
+function takeBytes(memory: Memory, buffer: ArrayBufferLike, offset: number, bytes: number, doing: Doing): null {
   if (!(buffer instanceof ArrayBuffer)) throw new TypeError(`Cannot ${doing} shared memory. Copy it first.`);
-  operation.address = bytes === 0 ? 0n : ffiPort().addressOf(buffer);
-  if (offset !== 0) operation.address += BigInt(offset);
-  operation.bytes = bytes;
-  operation.held = buffer;
-  operation.isCuda = false;
+  if (buffer.detached) throw new TypeError(`Cannot ${doing} memory that was transferred: it is another's now.`);
+  memory.address = bytes === 0 ? 0n : ffiPort().addressOf(buffer);
+  if (offset !== 0) memory.address += BigInt(offset);
+  memory.bytes = bytes;
+  memory.held = buffer;
+  memory.memoryType = UCS_MEMORY_TYPE.HOST;
   return null;
 }
 
-function takeView(operation: Operation, view: StridedMemoryView, doing: Doing, hasCuda: boolean): MemoryBuffer {
+function takeView(
+  memory: Memory,
+  view: StridedMemoryView,
+  doing: Doing,
+  hasCuda: boolean,
+  { copy = true }: TakeOptions,
+): MemoryBuffer {
   if (view.readonly && doing === "receive into") throw new TypeError("Cannot receive into a read-only view");
-  if (!view.layout.isContiguousC) {
+  if (view.layout.isContiguousC) return takeBuffer(memory, view.buffer, view.ptr, view.nbytes, doing, hasCuda);
+  if (doing === "receive into" || !copy) {
     throw new TypeError(
       `Cannot ${doing} a view of shape (${view.shape.join(", ")}) with strides (${view.strides.join(", ")}): ` +
-        "expected contiguous memory in C order. Copy it first.",
+        `expected contiguous memory in C order. ${
+          doing === "send" ? "Allow a copy" : "Receive it elsewhere, and copy"
+        }.`,
     );
   }
-  return takeBuffer(operation, view.buffer, view.ptr, view.nbytes, doing, hasCuda);
+  return takePacked(memory, view, hasCuda);
+}
+
+function dispose(held: Memory["held"]): void {
+  if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
+}
+
+/**
+ * What UCX is told that a buffer is, so that it need not find out. To a UCX that knows no CUDA managed memory is the
+ * host's.
+ */
+function typeOf({ kind, pool }: MemoryBuffer, doing: Doing, hasCuda: boolean): number {
+  if (kind === "device") {
+    if (!hasCuda) throw noCuda(doing);
+    // Other processes cannot map a pool's memory. UCX takes such memory for managed, too, and goes through its own.
+    return pool === null ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.CUDA_MANAGED;
+  }
+  return kind === "managed" && hasCuda ? UCS_MEMORY_TYPE.CUDA_MANAGED : UCS_MEMORY_TYPE.HOST;
+}
+
+/** Whether memory that was taken is a GPU's. */
+export function isOnGpu({ memoryType }: Memory): boolean {
+  return memoryType !== UCS_MEMORY_TYPE.HOST;
+}
+
+function noCuda(doing: Doing): TypeError {
+  return new TypeError(
+    `Cannot ${doing} GPU memory: this UCX was built without CUDA, finds no GPU, or is kept from CUDA by UCX_TLS. ` +
+      "Copy it to the host, or install libucx-cu13.",
+  );
 }
 
 function takeBuffer(
-  operation: Operation,
+  memory: Memory,
   buffer: MemoryBuffer,
   ptr: bigint,
   bytes: number,
   doing: Doing,
   hasCuda: boolean,
 ): MemoryBuffer {
-  const isCuda = buffer.device !== null;
-  if (isCuda && !hasCuda) {
-    throw new TypeError(
-      `Cannot ${doing} GPU memory: this UCX was built without CUDA. Copy it to the host, or install libucx-cu13.`,
-    );
-  }
-  operation.held = buffer.pinned();
-  operation.address = ptr;
-  operation.bytes = bytes;
-  operation.isCuda = isCuda;
+  const memoryType = typeOf(buffer, doing, hasCuda);
+  // UCX copies in the context that it finds current when it makes progress, and before 1.19 fails where it finds none.
+  if (memoryType !== UCS_MEMORY_TYPE.HOST) buffer.device?.ensureCurrent();
+  memory.held = buffer.pinned();
+  memory.address = ptr;
+  memory.bytes = bytes;
+  memory.memoryType = memoryType;
   return buffer;
 }
 
 /** Takes another library's array, by a view that is closed when UCX is done with it. */
-function takeForeign(operation: Operation, what: object, doing: Doing, hasCuda: boolean): MemoryBuffer {
+function takeForeign(
+  memory: Memory,
+  what: object,
+  doing: Doing,
+  hasCuda: boolean,
+  options: TakeOptions,
+): MemoryBuffer {
   const view = StridedMemoryView.from(what);
   try {
-    const buffer = takeView(operation, view, doing, hasCuda);
-    const pin = operation.held as Disposable; // of the buffer
-    operation.held = {
+    const buffer = takeView(memory, view, doing, hasCuda, options);
+    const { held } = memory;
+    memory.held = {
       [Symbol.dispose]: () => {
-        pin[Symbol.dispose]();
+        dispose(held);
         view.close();
       },
     };
@@ -105,4 +157,34 @@ function takeForeign(operation: Operation, what: object, doing: Doing, hasCuda: 
     view.close();
     throw error;
   }
+}
+
+// law ucx/takePacked: ucx/message_memory, ucx/order, ucx/gpu_behaviours
+/** Takes a copy of elements that are not contiguous: on a GPU at once, in order; on the host as soon as they are there. */
+function takePacked(memory: Memory, view: StridedMemoryView, hasCuda: boolean): MemoryBuffer {
+  const { buffer, offset, layout, dtype } = view;
+  if (buffer.kind === "device" && !hasCuda) throw noCuda("send");
+  const take = (packed: ArrayParts) => {
+    memory.held = { [Symbol.dispose]: () => packed.buffer.close() };
+    memory.address = packed.buffer.ptr;
+    memory.bytes = byteCount(packed);
+    memory.memoryType = typeOf(packed.buffer, "send", hasCuda);
+    return packed.buffer;
+  };
+  // Managed memory is the host's, too: a UCX without CUDA gets its copy there.
+  if (buffer.device !== null && hasCuda) {
+    return take(copyToDevice(view, buffer.stream ?? buffer.device.defaultStream));
+  }
+  memory.held = buffer.pinned();
+  memory.bytes = byteCount(view); // known before the elements are there
+  memory.memoryType = UCS_MEMORY_TYPE.HOST;
+  memory.pack = () => {
+    const { held } = memory;
+    // By an address without a home stream: all is there by now, and nothing else is to be waited for.
+    const bytes = MemoryBuffer.fromPointer(buffer.ptr, buffer.size);
+    take(copyToHost({ offset, layout, dtype, readonly: true, buffer: bytes }));
+    memory.pack = null;
+    dispose(held);
+  };
+  return buffer;
 }

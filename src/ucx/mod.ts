@@ -2,39 +2,49 @@
  * Messages to other processes and machines, over UCX: shared memory, TCP, InfiniBand or NVLink, as libucp chooses.
  *
  * The room knows arrays and the order of their memory; no room of the spine knows it. `Ucx.open` finds libucp and makes
- * a context; the context makes workers, and a worker connects endpoints by the address of another worker, which travels
- * by any means. What is sent or received becomes contiguous memory with a promise (`message_memory.ts`): UCX
- * knows no streams, so an operation begins when `order/` says that the memory is there, in the order in which it was
- * asked for (`start_queue.ts`). Each is an `Operation` in native memory (`operation.ts`); when UCX is done with it,
- * machine code puts its number into a ring. `progress.ts` lets UCX work, in microtasks, at turns of the event loop, or
- * when its descriptor has news, and settles what the ring says has ended. Peers that end without UCX noticing are
- * noticed by `peer_liveness.ts`. Besides messages by tag there are active ones (`active_messages.ts`), memory that
- * others read and write (`remote_memory.ts`), and connections by host and port (`listener.ts`).
+ * a context, the context makes workers, and a worker's `connections.ts` are endpoints and listeners (`listen/`, where
+ * UCX accepts, or our own sockets with a secret). What is sent or received becomes contiguous memory with a promise
+ * (`message_memory.ts`, `message_list.ts`): UCX knows no streams, so an operation begins when `order/` says that the
+ * memory is there, in its turn (`start_queue.ts`). Each is an `Operation` in native memory; when UCX is done with it,
+ * machine code puts its number into a ring. `progress.ts` lets UCX work and settles what the ring says has ended. Peers
+ * that end without UCX noticing are noticed by `peer_liveness.ts`.
  *
- * A new kind of request is a method of `UcxEndpoint` or `UcxWorker` like `send` (`endpoint.ts`) and `recv`
- * (`receiver.ts`): it takes an operation and its memory, waits for its turn if it must, prepares the parameters, calls
- * UCX, and gives the answer to `Progress.begun`; the feature that it needs is asked for by `createContext` (`ucx.ts`).
+ * An endpoint is what it has UCX do, by kind, over `endpoint_operations.ts`: messages by tag (`tag_sender.ts`, of
+ * several parts `message_parts.ts`; received by `receiver.ts`), active ones (`message_sender.ts`, received by
+ * `message/`), arrays (`arrays.ts`), remote memory (`remote_access.ts`), and UCX's stream (`raw_stream.ts`), which
+ * `stream/` makes WHATWG's. What two sides agree on beyond UCX is a `Protocol` (`protocol.ts`).
+ *
+ * A new kind of request is a method like `send` and `recv`: it takes an operation and its memory, waits for its turn if
+ * it must, prepares the parameters, calls UCX, and gives the answer to `Progress.begun`; the feature that it needs is
+ * asked for by `createContext` (`ucx.ts`).
  *
  * @module
  */
-export {
-  type AtomicOperation,
-  type AtomicOptions,
-  type CloseReason,
-  type SendMessageOptions,
-  type SendOptions,
-  type SendSyncOptions,
-  UcxEndpoint,
-} from "./endpoint.ts";
-export { UcxActiveMessage } from "./active_messages.ts";
+export { type CloseOptions, type CloseReason, UcxEndpoint } from "./endpoint.ts";
+export type { AtomicOperation, AtomicOptions } from "./remote_access.ts";
+export type { SendMessageOptions } from "./message_sender.ts";
+export type { PlaceOptions } from "./new_memory.ts";
+export type { SendOptions, SendSyncOptions } from "./tag_sender.ts";
+export type { ReceiveArrayOptions } from "./arrays.ts";
+export { UcxActiveMessage } from "./message/active_messages.ts";
 export { UcxError } from "./error.ts";
-export { type ListenOptions, UcxListener } from "./listener.ts";
+export type { MessageLimits } from "./message/message_limits.ts";
+export { type ListenLimits, type ListenOptions, UcxListener } from "./listen/listener.ts";
+export { type Secret, SecretError } from "./listen/secret_handshake.ts";
 export type { LimitOptions } from "./limit.ts";
 export { libucp } from "./library.ts";
 export type { Receivable, Sendable } from "./message_memory.ts";
-export { type Received, type ReceiveOptions, type ReceiveSyncOptions, UcxMessage } from "./receiver.ts";
+export {
+  type Received,
+  type ReceiveManyOptions,
+  type ReceiveOptions,
+  type ReceiveSyncOptions,
+  UcxMessage,
+} from "./receiver.ts";
+export type { RawStream } from "./raw_stream.ts";
 export { UcxMemoryRegion, UcxRemoteKey } from "./remote_memory.ts";
-export type { HostAndPort } from "./socket_address.ts";
+export type { HostAndPort } from "./listen/socket_address.ts";
 export { Ucx, type UcxOptions } from "./ucx.ts";
 export type { ProgressMode } from "./progress.ts";
-export { type ConnectOptions, UcxWorker, type WorkerOptions } from "./worker.ts";
+export type { ConnectOptions, ListenerAddress } from "./connections.ts";
+export { type CloseWorkerOptions, UcxWorker, type WorkerOptions } from "./worker.ts";

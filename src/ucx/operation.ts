@@ -7,7 +7,13 @@
  *
  * @module
  */
-import { UCP_OP_ATTR_FLAG, UCP_REQUEST_PARAM_FIELD, ucp_request_param_t } from "../../bindings/ucp_types.ts";
+import {
+  UCP_DATATYPE,
+  UCP_OP_ATTR_FLAG,
+  UCP_REQUEST_PARAM_FIELD,
+  ucp_request_param_t,
+  UCS_MEMORY_TYPE,
+} from "../../bindings/ucp_types.ts";
 import { allocate, ffiPort, layoutOf, libc, littleEndian, roundUp } from "../ffi/mod.ts";
 import {
   completion,
@@ -17,10 +23,12 @@ import {
   type CompletionKind,
 } from "../native/mod.ts";
 
-/** Who begins operations, and wants to know when UCX is done with them. */
+/** What operations belong to, and end with. */
 export interface Owner {
   /** UCX is done with it. Called once, before its promise settles. */
   ended(operation: Operation): void;
+  /** Aborted, with the reason, when nothing may begin for this owner any more. */
+  readonly over?: AbortSignal;
 }
 
 /** Whose request UCX works with: `ours`, in the operation's own memory, or one of UCX's, which has to be freed. */
@@ -43,8 +51,20 @@ const masks = {
   sized: request | cb | user_data | memory_type | flagsField | UCP_OP_ATTR_FLAG.NO_IMM_CMPL,
 } as const satisfies Record<CompletionKind, number>;
 
+/** Memory, as UCX wants it. */
+export interface Memory {
+  address: bigint;
+  bytes: number;
+  /** What UCX is told that it is: a `ucs_memory_type_t`. */
+  memoryType: number;
+  /** Keeps the memory where it is: a pin, or the array itself. */
+  held: Disposable | ArrayBuffer | null;
+  /** Copies elements that are not contiguous to memory that is, when those elements are there; null if nothing has to. */
+  pack: (() => void) | null;
+}
+
 /** What UCX was asked to do, or will be. UCX may read or write its memory until it has ended. */
-export class Operation {
+export class Operation implements Memory {
   /** A `ucp_request_param_t *` for the call that begins it. */
   readonly parameters: bigint;
   /** Its place among the operations of its worker. */
@@ -52,13 +72,14 @@ export class Operation {
   /** The function that began it, for errors. */
   call = "";
   owner: Owner | null = null;
-  /** The memory, as UCX wants it. */
   address = 0n;
+  /** Bytes, or pieces if it is a list. */
   count = 0n;
-  /** Whether it is a GPU's. */
-  isCuda = false;
-  /** Keeps the memory where it is: a pin, or the array itself. */
+  /** Whether `address` is that of a list of pieces (`ucp_dt_iov_t`). */
+  isList = false;
+  memoryType: number = UCS_MEMORY_TYPE.HOST;
   held: Disposable | ArrayBuffer | null = null;
+  pack: (() => void) | null = null;
   /** How its promise settles; null if nobody waits for one, because it is waited for in place or was abandoned. */
   resolve: ((result: unknown) => void) | null = null;
   reject: ((reason: unknown) => void) | null = null;
@@ -73,6 +94,8 @@ export class Operation {
   isAbandoned = false;
   /** Whether it is waited for in place, by who then gives it back. */
   isWaitedFor = false;
+  /** Why it is waited for no more, although UCX may never end it. */
+  gaveUp: { readonly reason: unknown } | null = null;
   /** UCX's own request, if it is not ours. */
   foreign = 0n;
   readonly #request: bigint;
@@ -80,7 +103,7 @@ export class Operation {
   readonly #callbacks: CompletionCallbacks;
   #kind: CompletionKind | null = null;
   #mask = 0;
-  #memoryType = 0;
+  #writtenType = 0;
   #bytes = 0;
 
   /** Use {@linkcode Operations.take}. */
@@ -107,11 +130,24 @@ export class Operation {
     this.count = BigInt(bytes);
   }
 
+  // law ucx/Operation.useList: ucx/message_list
+  /** Has the operation use several pieces of memory: so many, which are listed at an address. */
+  useList(address: bigint, count: number): void {
+    this.address = address;
+    this.#bytes = NaN; // of another count than the next that is given
+    this.count = BigInt(count);
+    this.isList = true;
+  }
+
   // law ucx/Operation.prepare: ucx/operation
   /** Writes the parameters. */
   prepare(kind: CompletionKind, memoryType: number, flags: number | null = null, whose: Request = "ours"): void {
     const memory = this.#memory;
     let mask: number = flags === null ? masks[kind] : masks[kind] | flagsField;
+    if (this.isList) {
+      mask |= datatype;
+      memory.setBigUint64(parametersAt + field.datatype, UCP_DATATYPE.IOV, littleEndian);
+    }
     if (whose === "its own") mask = cb | user_data | (flags === null ? 0 : flagsField);
     if (kind !== this.#kind) {
       this.#kind = kind;
@@ -121,8 +157,8 @@ export class Operation {
       this.#mask = mask;
       memory.setUint32(parametersAt + field.op_attr_mask, mask, littleEndian);
     }
-    if (memoryType !== this.#memoryType) {
-      this.#memoryType = memoryType;
+    if (memoryType !== this.#writtenType) {
+      this.#writtenType = memoryType;
       memory.setInt32(parametersAt + field.memory_type, memoryType, littleEndian);
     }
     if (flags !== null) memory.setUint32(parametersAt + field.flags, flags, littleEndian);
@@ -130,7 +166,7 @@ export class Operation {
 
   /** Writes the parameters of an atomic operation on one number, whose former value comes to where `reply` says. */
   prepareAtomic(bytes: 4 | 8, reply: bigint): void {
-    this.prepare("plain", this.#memoryType);
+    this.prepare("plain", this.#writtenType);
     const memory = this.#memory;
     this.#mask = request | cb | user_data | datatype | reply_buffer;
     memory.setUint32(parametersAt + field.op_attr_mask, this.#mask, littleEndian);
@@ -152,6 +188,11 @@ export class Operation {
   get length(): number {
     const { length } = record;
     return this.#memory.getUint32(length, littleEndian) + this.#memory.getUint32(length + 4, littleEndian) * 2 ** 32;
+  }
+
+  /** Where {@linkcode length} is, for functions that answer it without a callback. */
+  get lengthAddress(): bigint {
+    return this.parameters - BigInt(parametersAt - record.length);
   }
 
   /** The sender's tag. */
@@ -177,6 +218,7 @@ export class Operation {
     if (ending !== null) ending();
     this.ending = null;
     this.held = null;
+    this.pack = null;
     if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
   }
 }
@@ -225,6 +267,8 @@ export class Operations {
     operation.isDone = false;
     operation.isAbandoned = false;
     operation.isWaitedFor = false;
+    operation.gaveUp = null;
+    operation.isList = false;
     return operation;
   }
 

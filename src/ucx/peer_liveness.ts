@@ -1,54 +1,128 @@
 /**
- * Watches the processes that endpoints lead to, once a second: UCX does not watch all of them.
+ * Watches the processes that endpoints lead to: UCX does not watch all of them, and does not end all that is in flight
+ * to those that it does.
  *
  * @module
  */
 import { nodeBuiltin } from "../ffi/mod.ts";
+import { DescriptorSet, type FileDescriptor } from "../unix/mod.ts";
 import type { PeerProcess } from "./process_identity.ts";
 
-/** How often to check, in milliseconds: as often as UCX does, see `config.ts`. */
-const interval = 1000;
+/** How long UCX has to report by itself that a peer is gone, in milliseconds: as often as it checks, see `config.ts`. */
+const grace = 1000;
 
 /** A connection to another process. */
 interface Endpoint {
-  /** Ends it: the process has ended. */
+  /** Ends it, and all that is in flight through it: the process has ended, or the connection has failed. */
   lose(): Promise<void>;
+}
+
+/** What endpoints lead to. */
+interface Peer {
+  readonly isGone: () => boolean;
+  readonly endpoints: Set<Endpoint>;
+  /** Can be read when it has ended; null where the system knows no such descriptors, or nothing is left to notice. */
+  descriptor: FileDescriptor | null;
+  /** When its end was noticed, by `performance.now()`. */
+  goneSince: number;
+}
+
+/** Who sleeps on descriptors, and calls back when one can be read: `Progress`. */
+interface Sleeper {
+  watchAlso(fd: number, onReadable: () => void): void;
 }
 
 /** The processes of a worker's endpoints. Does not keep this process alive. */
 export class PeerLiveness {
-  readonly #peers = new Map<Endpoint, { readonly process: PeerProcess; missed: boolean }>();
-  #timer: ReturnType<typeof import("node:timers").setInterval> | undefined;
+  readonly #sleeper: Sleeper;
+  readonly #peers = new Map<string | Endpoint, Peer>();
+  readonly #keys = new Map<Endpoint, string | Endpoint>();
+  #descriptors: DescriptorSet | undefined;
+  /** Set while a process is looked after without a descriptor. */
+  #timer: ReturnType<typeof import("node:timers").setTimeout> | undefined;
+
+  constructor(sleeper: Sleeper) {
+    this.#sleeper = sleeper;
+  }
 
   // law ucx/PeerLiveness.watch: ucx/peer_liveness
   /** Watches an endpoint from now on, if the process that it leads to can be seen. */
-  watch(endpoint: Endpoint, process: PeerProcess | null): void {
+  watch(endpoint: Endpoint, process: Pick<PeerProcess, "key" | "isGone" | "open"> | null): void {
     if (process === null) return;
-    this.#peers.set(endpoint, { process, missed: false });
-    this.#timer ??= nodeBuiltin("node:timers").setInterval(() => this.#poll(), interval).unref();
+    this.#keys.set(endpoint, process.key);
+    const known = this.#peers.get(process.key);
+    if (known !== undefined) return void known.endpoints.add(endpoint);
+    const descriptor = process.open();
+    const isGone = () => process.isGone();
+    this.#peers.set(process.key, { isGone, endpoints: new Set([endpoint]), descriptor, goneSince: Infinity });
+    if (descriptor === null) this.#lookLater();
+    else this.#descriptorSet().add(descriptor.number);
+  }
+
+  // law ucx/PeerLiveness.failed: ucx/peer_liveness
+  /** Ends an endpoint that UCX has failed, after the time that UCX has to end what is in flight. */
+  failed(endpoint: Endpoint): void {
+    this.forget(endpoint);
+    this.#keys.set(endpoint, endpoint);
+    const endpoints = new Set([endpoint]);
+    this.#peers.set(endpoint, { isGone: () => true, endpoints, descriptor: null, goneSince: performance.now() });
+    this.#lookLater();
   }
 
   // law ucx/PeerLiveness.forget: ucx/peer_liveness
   /** Stops watching an endpoint. */
   forget(endpoint: Endpoint): void {
-    this.#peers.delete(endpoint);
-    if (this.#peers.size === 0) this.close();
+    const key = this.#keys.get(endpoint);
+    if (key === undefined) return;
+    this.#keys.delete(endpoint);
+    const peer = this.#peers.get(key);
+    peer?.endpoints.delete(endpoint);
+    if (peer?.endpoints.size !== 0) return;
+    peer.descriptor?.close();
+    this.#peers.delete(key);
+    if (this.#peers.size > 0) return;
+    nodeBuiltin("node:timers").clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Stops watching all of them. */
   close(): void {
-    this.#peers.clear();
-    nodeBuiltin("node:timers").clearInterval(this.#timer);
-    this.#timer = undefined;
+    for (const endpoint of [...this.#keys.keys()]) this.forget(endpoint);
+    this.#descriptors?.close();
+    this.#descriptors = undefined;
   }
 
   // law ucx/PeerLiveness.poll: ucx/peer_liveness
-  #poll(): void {
-    for (const [endpoint, peer] of this.#peers) {
-      if (!peer.process.isGone()) continue;
+  /** Looks after all of them. Called when one has ended, and now and then by who does not sleep. */
+  poll(): void {
+    const isBlind = () => Array.from(this.#peers.values()).some(({ descriptor }) => descriptor === null);
+    if (!isBlind() && !this.#descriptors?.hasReadable()) return;
+    const now = performance.now();
+    for (const peer of this.#peers.values()) {
+      if (peer.goneSince === Infinity && peer.isGone()) {
+        peer.goneSince = now;
+        peer.descriptor?.close(); // it can be read from now on
+        peer.descriptor = null;
+      }
       // UCX goes first: where it watches the peer it reports within the second, and knows more.
-      if (peer.missed) endpoint.lose().catch(() => {}); // a close does not fail
-      else peer.missed = true;
+      if (now - peer.goneSince < grace) continue;
+      for (const endpoint of peer.endpoints) endpoint.lose().catch(() => {}); // a close does not fail
     }
+    if (isBlind()) this.#lookLater();
+  }
+
+  #descriptorSet(): DescriptorSet {
+    if (this.#descriptors === undefined) {
+      this.#descriptors = new DescriptorSet();
+      this.#sleeper.watchAlso(this.#descriptors.fd, () => this.poll());
+    }
+    return this.#descriptors;
+  }
+
+  #lookLater(): void {
+    this.#timer ??= nodeBuiltin("node:timers").setTimeout(() => {
+      this.#timer = undefined;
+      this.poll();
+    }, grace + 10).unref();
   }
 }

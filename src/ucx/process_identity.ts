@@ -6,6 +6,7 @@
  * @module
  */
 import { readTextFile } from "../ffi/mod.ts";
+import { type FileDescriptor, openProcess } from "../unix/mod.ts";
 
 /** Bytes of an identity: the boot's id, the start and the number of the process. */
 export const identityBytes = 16 + 8 + 4;
@@ -41,6 +42,11 @@ export class PeerProcess {
     this.#start = start;
   }
 
+  /** The same for the same process alone. */
+  get key(): string {
+    return `${this.#pid} ${this.#start}`;
+  }
+
   // law ucx/PeerProcess.find: ucx/process_identity
   /**
    * The process with this identity: null for this one, and for one that cannot be seen, because it runs elsewhere, in
@@ -53,6 +59,15 @@ export class PeerProcess {
     const fields = new DataView(identity.buffer, identity.byteOffset + 16);
     const process = new PeerProcess(fields.getUint32(8), fields.getBigUint64(0));
     return process.isGone() ? null : process;
+  }
+
+  // law ucx/PeerProcess.open: ucx/process_identity
+  /** A descriptor that can be read when it has ended; null if it has, or the system knows no such descriptors. */
+  open(): FileDescriptor | null {
+    const descriptor = openProcess(this.#pid);
+    if (descriptor === null || !this.isGone()) return descriptor;
+    descriptor.close(); // of another process, which has the number now
+    return null;
   }
 
   // law ucx/PeerProcess.isGone: ucx/process_identity

@@ -4,9 +4,10 @@
  * @module
  */
 import { ucs_status_t } from "../../bindings/ucp_types.ts";
-import { FfiError, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
+import { FfiError, NativeArena } from "../ffi/mod.ts";
 import { type ReadableWatch, watchReadable } from "../native/mod.ts";
-import { UcxError } from "./error.ts";
+import { checkStatus, UcxError } from "./error.ts";
+import { atNextTurn, isServing } from "./event_loop.ts";
 import { timedOut } from "./limit.ts";
 import type { UcpFunctions } from "./library.ts";
 import type { Operation, Operations } from "./operation.ts";
@@ -26,11 +27,22 @@ export const progressModes: readonly ProgressMode[] = ["adaptive", "busy", "even
 const most = 64;
 /** For how long microtasks may follow each other before the event loop turns, in milliseconds. */
 const turnEvery = 1;
-/** How long to poll before the event loop turns: at first, and while messages flow, in milliseconds. */
+/** How often other descriptors are looked at by who does not sleep, in milliseconds. */
+const lookEvery = 1000;
+/** How long one turn may take, in milliseconds. */
+const turnAtMost = 0.5;
+/**
+ * How long to poll before the event loop turns: at first, which is less than falling asleep and being woken takes, and
+ * while messages flow, in milliseconds.
+ */
 const spinAtFirst = 0.02;
 const spinAtMost = 0.2;
-/** How long to poll at every turn of the event loop before sleeping, in milliseconds. */
-const patience = 2;
+/**
+ * How long to poll at every turn of the event loop before sleeping, in milliseconds: when something woke us, which may
+ * be no more than UCX looking whether its peers live, and while somebody awaits one message after the other.
+ */
+const patienceAtFirst = 0.1;
+const patienceAtMost = 2;
 
 /** Polls a worker while operations are pending, and sleeps while UCX has nothing to do. */
 export class Progress {
@@ -38,7 +50,6 @@ export class Progress {
   readonly #worker: bigint;
   readonly #operations: Operations;
   readonly #mode: ProgressMode;
-  readonly #timers: ReturnType<typeof nodeBuiltin<"node:timers">> = nodeBuiltin("node:timers");
   readonly #progress: UcpFunctions["worker"]["ucp_worker_progress"];
   /** Operations that UCX is at. */
   #pending = 0;
@@ -51,8 +62,19 @@ export class Progress {
   /** When the event loop last turned here, and when UCX last had news. */
   #lastTurn = 0;
   #lastNews = 0;
+  /** Whether UCX had nothing more to do when it was last polled. */
+  #isQuiet = true;
   #spinFor = spinAtFirst;
+  #patience = patienceAtMost;
   #settledAtOnce = 0;
+  /** How many want the process to stay alive although no operation is pending. */
+  #holds = 0;
+  /** What is to happen when there are no news left. */
+  readonly #afterNews: (() => void)[] = [];
+  /** What else to wake up for, and what to do then. */
+  readonly #also: { readonly fd: number; readonly act: () => void }[] = [];
+  /** When that was last done without having slept, by `performance.now()`. */
+  #lastLook = 0;
 
   constructor(ucp: UcpFunctions, worker: bigint, operations: Operations, mode: ProgressMode) {
     this.#ucp = ucp;
@@ -80,6 +102,7 @@ export class Progress {
     this.begun(operation, answer);
   }
 
+  // law ucx/Progress.settled: ucx/limits
   /** The end of an operation, as a promise. Nobody else may wait for it. */
   settled<T>(operation: Operation, signal?: AbortSignal): Promise<T> {
     if (operation.isDone) return this.#settledNow(operation) as Promise<T>; // the caller knows what it has begun
@@ -89,8 +112,11 @@ export class Progress {
     });
     if (signal !== undefined) {
       const abort = () => this.cancel(operation, signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
-      operation.disarm = () => signal.removeEventListener("abort", abort);
+      if (signal.aborted) abort(); // no event comes any more
+      else {
+        signal.addEventListener("abort", abort, { once: true });
+        operation.disarm = () => signal.removeEventListener("abort", abort);
+      }
     }
     this.#queueSpin();
     return promise;
@@ -104,10 +130,15 @@ export class Progress {
     const end = timeout === undefined ? Infinity : performance.now() + timeout;
     const progress = this.#progress;
     operation.isWaitedFor = true;
+    let left = most; // after it was given up, for UCX to give it back
     for (let n = 1; !operation.isDone; n++) {
       progress(this.#worker);
       this.#drain();
-      if (n % 256 === 0 && performance.now() > end) return;
+      if (operation.gaveUp !== null && left-- === 0) return;
+      if (n % 256 !== 0) continue;
+      const now = performance.now();
+      if (now > end) return;
+      this.#lookSometimes(now);
     }
   }
 
@@ -117,6 +148,12 @@ export class Progress {
    * @throws {UcxError} if it has failed, or is not over
    */
   taken(operation: Operation, timeout?: number): unknown {
+    const { gaveUp } = operation;
+    if (!operation.isDone && gaveUp !== null) {
+      operation.isAbandoned = true; // UCX gives it back some time, or never
+      operation.isWaitedFor = false;
+      throw gaveUp.reason;
+    }
     if (!operation.isDone) {
       const { call } = operation;
       operation.isWaitedFor = false;
@@ -126,7 +163,7 @@ export class Progress {
     const failure = errorOf(operation);
     const result = failure === null ? operation.result() : undefined;
     this.#operations.give(operation);
-    if (failure !== null) throw failure;
+    if (failure !== null) throw gaveUp === null ? failure : gaveUp.reason;
     return result;
   }
 
@@ -137,7 +174,8 @@ export class Progress {
    */
   cancel(operation: Operation, reason: unknown): void {
     if (this.#isStopped || !operation.isBegun || operation.isDone || operation.isAbandoned) return;
-    if (operation.isWaitedFor) { // in place, by who learns from its status how it has ended
+    if (operation.isWaitedFor) { // in place
+      operation.gaveUp ??= { reason };
       this.#ucp.request.ucp_request_cancel(this.#worker, operation.request);
       return;
     }
@@ -161,29 +199,83 @@ export class Progress {
     }
   }
 
-  /** Lets the worker work, and settles what has ended. @returns how many operations have */
-  poll(): number {
+  /**
+   * Lets the worker work, and settles what has ended.
+   *
+   * @param atMost for about how long, in milliseconds: a call of UCX's may copy a lot
+   * @returns how many operations have ended
+   */
+  poll(atMost: number = turnAtMost): number {
     if (this.#isStopped) return 0;
     let ended = 0;
+    const start = performance.now();
+    this.#isQuiet = false;
     for (let i = 0; i < most; i++) {
       const hasWorked = this.#progress(this.#worker) !== 0;
       const drained = this.#drain();
       ended += drained;
-      if (!hasWorked && drained === 0) break;
+      if (!hasWorked && drained === 0) {
+        this.#isQuiet = true;
+        break;
+      }
       this.#lastNews = performance.now();
+      if (this.#lastNews - start > atMost) break;
     }
     return ended;
   }
 
-  /** UCX has news. */
+  /** UCX has news, or one of the other descriptors can be read. */
   wake(): void {
     this.#turn();
+    for (const { act } of this.#also) act();
+  }
+
+  /**
+   * Wakes up for another descriptor, too, which stays open until the worker is stopped. While there is no sleep what is
+   * to be done then is done once a second.
+   */
+  watchAlso(fd: number, act: () => void): void {
+    this.#also.push({ fd, act });
+    this.#watch?.close(); // the next sleep is one for all of them
+    this.#watch = undefined;
+    this.#queueTurn();
+  }
+
+  // law ucx/Progress.lookSometimes: ucx/peer_liveness, ucx/death
+  #lookSometimes(now: number): void {
+    if (now - this.#lastLook < lookEvery) return;
+    this.#lastLook = now;
+    for (const { act } of this.#also) act();
   }
 
   /** Answers other workers from now on, also while no operation is pending. */
   watch(): void {
     this.#isWatching = true;
     this.#queueTurn();
+  }
+
+  /** Keeps the process alive, until what it returns is called. */
+  hold(): () => void {
+    this.#holds++;
+    this.#keepAlive();
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#holds--;
+      isHeld = false;
+      this.#keepAlive();
+    };
+  }
+
+  /** Keeps the process alive until a promise settles that a message of another worker has to settle. */
+  async waitsFor<T>(news: Promise<T>): Promise<T> {
+    const release = this.hold();
+    return await news.finally(release);
+  }
+
+  // law ucx/Progress.afterNews: ucx/endpoint
+  /** Does something when all is taken that is here now. For callbacks of UCX, inside of which it must not be polled. */
+  afterNews(act: () => void): void {
+    this.#afterNews.push(act);
   }
 
   /** Cancels everything. @returns how many operations UCX has not given back yet */
@@ -211,7 +303,20 @@ export class Progress {
       this.#end(operation);
       count++;
     }
+    if (this.#afterNews.length > 0) this.#actAfterNews();
     return count;
+  }
+
+  #actAfterNews(): void {
+    const acts = this.#afterNews.splice(0);
+    for (let i = 0; i < most && !this.#isStopped && this.#progress(this.#worker) !== 0; i++);
+    this.#drain();
+    for (const act of acts) act();
+  }
+
+  #keepAlive(): void {
+    this.#watch?.keepAlive(this.#pending > 0 || this.#holds > 0);
+    this.#queueTurn(); // it may sleep as one that waits for nothing
   }
 
   // law ucx/Progress.end: ucx/endpoint
@@ -244,7 +349,7 @@ export class Progress {
       return Promise.resolve(result);
     }
     return new Promise((resolve) => {
-      this.#timers.setImmediate(() => {
+      atNextTurn(() => {
         this.#lastTurn = performance.now();
         resolve(result);
       });
@@ -260,7 +365,7 @@ export class Progress {
   #queueTurn(): void {
     if (this.#isTurnQueued || this.#isStopped) return;
     this.#isTurnQueued = true;
-    this.#timers.setImmediate(this.#turn);
+    atNextTurn(this.#turn);
   }
 
   /** Polls for a moment, within a microtask: the answer to a message is often there sooner than the event loop turns. */
@@ -269,14 +374,14 @@ export class Progress {
     if (this.#isStopped) return;
     const start = performance.now();
     this.#lastNews = start;
-    if (start - this.#lastTurn < turnEvery && this.#mode !== "event") {
+    this.#patience = patienceAtMost;
+    if (start - this.#lastTurn < turnEvery && !isServing()) {
       const progress = this.#progress;
       for (let n = 1;; n++) {
         progress(this.#worker);
         if (this.#drain() > 0) {
-          this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
-          if (this.#pending > 0) this.#queueSpin(); // after those who waited for what has ended
-          else this.#queueTurn();
+          if (this.#mode !== "event") this.#spinFor = Math.min(2 * this.#spinFor, spinAtMost);
+          this.#queueTurn(); // who waited for what has ended goes first, and has this poll again if it awaits more
           return;
         }
         if (n % 16 === 0 && performance.now() - start > this.#spinFor) break;
@@ -292,10 +397,13 @@ export class Progress {
     if (this.#isStopped) return;
     const now = performance.now();
     this.#lastTurn = now;
-    this.poll();
-    const isIdle = this.#pending === 0;
-    if (isIdle && !this.#isWatching) return;
-    const isPolling = this.#mode === "busy" ? !isIdle : this.#mode === "adaptive" && now - this.#lastNews < patience;
+    this.#lookSometimes(now);
+    const hasEnded = this.poll() > 0; // who waited for it goes first, and may have more for UCX to do
+    const isIdle = this.#pending === 0 && !hasEnded;
+    if (isIdle && !this.#isWatching && this.#holds === 0) return;
+    if (this.#lastNews > now) this.#patience = Math.min(2 * this.#patience, patienceAtMost);
+    const isPolling = hasEnded || !this.#isQuiet || // what UCX has yet to do wakes nobody up
+      (this.#mode === "busy" ? !isIdle : this.#mode === "adaptive" && now - this.#lastNews < this.#patience);
     if (isPolling) this.#queueTurn();
     else this.#sleep();
   };
@@ -303,9 +411,12 @@ export class Progress {
   // law ucx/Progress.sleep: ucx/endpoint, ucx/unclosed
   /** Sleeps until UCX has news. Whatever came before the worker was armed keeps it awake. */
   #sleep(): void {
-    if (this.#ucp.wakeup.ucp_worker_arm(this.#worker) !== ucs_status_t.UCS_OK) return this.#queueTurn();
+    const status = this.#ucp.wakeup.ucp_worker_arm(this.#worker);
+    if (status === ucs_status_t.UCS_ERR_BUSY) return this.#queueTurn();
+    checkStatus("ucp_worker_arm", status);
+    this.#patience = patienceAtFirst;
     this.#watch ??= this.#watchWorker();
-    this.#watch.keepAlive(this.#pending > 0);
+    this.#watch.keepAlive(this.#pending > 0 || this.#holds > 0);
     this.#watch.start();
   }
 
@@ -316,7 +427,7 @@ export class Progress {
     if (status !== ucs_status_t.UCS_OK) throw new FfiError(`Cannot wait for messages: ucp_worker_get_efd: ${status}`);
     // A worker that nobody holds any more can be collected while it sleeps.
     const progress = new WeakRef(this);
-    return watchReadable(fd.value, () => progress.deref()?.wake());
+    return watchReadable([fd.value, ...this.#also.map(({ fd }) => fd)], () => progress.deref()?.wake());
   }
 }
 

@@ -3,18 +3,23 @@
  *
  * @module
  */
-import { ucp_tag_recv_info_t, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { ucp_tag_recv_info_t, ucs_status_t } from "../../bindings/ucp_types.ts";
 import { NativeArena, type StructView } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import type { MemoryBuffer } from "../memory/mod.ts";
 import { hostReady, hostWaits } from "../order/mod.ts";
+import { UcxError } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
+import { abortable } from "../unix/mod.ts";
+import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
+import { type Part, partHeaderBytes, readPartHeader } from "./message_parts.ts";
+import { newBytes, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
 import type { Operation, Operations, Owner } from "./operation.ts";
 import type { Progress } from "./progress.ts";
 import { StartQueue } from "./start_queue.ts";
-import { checkMatch, everyBit } from "./tag.ts";
+import { checkMatch, everyBit, type Match, plainTags, type TagRule } from "./tag.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
 
 /** What has been received. */
 export interface Received {
@@ -26,32 +31,65 @@ export interface Received {
 
 /** Options of {@linkcode UcxWorker.recv}. */
 export interface ReceiveOptions {
-  /** The tag to match. Default 0. */
+  /** The tag to match. Default 0; of an endpoint with the protocol `ucxx` that of messages without one. */
   readonly tag?: bigint;
   /** The bits of the tag that count. Default all. */
   readonly mask?: bigint;
+  /**
+   * With the protocol `ucxx` alone: true takes the tag as it is, as UCXX's `force_tag`. Default false for an endpoint,
+   * whose tags are hashed with the number of the connection; a worker takes tags as they are always.
+   */
+  readonly exact?: boolean;
   /** Cancels the receive; the promise is then rejected with the signal's reason. */
   readonly signal?: AbortSignal;
   /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
 
-const receiveOptionNames: OptionNames<ReceiveOptions> = { tag: true, mask: true, signal: true, timeout: true };
+const receiveOptionNames: OptionNames<ReceiveOptions> = {
+  tag: true,
+  mask: true,
+  exact: true,
+  signal: true,
+  timeout: true,
+};
+
+/**
+ * How many parts a message may have: their descriptions are kept before any of them has come, and each of them takes
+ * some hundred bytes, however short it is.
+ */
+function mostParts(messageBytes: number): number {
+  return Math.min(1_000_000, Math.max(100, messageBytes / 64));
+}
+
+/** Options of {@linkcode UcxWorker.recvMany}. */
+export interface ReceiveManyOptions extends ReceiveOptions, PlaceOptions {
+  /** How many bytes all parts may have; more is UCS_ERR_EXCEEDS_LIMIT. Default: as many as there is memory for. */
+  readonly messageBytes?: number;
+}
+
+const receiveManyOptionNames: OptionNames<ReceiveManyOptions> = {
+  ...receiveOptionNames,
+  ...placeOptionNames,
+  messageBytes: true,
+};
 
 /** Options of {@linkcode UcxWorker.recvSync}. */
 export interface ReceiveSyncOptions {
-  /** The tag to match. Default 0. */
+  /** As {@linkcode ReceiveOptions.tag}. */
   readonly tag?: bigint;
-  /** The bits of the tag that count. Default all. */
+  /** As {@linkcode ReceiveOptions.mask}. */
   readonly mask?: bigint;
+  /** As {@linkcode ReceiveOptions.exact}. */
+  readonly exact?: boolean;
   /** Cancels the receive after so many milliseconds, with UCS_ERR_TIMED_OUT. */
   readonly timeout?: number;
 }
 
-const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, timeout: true };
+const receiveSyncOptionNames: OptionNames<ReceiveSyncOptions> = { tag: true, mask: true, exact: true, timeout: true };
 
 /** What a message is received by: its tag, or that it was taken before. */
-type Match = { readonly tag: bigint; readonly mask: bigint } | { readonly message: bigint };
+type Which = Match | { readonly message: bigint; begun(): void };
 
 /** What receiving needs of a worker. */
 interface ReceiverContext {
@@ -70,6 +108,8 @@ export class Receiver {
   readonly #info: StructView<typeof ucp_tag_recv_info_t>;
   /** Messages that were taken and not received. */
   readonly #taken = new Set<UcxMessage>();
+  /** For each tag and mask, the end of the message of several parts that is received last. */
+  readonly #many = new Map<string, Promise<void>>();
   #isClosed = false;
 
   constructor(context: ReceiverContext, worker: bigint, operations: Operations, progress: Progress) {
@@ -81,27 +121,25 @@ export class Receiver {
   }
 
   /** @param owner whose end ends the receive, too */
-  recv(into: Receivable, options: ReceiveOptions, owner: Owner | null): Promise<Received> {
+  recv(into: Receivable, options: ReceiveOptions, owner: Owner | null, tags: TagRule): Promise<Received> {
     try {
       if (options !== none) checkOptions(options, receiveOptionNames);
-      const { tag = 0n, mask = everyBit } = options;
-      checkMatch(tag, mask);
-      return this.#receive(into, { tag, mask }, options, owner);
+      return this.#receive(into, tags.toReceive(options), options, owner);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** Receives a message that was taken. */
-  recvTaken(message: bigint, into: Receivable, limits: LimitOptions): Promise<Received> {
-    return this.#receive(into, { message }, limits, null);
+  /** Receives a message that was taken. @param begun called when it is UCX's again, and can be received no more */
+  recvTaken(message: bigint, into: Receivable, limits: LimitOptions, begun: () => void): Promise<Received> {
+    return this.#receive(into, { message, begun }, limits, null);
   }
 
-  recvSync(into: Receivable, options: ReceiveSyncOptions, owner: Owner | null): Received {
+  recvSync(into: Receivable, options: ReceiveSyncOptions, owner: Owner | null, tags: TagRule): Received {
     if (options !== none) checkOptions(options, receiveSyncOptionNames);
     this.#open("receive");
-    const { tag = 0n, mask = everyBit, timeout } = options;
-    checkMatch(tag, mask);
+    const match = tags.toReceive(options);
+    const { timeout } = options;
     if (timeout !== undefined) checkTimeout(timeout);
     if (!this.#starts.isEmpty) {
       throw new TypeError("Cannot receive: earlier receives wait for a stream. Await them first.");
@@ -109,9 +147,94 @@ export class Receiver {
     const operation = this.#operations.take();
     this.#take(operation, into, hostWaits);
     operation.owner = owner;
-    this.#begin(operation, { tag, mask });
+    this.#begin(operation, match);
     this.#progress.wait(operation, timeout);
     return this.#progress.taken(operation, timeout) as Received; // of a tagged operation
+  }
+
+  // law ucx/Receiver.recvMany: ucx/message_parts, ucx/limits
+  /**
+   * Receives parts one message at a time for each tag: the parts of one have the tag of the next one's header.
+   *
+   * @param most bytes that all parts of a message may have
+   */
+  async recvMany(
+    options: ReceiveManyOptions,
+    owner: Owner | null,
+    tags: TagRule,
+    most = Infinity,
+  ): Promise<StridedMemoryView[]> {
+    checkOptions(options, receiveManyOptionNames);
+    this.#open("receive");
+    const match = tags.toReceive(options);
+    checkLimits(options);
+    const { signal, clear } = timeLimit("ucp_tag_recv_nbx", options, owner?.over);
+    const key = `${match.tag & match.mask} ${match.mask}`;
+    const before = this.#many.get(key);
+    const { promise: over, resolve: pass } = Promise.withResolvers<void>();
+    this.#many.set(key, over);
+    let parts: Promise<StridedMemoryView[]> | undefined;
+    try {
+      if (before !== undefined) await abortable(before, signal);
+      const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
+      const limits = signal === undefined ? {} : { signal };
+      const first = await this.recv(header, { ...match, ...limits }, owner, plainTags);
+      // Its parts are received even if the limits end this before they have come: otherwise the next receive of the tag
+      // would take them for messages.
+      const received = this.#recvParts(header, first, options, owner, Math.min(most, options.messageBytes ?? Infinity));
+      parts = received;
+      return await abortable(received, signal).catch((error) => {
+        received.then((views) => views.forEach((view) => view.close()), () => {});
+        throw error;
+      });
+    } finally {
+      clear();
+      Promise.allSettled([before, parts]).then(() => {
+        if (this.#many.get(key) === over) this.#many.delete(key);
+        pass();
+      });
+    }
+  }
+
+  // law ucx/Receiver.recvParts: ucx/message_parts, ucx/limits
+  /** Receives what a header describes. */
+  async #recvParts(
+    header: Uint8Array<ArrayBuffer>,
+    { length, tag }: Received,
+    place: PlaceOptions,
+    owner: Owner | null,
+    most: number,
+  ): Promise<StridedMemoryView[]> {
+    const fromSender = { tag, mask: everyBit };
+    const parts: Part[] = [];
+    let read = readPartHeader(header, length);
+    for (let total = 0;;) {
+      parts.push(...read.parts);
+      total = read.parts.reduce((sum, { bytes }) => sum + bytes, total);
+      if (total > most || parts.length > mostParts(most)) {
+        const told = `The other side has sent ${total} bytes in ${parts.length} parts, and up to ${most} are taken`;
+        throw new UcxError("ucp_tag_recv_nbx", ucs_status_t.UCS_ERR_EXCEEDS_LIMIT, told);
+      }
+      if (!read.hasNext) break;
+      const received = await this.recv(header, fromSender, owner, plainTags);
+      read = readPartHeader(header, received.length);
+    }
+    const views: StridedMemoryView[] = [];
+    try {
+      for (const { bytes } of parts) views.push(newBytes(bytes, place));
+      const arrived = await Promise.allSettled(views.map((view) => this.recv(view, fromSender, owner, plainTags)));
+      arrived.forEach((part, i) => {
+        if (part.status === "rejected") throw part.reason;
+        const { bytes } = parts[i] ?? { bytes: 0 };
+        if (part.value.length !== bytes) {
+          throw new TypeError(`Cannot receive parts: expected one of ${bytes} bytes, got ${part.value.length}`);
+        }
+      });
+      return views;
+    } catch (error) {
+      for (const view of views) view.close();
+      throw error;
+    }
   }
 
   probe(tag: bigint, mask: bigint): Received | null {
@@ -129,7 +252,7 @@ export class Receiver {
   /** Ends what has not begun, and receives into nothing what was taken: UCX waits for that. */
   close(reason: unknown): void {
     this.#starts.stop(reason);
-    for (const message of this.#taken) message.recv(new Uint8Array(0)).catch(() => {}); // truncated
+    for (const message of this.#taken) message.discard();
     this.#isClosed = true;
     this.#arena.close();
   }
@@ -146,11 +269,11 @@ export class Receiver {
     return { length: this.#info.length, tag: this.#info.sender_tag };
   }
 
-  #receive(into: Receivable, match: Match, options: ReceiveOptions, owner: Owner | null): Promise<Received> {
+  #receive(into: Receivable, match: Which, options: ReceiveOptions, owner: Owner | null): Promise<Received> {
     this.#open("receive");
     const { signal, timeout } = options;
-    signal?.throwIfAborted();
-    if (timeout !== undefined) checkTimeout(timeout);
+    if (options !== none) checkLimits(options);
+    owner?.over?.throwIfAborted();
     const operation = this.#operations.take();
     const ready = this.#take(operation, into, hostReady) ?? null;
     operation.owner = owner;
@@ -174,24 +297,30 @@ export class Receiver {
     }
   }
 
-  #begin(operation: Operation, match: Match): void {
-    operation.prepare("tagged", operation.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST);
+  #begin(operation: Operation, match: Which): void {
+    operation.prepare("tagged", operation.memoryType);
     const { address, count, parameters } = operation;
     const { ucp_tag_recv_nbx, ucp_tag_msg_recv_nbx } = this.#context.ucp.tag;
-    const begun = "message" in match
-      ? ucp_tag_msg_recv_nbx(this.#worker, address, count, match.message, parameters)
-      : ucp_tag_recv_nbx(this.#worker, address, count, match.tag, match.mask, parameters);
-    this.#progress.begun(operation, begun);
+    if ("message" in match) {
+      match.begun();
+      this.#progress.begun(
+        operation,
+        ucp_tag_msg_recv_nbx(this.#worker, address, count, match.message, parameters),
+      );
+    } else {
+      const { tag, mask } = match;
+      this.#progress.begun(operation, ucp_tag_recv_nbx(this.#worker, address, count, tag, mask, parameters));
+    }
   }
 
   /** Receives when the memory is there and it is its turn, if the limits allow. */
   #receiveLater(
     operation: Operation,
-    match: Match,
+    match: Which,
     ready: Promise<void> | null,
     limits: LimitOptions,
   ): Promise<Received> {
-    const { signal, clear } = timeLimit(operation.call, limits);
+    const { signal, clear } = timeLimit(operation.call, limits, operation.owner?.over);
     const release = () => {
       operation.release();
       this.#operations.give(operation);
@@ -216,6 +345,8 @@ export class UcxMessage {
   readonly #receiver: Receiver;
   readonly #forget: () => void;
   #handle: bigint;
+  /** Whether a receive of it waits for its memory. */
+  #isAsked = false;
 
   /** Use {@linkcode UcxWorker.take}. */
   constructor(receiver: Receiver, { length, tag }: Received, handle: bigint, forget: () => void) {
@@ -232,14 +363,28 @@ export class UcxMessage {
    * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
    * @throws {UcxError} UCS_ERR_MESSAGE_TRUNCATED if the message is longer than the memory: it is gone then
    * @throws {TypeError} if it was received before, or the memory is read-only or not contiguous: it can be received
-   *   still
+   *   still, as after limits that have ended the wait for a stream
    */
   async recv(into: Receivable, options: LimitOptions = none): Promise<Received> {
     checkOptions(options, limitOptionNames);
-    if (this.#handle === 0n) throw new TypeError("Cannot receive a message twice");
-    const received = this.#receiver.recvTaken(this.#handle, into, options);
-    this.#handle = 0n; // it is UCX's from here on; what was refused has thrown
+    if (this.#handle === 0n || this.#isAsked) throw new TypeError("Cannot receive a message twice");
+    this.#isAsked = true;
+    try {
+      return await this.#receiver.recvTaken(this.#handle, into, options, () => this.#gone());
+    } finally {
+      this.#isAsked = false;
+    }
+  }
+
+  /** Receives it into nothing: UCX cannot forget it. Called by the worker when it is closed. */
+  discard(): void {
+    const handle = this.#handle;
+    if (handle === 0n) return;
+    this.#receiver.recvTaken(handle, new Uint8Array(0), none, () => this.#gone()).catch(() => {}); // truncated
+  }
+
+  #gone(): void {
+    this.#handle = 0n;
     this.#forget();
-    return await received;
   }
 }

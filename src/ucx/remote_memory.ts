@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { UCP_MEM_MAP_PARAMS_FIELD, ucp_mem_map_params_t } from "../../bindings/ucp_types.ts";
 import { ffiPort, littleEndian, NativeArena } from "../ffi/mod.ts";
 import { isIntact, trailerBytes, withTrailer } from "./address.ts";
 import { checkStatus } from "./error.ts";
@@ -41,7 +41,7 @@ export class UcxMemoryRegion {
     writeFields(parameters, UCP_MEM_MAP_PARAMS_FIELD, {
       address: memory.address,
       length: memory.bytes,
-      memory_type: memory.isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST,
+      memory_type: memory.memoryType,
     });
     const made = arena.out("ptr");
     checkStatus("ucp_mem_map", ucp.memory.ucp_mem_map(context.context, parameters.$address, made.$address));
@@ -85,23 +85,58 @@ export class UcxMemoryRegion {
   }
 }
 
+/** Keys that UCX has unpacked for the endpoints of one worker: UCX cannot free them when the worker is gone. */
+export class RemoteKeys {
+  readonly ucp: UcpFunctions;
+  readonly #handles = new Set<bigint>();
+  /** Frees those that were dropped. */
+  readonly #dropped = new FinalizationRegistry<bigint>((handle) => this.free(handle));
+
+  constructor(ucp: UcpFunctions) {
+    this.ucp = ucp;
+  }
+
+  /** Takes on a key, which is freed when it is dropped, or the worker is closed. */
+  add(key: UcxRemoteKey, handle: bigint): void {
+    this.#handles.add(handle);
+    this.#dropped.register(key, handle, key);
+  }
+
+  /** Frees a key's handle, once. */
+  free(handle: bigint, key?: UcxRemoteKey): void {
+    if (key !== undefined) this.#dropped.unregister(key);
+    if (this.#handles.delete(handle)) this.ucp.memory.ucp_rkey_destroy(handle);
+  }
+
+  // law ucx/RemoteKeys.close: ucx/endpoint
+  /** Frees all of them, before the worker is destroyed. */
+  close(): void {
+    for (const handle of this.#handles) this.free(handle);
+  }
+}
+
 /** Memory of another process, as an endpoint uses it. */
 export class UcxRemoteKey {
   /** Bytes. */
   readonly size: number;
   /** Where it is in the other process. */
   readonly address: bigint;
-  readonly #ucp: UcpFunctions;
+  readonly #keys: RemoteKeys;
+  readonly #endpoint: bigint;
   #handle: bigint;
+  /** Operations in flight that use it. */
+  #users = 0;
+  #isClosed = false;
 
   /** Use {@linkcode UcxEndpoint.remote}. */
-  constructor(ucp: UcpFunctions, endpoint: bigint, key: Uint8Array) {
+  constructor(keys: RemoteKeys, endpoint: bigint, key: Uint8Array) {
     if (!isIntact(key) || key.length <= headBytes + trailerBytes) {
       throw new TypeError(
         `Cannot use remote memory: expected the key of a region, got ${key.length} other or damaged bytes`,
       );
     }
-    this.#ucp = ucp;
+    this.#keys = keys;
+    this.#endpoint = endpoint;
     using arena = new NativeArena();
     const view = new DataView(key.buffer, key.byteOffset, headBytes);
     this.address = view.getBigUint64(0, littleEndian);
@@ -109,33 +144,57 @@ export class UcxRemoteKey {
     const packed = arena.bytes(key.length - headBytes);
     packed.bytes.set(key.subarray(headBytes));
     const made = arena.out("ptr");
-    checkStatus("ucp_ep_rkey_unpack", ucp.memory.ucp_ep_rkey_unpack(endpoint, packed.address, made.$address));
+    checkStatus("ucp_ep_rkey_unpack", keys.ucp.memory.ucp_ep_rkey_unpack(endpoint, packed.address, made.$address));
     this.#handle = made.value;
+    keys.add(this, made.value);
   }
 
-  // law ucx/UcxRemoteKey.range: ucx/remote_memory
+  // law ucx/UcxRemoteKey.retainRange: ucx/remote_memory, ucx/limits, ucx/endpoint
   /**
-   * A part of the memory, as UCX wants it. Called by endpoints.
+   * A part of the memory, as UCX wants it, for an operation of an endpoint: the key stays until it is released as often.
+   * Called by endpoints.
    *
    * @throws {RangeError} if it is not within the memory
-   * @throws {TypeError} if the key is closed
+   * @throws {TypeError} if the key is closed, or another endpoint's
    */
-  range(offset: number, bytes: number): { readonly address: bigint; readonly key: bigint } {
-    if (this.#handle === 0n) throw new TypeError("Cannot use remote memory: its key is closed");
+  retainRange(endpoint: bigint, offset: number, bytes: number): { readonly address: bigint; readonly key: bigint } {
+    if (this.#isClosed) throw new TypeError("Cannot use remote memory: its key is closed");
+    if (endpoint !== this.#endpoint) {
+      throw new TypeError(
+        "Cannot use remote memory through this endpoint: the key was made by another. Use its remote().",
+      );
+    }
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes > this.size) {
       throw new RangeError(`Cannot use ${bytes} bytes at offset ${offset} of remote memory: it has ${this.size} bytes`);
     }
+    this.#users++;
     return { address: this.address + BigInt(offset), key: this.#handle };
   }
 
-  /** Frees it, when nothing uses it any more. Closing twice is harmless. */
+  /** Ends what {@linkcode retainRange} began. Called by endpoints. */
+  release(): void {
+    this.#users--;
+    this.#freeIfUnused();
+  }
+
+  /** Frees it, as soon as no operation in flight uses it. Closing twice is harmless. */
   close(): void {
-    if (this.#handle !== 0n) this.#ucp.memory.ucp_rkey_destroy(this.#handle);
-    this.#handle = 0n;
+    this.#isClosed = true;
+    this.#freeIfUnused();
+  }
+
+  #freeIfUnused(): void {
+    if (this.#isClosed && this.#users === 0) this.#keys.free(this.#handle, this);
   }
 
   /** Frees it. */
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+// law ucx/checkRemoteMemory: ucx/remote_memory
+/** @throws {TypeError} if the context was opened without it */
+export function checkRemoteMemory(hasRemoteMemory: boolean): void {
+  if (!hasRemoteMemory) throw new TypeError("Cannot use remote memory: this Ucx was opened with remoteMemory: false");
 }

@@ -7,12 +7,15 @@
 /** A mask that compares all bits of a tag. */
 export const everyBit = 0xffff_ffff_ffff_ffffn;
 
+// law ucx/checkTag: ucx/limits
 /**
  * A tag or a mask as it was given.
  *
  * @throws {RangeError} if it has more than 64 bits: UCX would silently see the lowest ones
+ * @throws {TypeError} if it is no bigint
  */
 export function checkTag(what: "tag" | "mask", value: bigint): bigint {
+  if (typeof value !== "bigint") throw new TypeError(`Cannot use ${String(value)} as a ${what}: expected a bigint`);
   if (value < 0n || value > everyBit) throw new RangeError(`Cannot use ${value} as a ${what}: expected 0 to 2^64 - 1`);
   return value;
 }
@@ -21,4 +24,50 @@ export function checkTag(what: "tag" | "mask", value: bigint): bigint {
 export function checkMatch(tag: bigint, mask: bigint): void {
   if (tag !== 0n) checkTag("tag", tag);
   if (mask !== everyBit) checkTag("mask", mask);
+}
+
+/** What a program says of the tag of a message that it sends. */
+export interface SendTag {
+  readonly tag?: bigint;
+  readonly exact?: boolean;
+}
+
+/** What a program says of the tags of messages that it receives. */
+export interface ReceiveTag extends SendTag {
+  readonly mask?: bigint;
+}
+
+/** What UCX matches messages by. */
+export interface Match {
+  readonly tag: bigint;
+  readonly mask: bigint;
+}
+
+/** How what a program says of tags becomes what goes over the wire. */
+export interface TagRule {
+  /** @throws {RangeError} if the tag has more than 64 bits @throws {TypeError} if it cannot be said here */
+  toSend(given: SendTag): bigint;
+  /** @throws as {@linkcode toSend} */
+  toReceive(given: ReceiveTag): Match;
+}
+
+// law ucx/plainTags: ucx/ucxx_protocol, ucx/endpoint
+/** Tags that go over the wire as they are. */
+export const plainTags: TagRule = {
+  toSend({ tag = 0n, exact }) {
+    if (exact !== undefined) throw noHash();
+    if (tag !== 0n) checkTag("tag", tag);
+    return tag;
+  },
+  toReceive({ tag = 0n, mask = everyBit, exact }) {
+    if (exact !== undefined) throw noHash();
+    checkMatch(tag, mask);
+    return { tag, mask };
+  },
+};
+
+function noHash(): TypeError {
+  return new TypeError(
+    'Cannot use { exact }: it is for a worker with the protocol "ucxx"; Causeway\'s own tags are always as they are',
+  );
 }

@@ -18,7 +18,7 @@ import { checkStatus } from "./error.ts";
 import { openUcp, type UcpFunctions } from "./library.ts";
 import { printInfo } from "./print_info.ts";
 import { writeFields } from "./struct_fields.ts";
-import { applyConfig, familyOfTcp } from "./config.ts";
+import { applyConfig, checkTransportSettings, familyOfTcp } from "./config.ts";
 import { UcxWorker, type WorkerOptions } from "./worker.ts";
 
 /** Options of {@linkcode Ucx.open}. */
@@ -28,11 +28,16 @@ export interface UcxOptions {
    * variables of the same name, which UCX reads itself.
    */
   readonly config?: Readonly<Record<string, string>>;
+  /**
+   * Whether workers register memory for others, and use that of others (`register`, `remote`). Without it UCX does not
+   * take what others would do to memory by messages of their own. Default true.
+   */
+  readonly remoteMemory?: boolean;
   /** The file of libucp to open. Default: what `CAUSEWAY_LIBUCP` names, else a wheel's, else the system's. */
   readonly library?: string;
 }
 
-const ucxOptionNames: OptionNames<UcxOptions> = { config: true, library: true };
+const ucxOptionNames: OptionNames<UcxOptions> = { config: true, library: true, remoteMemory: true };
 
 /**
  * UCX, opened: the library and one context of it.
@@ -48,9 +53,13 @@ export class Ucx {
   readonly version: string;
   /** Path of the library. */
   readonly path: string;
-  /** Whether this UCX moves CUDA memory. Debian's and Ubuntu's do not. */
+  /**
+   * Whether a GPU's memory can travel, here and now: UCX was built with CUDA (Debian's and Ubuntu's are not), there is a
+   * GPU, and its transports are allowed (`UCX_TLS`).
+   */
   readonly hasCuda: boolean;
   readonly #ucp: UcpFunctions;
+  readonly #hasRemoteMemory: boolean;
   readonly #requestBytes: number;
   readonly #family: 4 | 6;
   readonly #workers = new Set<UcxWorker>();
@@ -58,16 +67,23 @@ export class Ucx {
   /** Whether UCX could not give a worker back: its context has to stay then. */
   #hasStuckWorker = false;
 
-  private constructor(path: string, ucp: UcpFunctions, config: Readonly<Record<string, string>>) {
+  private constructor(
+    path: string,
+    ucp: UcpFunctions,
+    config: Readonly<Record<string, string>>,
+    hasRemoteMemory: boolean,
+  ) {
     using arena = new NativeArena();
     this.#ucp = ucp;
+    this.#hasRemoteMemory = hasRemoteMemory;
     this.path = path;
     this.version = readCString(ucp.opening.ucp_get_version_string());
     this.#family = familyOfTcp(this.version, config);
-    this.#context = createContext(ucp, arena, config);
+    this.#context = createContext(ucp, arena, config, hasRemoteMemory ? features | remoteFeatures : features);
     try {
       const { memory_types, request_size } = attributesOf(ucp, arena, this.#context);
-      this.hasCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
+      const knowsCuda = (memory_types & (1n << BigInt(UCS_MEMORY_TYPE.CUDA))) !== 0n;
+      this.hasCuda = knowsCuda && this.transports().some((name) => name.startsWith("cuda"));
       this.#requestBytes = request_size;
     } catch (error) {
       ucp.opening.ucp_cleanup(this.#context);
@@ -85,7 +101,7 @@ export class Ucx {
   static open(options: UcxOptions = {}): Ucx {
     checkOptions(options, ucxOptionNames);
     const { path, functions } = openUcp(options.library);
-    return new Ucx(path, functions, options.config ?? {});
+    return new Ucx(path, functions, options.config ?? {}, options.remoteMemory ?? true);
   }
 
   /**
@@ -98,8 +114,10 @@ export class Ucx {
     if (this.#context === 0n) throw new TypeError("Cannot create a worker: this Ucx is closed");
     const worker: UcxWorker = new UcxWorker({
       ucp: this.#ucp,
+      version: this.version,
       context: this.#context,
       hasCuda: this.hasCuda,
+      hasRemoteMemory: this.#hasRemoteMemory,
       requestBytes: this.#requestBytes,
       family: this.#family,
       forget: (isGone) => {
@@ -132,10 +150,15 @@ export class Ucx {
   }
 }
 
-const features = UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP | UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64 |
-  UCP_FEATURE.AM;
+const features = UCP_FEATURE.TAG | UCP_FEATURE.WAKEUP | UCP_FEATURE.AM | UCP_FEATURE.STREAM;
+const remoteFeatures = UCP_FEATURE.RMA | UCP_FEATURE.AMO32 | UCP_FEATURE.AMO64;
 
-function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly<Record<string, string>>): bigint {
+function createContext(
+  ucp: UcpFunctions,
+  arena: NativeArena,
+  settings: Readonly<Record<string, string>>,
+  features: bigint,
+): bigint {
   const { opening } = ucp;
   const config = arena.out("ptr");
   checkStatus("ucp_config_read", opening.ucp_config_read(0n, 0n, config.$address));
@@ -147,6 +170,12 @@ function createContext(ucp: UcpFunctions, arena: NativeArena, settings: Readonly
     const { major, minor } = UCP_API;
     const status = opening.ucp_init_version(major, minor, params.$address, config.value, context.$address);
     checkStatus("ucp_init_version", status, "Check UCX_TLS and UCX_NET_DEVICES: no usable transport is a usual cause");
+    try {
+      checkTransportSettings(settings);
+    } catch (error) {
+      opening.ucp_cleanup(context.value);
+      throw error;
+    }
     return context.value;
   } finally {
     opening.ucp_config_release(config.value);

@@ -4,10 +4,6 @@
  * @module
  */
 import {
-  UCP_EP_PARAMS_FIELD,
-  UCP_EP_PARAMS_FLAGS,
-  ucp_ep_params_t,
-  UCP_ERR_HANDLING_MODE,
   UCP_WORKER_ATTR_FIELD,
   ucp_worker_attr_t,
   UCP_WORKER_PARAMS_FIELD,
@@ -15,87 +11,89 @@ import {
   UCS_MEMORY_TYPE,
   UCS_THREAD_MODE,
 } from "../../bindings/ucp_types.ts";
-import { ffiPort, NativeArena, type NativeCallback, nodeBuiltin } from "../ffi/mod.ts";
+import { ffiPort, NativeArena, nodeBuiltin } from "../ffi/mod.ts";
 import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
 import { hostWaits } from "../order/mod.ts";
-import { isIntact, processOf, withTrailer } from "./address.ts";
-import { ActiveMessages, type UcxActiveMessage } from "./active_messages.ts";
-import { UcxEndpoint } from "./endpoint.ts";
-import { checkStatus, UcxError } from "./error.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import {
+  type ActiveMessageFormat,
+  ActiveMessages,
+  arrayMessages,
+  messagesOf,
+  type UcxActiveMessage,
+} from "./message/active_messages.ts";
+import { withTrailer, withVersion } from "./address.ts";
+import { type ReceiveArrayOptions, recvArray } from "./arrays.ts";
+import { Connections, type ConnectOptions, type ListenerAddress } from "./connections.ts";
+import { patienceOfDispose, type UcxEndpoint } from "./endpoint.ts";
+import { checkStatus } from "./error.ts";
 import type { UcpFunctions } from "./library.ts";
-import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
-import { listenOptionNames, type ListenOptions, openListener, type UcxListener } from "./listener.ts";
+import { checkTimeout, farewell, limitOptionNames, type LimitOptions } from "./limit.ts";
+import type { ListenOptions, UcxListener } from "./listen/listener.ts";
+import { excessOf, type MessageLimits, takeMessageLimits } from "./message/message_limits.ts";
 import { type Receivable, takeMemory } from "./message_memory.ts";
-import { MessageQueue } from "./message_queue.ts";
-import { Operations } from "./operation.ts";
-import { UcxMemoryRegion } from "./remote_memory.ts";
-import { type HostAndPort, type SocketAddress, writeSocketAddress } from "./socket_address.ts";
-import { writeFields } from "./struct_fields.ts";
-import { PeerLiveness } from "./peer_liveness.ts";
-import { ownIdentity, PeerProcess } from "./process_identity.ts";
+import { MessageQueue } from "./message/message_queue.ts";
+import { type Operation, Operations } from "./operation.ts";
+import { ownIdentity } from "./process_identity.ts";
 import { Progress, type ProgressMode, progressModes } from "./progress.ts";
-import { advice } from "./status.ts";
-import { type Received, type ReceiveOptions, Receiver, type ReceiveSyncOptions, type UcxMessage } from "./receiver.ts";
+import { StreamControlDelivery } from "./stream/stream_control.ts";
+import {
+  type Received,
+  type ReceiveManyOptions,
+  type ReceiveOptions,
+  Receiver,
+  type ReceiveSyncOptions,
+  type UcxMessage,
+} from "./receiver.ts";
+import { causewayProtocol, type Protocol } from "./protocol.ts";
+import { checkRemoteMemory, RemoteKeys, UcxMemoryRegion } from "./remote_memory.ts";
+import { writeFields } from "./struct_fields.ts";
 import { everyBit } from "./tag.ts";
+import { ucxxProtocol } from "./ucxx_protocol.ts";
+import { isBefore } from "./version.ts";
 
-/**
- * For how long a worker lets connections get made before it closes, in milliseconds. A large send has UCX ask the other
- * side to connect back, and when either side goes meanwhile, UCX before 1.14 ends the process of that other side with a
- * failed assertion (openucx/ucx#8175).
- */
-const farewell = 200;
+/** How long a worker that is closed at once may take to answer those who connect, in milliseconds. */
+const answerPatience = 20;
 
 /** Options of {@linkcode Ucx.createWorker}. */
 export interface WorkerOptions {
   /** How the worker waits for messages. Default `adaptive`. */
   readonly progress?: ProgressMode;
+  /**
+   * What the worker speaks with others. `causeway`: tags and headers go over the wire as they are. `ucxx`: what UCXX's
+   * Python package speaks, with its greeting, hashed tags, and header of active messages. Default `causeway`.
+   */
+  readonly protocol?: "causeway" | "ucxx";
+  /**
+   * How many unsolicited messages are kept: of each endpoint, which is closed with UCS_ERR_EXCEEDS_LIMIT when its other
+   * side has sent more, and of all those to whom no endpoint leads, of whom more are dropped and counted
+   * ({@linkcode UcxWorker.dropped}). `listen` may say otherwise for its connections. Default as many as there is memory
+   * for.
+   */
+  readonly limits?: MessageLimits;
 }
 
-const workerOptionNames: OptionNames<WorkerOptions> = { progress: true };
+const workerOptionNames: OptionNames<WorkerOptions> = { progress: true, protocol: true, limits: true };
 
-/** Options of {@linkcode UcxWorker.connect}. */
-export interface ConnectOptions {
-  /**
-   * Takes the address of a worker that is not Causeway's, as UCX wrote it. Nothing notices then whether it is damaged,
-   * and UCX aborts the process over a damaged one. Default false.
-   */
-  readonly unchecked?: boolean;
-  /**
-   * `peer`: what is sent to a process that has ended fails, and the endpoint with it. `none`: nothing of it is noticed,
-   * and large messages between processes of one machine may be copied once (CMA), which UCX does not do otherwise.
-   * Default `peer`.
-   */
-  readonly errors?: "peer" | "none";
-  /** Gives up; the promise is then rejected with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** The same after so many milliseconds, with UCS_ERR_TIMED_OUT. Default none. */
+const protocols = { causeway: causewayProtocol, ucxx: ucxxProtocol } as const;
+
+/** Options of {@linkcode UcxWorker.close}. */
+export interface CloseWorkerOptions {
+  /** For how long to wait, in milliseconds; then it is closed at once. Default: as long as it takes. */
   readonly timeout?: number;
 }
 
-const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true, errors: true, signal: true, timeout: true };
-
-const errorModes = { peer: UCP_ERR_HANDLING_MODE.PEER, none: UCP_ERR_HANDLING_MODE.NONE } as const;
-
-/** How an endpoint is made. */
-interface EndpointParameters {
-  readonly err_mode: number;
-  readonly address?: bigint;
-  readonly flags?: number;
-  readonly sockaddr?: SocketAddress;
-  readonly conn_request?: bigint;
-}
-
-function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
-  const mode = errorModes[errors];
-  if (mode === undefined) throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
-  return mode;
-}
+const closeWorkerOptionNames: OptionNames<CloseWorkerOptions> = { timeout: true };
 
 /** What a worker needs of its context. */
 export interface WorkerContext {
   readonly ucp: UcpFunctions;
+  /** Of UCX. */
+  readonly version: string;
   readonly context: bigint;
   readonly hasCuda: boolean;
+  /** Whether memory is registered for others, and theirs used. */
+  readonly hasRemoteMemory: boolean;
   /** Bytes of a request of UCX's. */
   readonly requestBytes: number;
   /** Of the addresses that UCX connects by over TCP. */
@@ -107,17 +105,20 @@ export interface WorkerContext {
 /** A UCX worker. All of it happens on the JavaScript thread. */
 export class UcxWorker {
   readonly #context: WorkerContext;
+  readonly #protocol: Protocol;
   readonly #arena = new NativeArena();
   readonly #operations: Operations;
-  readonly #endpoints = new Map<bigint, UcxEndpoint>();
-  readonly #listeners = new Set<UcxListener>();
+  readonly #connections: Connections;
+  readonly #keys: RemoteKeys;
   readonly #regions = new Set<UcxMemoryRegion>();
-  readonly #onError: NativeCallback;
   readonly #progress: Progress;
-  readonly #peers = new PeerLiveness();
   readonly #receiver: Receiver;
-  readonly #active: ActiveMessages;
-  readonly #messages = new MessageQueue<UcxActiveMessage>();
+  readonly #active: readonly ActiveMessages[];
+  readonly #streamControl: StreamControlDelivery;
+  readonly #messages = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
+  readonly #arrays = new MessageQueue<UcxActiveMessage>(() => this.#progress.hold());
+  readonly #limits: Required<MessageLimits>;
+  #dropped = 0;
   #longestHeader: number | undefined;
   #handle: bigint;
   /** Until when peers may still connect back, by `performance.now()`. */
@@ -128,10 +129,14 @@ export class UcxWorker {
   /** Use {@linkcode Ucx.createWorker}. */
   constructor(context: WorkerContext, options: WorkerOptions = none) {
     checkOptions(options, workerOptionNames);
-    const { progress = "adaptive" } = options;
+    const { progress = "adaptive", protocol: name = "causeway" } = options;
     if (!progressModes.includes(progress)) {
       throw new RangeError(`Cannot wait "${progress}": expected one of ${progressModes.join(", ")}`);
     }
+    const protocol: Protocol | undefined = protocols[name];
+    if (protocol === undefined) throw new RangeError(`Cannot speak "${name}": expected causeway or ucxx`);
+    this.#protocol = protocol;
+    this.#limits = takeMessageLimits(options.limits ?? none);
     this.#context = context;
     const parameters = this.#arena.struct(ucp_worker_params_t);
     writeFields(parameters, UCP_WORKER_PARAMS_FIELD, { thread_mode: UCS_THREAD_MODE.SINGLE });
@@ -143,24 +148,57 @@ export class UcxWorker {
     this.#operations = new Operations(context.requestBytes);
     this.#progress = new Progress(context.ucp, this.#handle, this.#operations, progress);
     this.#receiver = new Receiver(context, this.#handle, this.#operations, this.#progress);
-    this.#active = new ActiveMessages({
+    const receive = (
+      kind: "message" | "array",
+      mine: MessageQueue<UcxActiveMessage>,
+      format: ActiveMessageFormat,
+    ) =>
+      new ActiveMessages({
+        ucp: context.ucp,
+        hasCuda: context.hasCuda,
+        worker: this.#handle,
+        operations: this.#operations,
+        progress: this.#progress,
+        // A failed endpoint's messages are nobody's: they are not the worker's, either.
+        deliver: (message, from) => this.#connections.find(from)?.deliver(message, kind) ?? this.#keep(mine, message),
+      }, format);
+    this.#active = [
+      receive("message", this.#messages, protocol.messages),
+      receive("array", this.#arrays, arrayMessages),
+    ];
+    this.#streamControl = new StreamControlDelivery({
+      ucp: context.ucp,
+      worker: this.#handle,
+      deliver: (control, from) => {
+        const endpoint = this.#connections.find(from);
+        endpoint?.onStreamControl(control.kind, control.taken);
+        return endpoint !== undefined;
+      },
+    });
+    this.#keys = new RemoteKeys(context.ucp);
+    this.#connections = new Connections({
       ucp: context.ucp,
       hasCuda: context.hasCuda,
-      worker: this.#handle,
-      operations: this.#operations,
+      hasRemoteMemory: context.hasRemoteMemory,
+      family: context.family,
+      version: context.version,
+      protocol,
       progress: this.#progress,
-      deliver: (message, from) =>
-        (this.#endpoints.get(from)?.deliver(message) ?? false) || this.#messages.push(message),
-    });
-    // One callback for all endpoints of the worker: UCX calls it inside ucp_worker_progress, on this thread.
-    this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, endpoint, failure) => {
-      this.#endpoints.get(endpoint)?.fail(new UcxError("ucp_worker_progress", failure, advice(failure)));
+      operations: this.#operations,
+      receiver: this.#receiver,
+      keys: this.#keys,
+      open: (doing) => this.#open(doing),
+      made: (endpoint, peer) => this.#streamControl.made(endpoint, peer),
+      address: () => this.address,
+      limits: this.#limits,
+      longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
+      cutShort: () => this.#answersUntil = performance.now() + farewell,
     });
   }
 
   /**
-   * What another worker needs to connect to this one: UCX's address, which process of which machine it is, and a check
-   * of its integrity; UCX itself reads only the first. It can be sent by any means, and holds no secret.
+   * What another worker needs to connect to this one: UCX's address, its version, which process of which machine it is,
+   * and a check of its integrity; UCX itself reads only the first. It can be sent by any means, and holds no secret.
    */
   get address(): Uint8Array<ArrayBuffer> {
     if (this.#address === undefined) {
@@ -169,7 +207,8 @@ export class UcxWorker {
       const at = this.#arena.out("ptr");
       const length = this.#arena.out("size");
       checkStatus("ucp_worker_get_address", worker.ucp_worker_get_address(handle, at.$address, length.$address));
-      this.#address = withTrailer(new Uint8Array(ffiPort().memory(at.value, length.value)), ownIdentity());
+      const address = new Uint8Array(ffiPort().memory(at.value, length.value));
+      this.#address = withTrailer(withVersion(address, this.#context.version), ownIdentity());
       worker.ucp_worker_release_address(handle, at.value);
       this.#progress.watch(); // from now on others may connect, and need this worker to answer
     }
@@ -183,107 +222,24 @@ export class UcxWorker {
    * been reached: whether it can be is known when the first message has arrived.
    *
    * @throws {UcxError} if no transport reaches it, nobody listens there, or UCS_ERR_TIMED_OUT
+   * @throws {SecretError} if the listener does not know the secret, or who listens there says something else
+   * @throws {FfiError} if Deno may not use the network, for a host by name
    * @throws {TypeError} if the bytes are no address, or not all of it
    */
-  async connect(to: Uint8Array | HostAndPort, options: ConnectOptions = none): Promise<UcxEndpoint> {
-    checkOptions(options, connectOptionNames);
-    this.#open("connect");
-    const { errors, signal, timeout } = options;
-    const err_mode = checkErrors(errors);
-    signal?.throwIfAborted();
-    if (timeout !== undefined) checkTimeout(timeout);
-    using arena = new NativeArena();
-    if (to instanceof Uint8Array) return this.#connectToAddress(arena, to, err_mode, options.unchecked ?? false);
-    const sockaddr = await writeSocketAddress(arena, to, this.#context.family);
-    this.#open("connect"); // it may have been closed meanwhile
-    const flags = UCP_EP_PARAMS_FLAGS.CLIENT_SERVER;
-    const endpoint = this.#createEndpoint(arena, { flags, sockaddr, err_mode }, null);
-    const limit = timeLimit("ucp_ep_create", options);
-    try {
-      await endpoint.established(limit.signal);
-    } catch (error) {
-      void endpoint.close({ force: true });
-      throw error;
-    } finally {
-      limit.clear();
-    }
-    return endpoint;
+  async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions = none): Promise<UcxEndpoint> {
+    return await this.#connections.connect(to, options);
   }
 
   /**
-   * Listens for other programs.
+   * Listens for other programs, from now on.
    *
    * @throws {UcxError} UCS_ERR_BUSY or another status if the port is taken, or the address is not this machine's
-   * @throws {TypeError} if the worker is closed, or for an unknown option
+   * @throws {SystemError} the same with a secret: EADDRINUSE or EADDRNOTAVAIL
+   * @throws {TypeError} if the worker is closed, for an unknown option, or if the host is a name
    * @throws {RangeError} if the port or the backlog is out of range
    */
-  async listen(options: ListenOptions = none): Promise<UcxListener> {
-    checkOptions(options, listenOptionNames);
-    this.#open("listen");
-    const err_mode = checkErrors(options.errors);
-    const listener = await openListener({
-      ucp: this.#context.ucp,
-      family: this.#context.family,
-      worker: () => this.#open("listen"), // it may be closed while a name is looked up
-      accept: (conn_request) => {
-        using arena = new NativeArena();
-        this.#open("accept");
-        const flags = UCP_EP_PARAMS_FLAGS.NO_LOOPBACK;
-        return this.#createEndpoint(arena, { flags, conn_request, err_mode }, null);
-      },
-      watch: () => this.#progress.watch(),
-      forget: (listener) => this.#listeners.delete(listener),
-    }, options);
-    this.#listeners.add(listener);
-    return listener;
-  }
-
-  #connectToAddress(arena: NativeArena, to: Uint8Array, err_mode: number, unchecked: boolean): UcxEndpoint {
-    if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
-    const isOurs = isIntact(to);
-    if (!unchecked && !isOurs) {
-      throw new TypeError(
-        `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
-          "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
-      );
-    }
-    const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: it may end any time
-    const address = arena.bytes(to.length);
-    address.bytes.set(to);
-    const isWatched = err_mode === UCP_ERR_HANDLING_MODE.PEER;
-    return this.#createEndpoint(arena, { address: address.address, err_mode }, isWatched ? process : null);
-  }
-
-  /** @param process what to watch, if the endpoint leads to a process that can be seen and UCX may not watch it */
-  #createEndpoint(arena: NativeArena, given: EndpointParameters, process: PeerProcess | null): UcxEndpoint {
-    const parameters = arena.struct(ucp_ep_params_t);
-    const err_handler = { cb: this.#onError.address, arg: 0n };
-    const isWatched = given.err_mode === UCP_ERR_HANDLING_MODE.PEER;
-    writeFields(parameters, UCP_EP_PARAMS_FIELD, isWatched ? { ...given, err_handler } : given);
-    const made = arena.out("ptr");
-    const { ucp, hasCuda } = this.#context;
-    const status = ucp.endpoint.ucp_ep_create(this.#handle, parameters.$address, made.$address);
-    checkStatus("ucp_ep_create", status, advice(status));
-    const endpoint: UcxEndpoint = new UcxEndpoint({
-      ucp,
-      hasCuda,
-      progress: this.#progress,
-      operations: this.#operations,
-      receiver: this.#receiver,
-      longestHeader: () => this.#longestHeader ??= this.#askLongestHeader(),
-      cutShort: () => {
-        this.#answersUntil = performance.now() + farewell;
-      },
-      forget: (gone) => {
-        this.#peers.forget(endpoint);
-        // UCX may have given the same handle to a newer endpoint meanwhile.
-        if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
-      },
-    }, made.value);
-    this.#endpoints.set(made.value, endpoint);
-    this.#progress.watch();
-    this.#peers.watch(endpoint, process);
-    return endpoint;
+  listen(options: ListenOptions = none): UcxListener {
+    return this.#connections.listen(options);
   }
 
   /**
@@ -297,7 +253,7 @@ export class UcxWorker {
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recv(into: Receivable, options: ReceiveOptions = none): Promise<Received> {
-    return this.#receiver.recv(into, options, null);
+    return this.#receiver.recv(into, options, null, this.#protocol.workerTags);
   }
 
   /**
@@ -310,7 +266,19 @@ export class UcxWorker {
    * @throws {RangeError} if the tag or the mask has more than 64 bits
    */
   recvSync(into: Receivable, options: ReceiveSyncOptions = none): Received {
-    return this.#receiver.recvSync(into, options, null);
+    return this.#receiver.recvSync(into, options, null, this.#protocol.workerTags);
+  }
+
+  /**
+   * Receives what {@linkcode UcxEndpoint.sendMany} has sent: its parts, in new memory. Two receives of the same tag and
+   * mask take one message each, in turn.
+   *
+   * @returns the parts, as bytes. Closing a view frees its memory
+   * @throws {UcxError} as {@linkcode recv}
+   * @throws {TypeError} if the worker is closed, or what has come is no such message
+   */
+  async recvMany(options: ReceiveManyOptions = none): Promise<StridedMemoryView[]> {
+    return await this.#receiver.recvMany(options, null, this.#protocol.workerTags, this.#limits.messageBytes);
   }
 
   /**
@@ -336,10 +304,23 @@ export class UcxWorker {
   /**
    * The active messages of those to whom no endpoint of this worker leads, in the order in which they come, until the
    * worker is closed. Those of the others come to their endpoints. Whoever takes one receives or releases it.
+   *
+   * @param options limits of the wait for each message
    */
-  messages(): AsyncIterable<UcxActiveMessage> {
+  messages(options: LimitOptions = none): AsyncIterable<UcxActiveMessage> {
     this.#open("take messages");
-    return this.#messages;
+    return messagesOf(this.#messages, options);
+  }
+
+  /** How many active messages and arrays of those to whom no endpoint leads were dropped: see {@linkcode WorkerOptions.limits}. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** The next array of those to whom no endpoint of this worker leads, as {@linkcode UcxEndpoint.recvArray}. */
+  async recvArray(options: ReceiveArrayOptions = none): Promise<StridedMemoryView> {
+    this.#open("receive");
+    return await recvArray(this.#arrays, options, () => new TypeError("Cannot receive an array: the worker is closed"));
   }
 
   /**
@@ -352,6 +333,7 @@ export class UcxWorker {
    */
   register(what: Receivable): UcxMemoryRegion {
     this.#open("register memory");
+    checkRemoteMemory(this.#context.hasRemoteMemory);
     const operation = this.#operations.take();
     try {
       const buffer = takeMemory(operation, what, "receive into", this.#context.hasCuda);
@@ -376,8 +358,20 @@ export class UcxWorker {
     checkOptions(options, limitOptionNames);
     this.#open("flush");
     if (options.timeout !== undefined) checkTimeout(options.timeout);
-    const { signal, clear } = timeLimit("ucp_worker_flush_nbx", options);
-    await this.#flush(signal).finally(clear);
+    // Each by itself: UCX's flush of a worker never ends once the process of another one was killed.
+    await this.#connections.flush(options);
+  }
+
+  /**
+   * Has the puts, gets and atomic operations that begin from now on take effect at each other side after all those that
+   * have begun before, which need not have ended.
+   *
+   * @throws {TypeError} if the worker is closed, or what was put before waits for a stream: await that first
+   */
+  fence(): void {
+    const handle = this.#open("fence");
+    this.#connections.checkInTurn("fence");
+    checkStatus("ucp_worker_fence", this.#context.ucp.endpoint.ucp_worker_fence(handle));
   }
 
   /**
@@ -393,16 +387,23 @@ export class UcxWorker {
   /**
    * Closes every endpoint after what was sent has arrived, then the worker; connections that others are making with it
    * get up to 200 ms. Closing twice is harmless.
+   *
+   * @throws {RangeError} if the timeout is no number of at least 0
    */
-  close(): Promise<void> {
+  async close(options: CloseWorkerOptions = none): Promise<void> {
+    checkOptions(options, closeWorkerOptionNames);
+    const { timeout } = options;
+    if (timeout !== undefined) checkTimeout(timeout);
     this.#closing ??= this.#finish();
-    return this.#closing;
+    if (timeout === undefined) return await this.#closing;
+    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
+    const timer = setTimeout(() => this.abort(), timeout);
+    await this.#closing.finally(() => clearTimeout(timer));
   }
 
   // law ucx/UcxWorker.finish: ucx/lifecycle
   async #finish(): Promise<void> {
-    for (const listener of this.#listeners) void listener.close();
-    await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
+    await this.#connections.finish();
     if (this.#handle === 0n) return;
     const { setTimeout: pause } = nodeBuiltin("node:timers/promises");
     const left = this.#answersUntil - performance.now();
@@ -417,33 +418,62 @@ export class UcxWorker {
   }
 
   /** Has UCX send what it has yet to send, its part of making connections included. */
-  async #flush(signal?: AbortSignal): Promise<void> {
+  async #flush(): Promise<void> {
+    await this.#progress.settled(this.#beginFlush());
+  }
+
+  #beginFlush(): Operation {
     const operation = this.#operations.take();
     operation.call = "ucp_worker_flush_nbx";
     operation.prepare("plain", UCS_MEMORY_TYPE.HOST, null, "its own");
     const begun = this.#context.ucp.endpoint.ucp_worker_flush_nbx(this.#handle, operation.parameters);
     this.#progress.begunForeign(operation, begun);
-    await this.#progress.settled(operation, signal);
+    return operation;
   }
 
   // law ucx/UcxWorker.abort: ucx/order, ucx/probe
   /** Closes the worker at once: what is under way is cancelled, what was sent may not arrive. */
   abort(): void {
     if (this.#handle === 0n) return;
-    for (const listener of this.#listeners) void listener.close();
-    for (const endpoint of this.#endpoints.values()) endpoint.close({ force: true }).catch(() => {}); // the worker goes first
+    this.#connections.abort();
     const reason = new TypeError("The worker was closed");
     this.#receiver.close(reason);
     this.#messages.end();
-    this.#active.release();
+    this.#arrays.end();
+    for (const active of this.#active) active.release();
+    const isAnswering = isBefore(this.#context.version, 14) && this.#isAnswering();
     this.#progress.stop(reason);
-    this.#peers.close();
+    this.#connections.stopWatching();
+    this.#keys.close();
     // A message that is still arriving cannot be taken from UCX 1.13, which would end the process with a failed
     // assertion.
     const isArriving = this.#operations.pending().some(({ call }) => call.includes("recv"));
-    if (!isArriving) this.#destroy();
+    const isStuck = isArriving || isAnswering;
+    if (!isStuck) this.#destroy();
     this.#handle = 0n;
-    this.#context.forget(!isArriving);
+    this.#context.forget(!isStuck);
+  }
+
+  // law ucx/UcxWorker.isAnswering: ucx/lifecycle
+  /**
+   * Whether UCX is answering somebody who connects, and does not get rid of the answer soon: to destroy the worker then
+   * would end the process with a failed assertion.
+   */
+  #isAnswering(): boolean {
+    const flush = this.#beginFlush();
+    flush.isAbandoned = true; // nobody waits for it
+    const end = performance.now() + answerPatience;
+    while (!flush.isDone && performance.now() < end) this.#progress.poll(Infinity);
+    return !flush.isDone;
+  }
+
+  // law ucx/UcxWorker.keep: ucx/active_messages
+  /** @returns whether a message that no endpoint takes is taken on */
+  #keep(queue: MessageQueue<UcxActiveMessage>, message: UcxActiveMessage): boolean {
+    const waiting = this.#messages.waiting.length + this.#arrays.waiting.length;
+    if (excessOf(this.#limits, waiting, message.length) === null) return queue.push(message);
+    this.#dropped++;
+    return false;
   }
 
   #askLongestHeader(): number {
@@ -460,14 +490,18 @@ export class UcxWorker {
     for (const operation of this.#operations.pending()) operation.release(); // UCX has forgotten them
     this.#operations.close();
     for (const region of this.#regions) region.close();
-    this.#onError.close();
-    this.#active.close();
+    this.#connections.close();
+    for (const active of this.#active) active.close();
+    this.#streamControl.close();
     this.#arena.close();
   }
 
-  /** Closes the worker after what was sent has arrived. */
+  /**
+   * Closes the worker after what was sent has arrived. After 5 seconds it is closed at once, so that a block that has
+   * thrown ends: await what you send, or {@linkcode close}, if it may take longer.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this.close({ timeout: patienceOfDispose });
   }
 
   #open(doing: string): bigint {

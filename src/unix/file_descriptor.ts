@@ -37,23 +37,23 @@ export class FileDescriptor {
   /**
    * The number, for a call that uses it while this object is in use.
    *
-   * @throws {TypeError} if it is closed or was given away
+   * @throws {TypeError} if it is closed or was taken
    */
   get number(): number {
     if (this.#fd === null) throw new TypeError("Cannot use a closed FileDescriptor");
     return this.#fd;
   }
 
-  /** Whether it is closed or was given away. */
+  /** Whether it is closed or was taken. */
   get isClosed(): boolean {
     return this.#fd === null;
   }
 
   // law unix/FileDescriptor.take: unix/file_descriptor
   /**
-   * Gives the descriptor away: the caller has to close it.
+   * Takes the descriptor out of this object: the caller has to close it.
    *
-   * @throws {TypeError} if it is closed or was given away
+   * @throws {TypeError} if it is closed or was taken
    */
   take(): number {
     const fd = this.number;

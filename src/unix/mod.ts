@@ -6,13 +6,18 @@
  * own sockets can. Every descriptor that is received or made is a `FileDescriptor`, which has one owner and is closed
  * once. Calls do not block: what cannot be done at once waits in `poll.ts`, which asks the system about all descriptors
  * together at turns of the event loop. `createWakeup` goes the other way: native code on any thread wakes the event
- * loop, by closing a socket.
+ * loop, by closing a socket. `DescriptorSet` makes several descriptors one, `openProcess` makes the end of a process
+ * one, and `runOn` keeps this process on one processor.
  *
  * @module
  */
 export { abortable } from "./abortable.ts";
+export { runOn } from "./affinity.ts";
+export { DescriptorSet } from "./descriptor_set.ts";
 export { FileDescriptor } from "./file_descriptor.ts";
+export { untilReady } from "./poll.ts";
 export { UnixListener, type UnixListenOptions } from "./listener.ts";
+export { openProcess } from "./process_descriptor.ts";
 export {
   checkMessage,
   type UnixConnectOptions,

@@ -170,7 +170,7 @@ export class UnixSocket {
       await abortable(before, options.signal);
       await this.#sendWhenReady(copy, descriptors, options.signal);
     } finally {
-      before.then(() => resolve()); // who comes later waits for all that came before, whether this was sent or not
+      before.then(() => resolve()); // what comes later waits for all that came before, whether this was sent or not
     }
   }
 

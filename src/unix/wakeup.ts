@@ -19,7 +19,7 @@ const SHUT_RDWR = 2;
 export interface Wakeup {
   /** Address of a C function that gives it: `void (*)(void *)`. Any thread may call it, once. */
   readonly callback: bigint;
-  /** The argument that the function needs: who is given it owns the descriptor that it stands for. */
+  /** The argument that the function needs: the function that gets it owns the descriptor that it stands for. */
   readonly argument: bigint;
   /** Settles when the signal was given, cancelled or given up. */
   readonly signalled: Promise<void>;

@@ -1,0 +1,51 @@
+/**
+ * Arrays that come with their element type and shape, into new memory of the wanted place.
+ *
+ * @module
+ */
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import type { StridedMemoryView } from "../view/mod.ts";
+import type { UcxActiveMessage } from "./message/active_messages.ts";
+import { readArrayHeader } from "./array_header.ts";
+import { checkLimits, limitOptionNames, type LimitOptions, timeLimit } from "./limit.ts";
+import type { MessageQueue } from "./message/message_queue.ts";
+import { newArray, placeOptionNames, type PlaceOptions } from "./new_memory.ts";
+
+/** Options of {@linkcode UcxEndpoint.recvArray}. */
+export interface ReceiveArrayOptions extends LimitOptions, PlaceOptions {}
+
+const receiveArrayOptionNames: OptionNames<ReceiveArrayOptions> = { ...limitOptionNames, ...placeOptionNames };
+
+// law ucx/recvArray: ucx/arrays
+/** Receives the next array of a queue. @param over why there are no more, if there are none */
+export async function recvArray(
+  queue: MessageQueue<UcxActiveMessage>,
+  options: ReceiveArrayOptions,
+  over: () => Error,
+): Promise<StridedMemoryView> {
+  checkOptions(options, receiveArrayOptionNames);
+  checkLimits(options);
+  const { signal, clear } = timeLimit("ucp_am_recv_data_nbx", options);
+  const limits = signal === undefined ? {} : { signal };
+  try {
+    const message = await queue.next(signal);
+    if (message === null) throw over();
+    using _message = message; // dropped, unless it is received
+    const { dtype, shape } = readArrayHeader(message.header, message.length);
+    const array = newArray(dtype, shape, options);
+    try {
+      if (array.buffer.device === null || message.canComeToGpu) await message.recv(array, limits);
+      else {
+        using staged = newArray(dtype, shape, {});
+        await message.recv(staged, limits);
+        array.copyFrom(staged, options.stream === undefined ? {} : { stream: options.stream });
+      }
+      return array;
+    } catch (error) {
+      array.close();
+      throw error;
+    }
+  } finally {
+    clear();
+  }
+}

@@ -1,0 +1,393 @@
+/**
+ * The connections of a worker: its endpoints, to addresses, to listeners and of those who connect, and its listeners.
+ *
+ * @module
+ */
+import {
+  UCP_EP_PARAMS_FIELD,
+  UCP_EP_PARAMS_FLAGS,
+  ucp_ep_params_t,
+  UCP_ERR_HANDLING_MODE,
+} from "../../bindings/ucp_types.ts";
+import { ffiPort, NativeArena, type NativeCallback } from "../ffi/mod.ts";
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { abortable } from "../unix/mod.ts";
+import { checkOf, isIntact, processOf, versionOf } from "./address.ts";
+import { checkVersions, type ConnectAttempt, explainFailure } from "./listen/connect_failure.ts";
+import { type EndpointContext, UcxEndpoint } from "./endpoint.ts";
+import { checkStatus, UcxError } from "./error.ts";
+import { checkTimeout, greetingLimit, type LimitOptions, timeLimit } from "./limit.ts";
+import { checkListenOptions, type ListenOptions, UcxListener } from "./listen/listener.ts";
+import type { MessageLimits } from "./message/message_limits.ts";
+import { listenNatively } from "./listen/native_acceptor.ts";
+import { PeerLiveness } from "./peer_liveness.ts";
+import { PeerProcess } from "./process_identity.ts";
+import { connectWithSecret, listenWithSecret } from "./listen/secret_acceptor.ts";
+import { type Secret, takeSecret } from "./listen/secret_handshake.ts";
+import {
+  checkFamily,
+  type HostAndPort,
+  lookUp,
+  type SocketAddress,
+  writeSocketAddress,
+} from "./listen/socket_address.ts";
+import { advice } from "./status.ts";
+import { writeFields } from "./struct_fields.ts";
+import { PendingConnections } from "./listen/pending_connections.ts";
+
+/** Where a worker listens, for {@linkcode UcxWorker.connect}. */
+export interface ListenerAddress extends HostAndPort {
+  /**
+   * What the listener asks for, if it does: the same text or bytes. Long and random ones cannot be guessed by who has
+   * listened in. Both sides prove it to each other, over a connection of their own by TCP; nothing is encrypted. Bytes
+   * are copied. `undefined` is an error, as of an environment variable that is not set: leave it out where there is none.
+   */
+  readonly secret?: Secret;
+}
+
+/** Options of {@linkcode UcxWorker.connect}. */
+export interface ConnectOptions {
+  /**
+   * Takes the address of a worker that is not Causeway's, as UCX wrote it. Nothing notices then whether it is damaged,
+   * and UCX aborts the process over a damaged one. For addresses alone. Default false.
+   */
+  readonly unchecked?: boolean;
+  /**
+   * `peer`: what is sent to a process that has ended fails, and the endpoint with it. `none`: nothing of it is noticed,
+   * and large messages between processes of one machine may be copied once (CMA), which UCX does not do otherwise.
+   * Default `peer`.
+   */
+  readonly errors?: "peer" | "none";
+  /**
+   * Gives up; the promise is then rejected with the signal's reason. By a worker's address nothing is waited for: there it
+   * counts only if it is aborted already.
+   */
+  readonly signal?: AbortSignal;
+  /**
+   * The same after so many milliseconds, with UCS_ERR_TIMED_OUT. Default none; 5000 with a secret or the protocol
+   * `ucxx`. By a worker's address connecting takes no time.
+   */
+  readonly timeout?: number;
+}
+
+const connectOptionNames: OptionNames<ConnectOptions> = { unchecked: true, errors: true, signal: true, timeout: true };
+
+const errorModes = { peer: UCP_ERR_HANDLING_MODE.PEER, none: UCP_ERR_HANDLING_MODE.NONE } as const;
+
+/** How an endpoint is made. */
+interface EndpointParameters {
+  readonly err_mode: number;
+  readonly address?: bigint;
+  readonly flags?: number;
+  readonly sockaddr?: SocketAddress;
+  readonly conn_request?: bigint;
+}
+
+/** How a worker's address is connected to. */
+interface AddressOptions {
+  readonly unchecked?: boolean;
+  readonly limits?: Required<MessageLimits>;
+  /** Whether the other side makes one endpoint for this one. */
+  readonly isPaired?: boolean;
+}
+
+/** What is known of whom an endpoint leads to. */
+interface EndpointPeer {
+  readonly limits?: Required<MessageLimits>;
+  /** What to watch, if it can be seen and UCX may not watch it. */
+  readonly process?: PeerProcess | null;
+  /** Of its worker's address. */
+  readonly check?: number | null;
+}
+
+function checkErrors(errors: ConnectOptions["errors"] = "peer"): number {
+  const mode = errorModes[errors];
+  if (mode === undefined) throw new RangeError(`Cannot handle errors "${errors}": expected peer or none`);
+  return mode;
+}
+
+/** What connections need of their worker. */
+export interface ConnectionsContext
+  extends Omit<EndpointContext, "forget" | "handlesErrors" | "isByHost" | "isConnecting"> {
+  /** Called when there is an endpoint with this handle. @param peer the check of its worker's address, if known */
+  made(endpoint: bigint, peer: number | null): void;
+  /** Of the addresses that UCX connects by over TCP. */
+  readonly family: 4 | 6;
+  /** Of UCX. */
+  readonly version: string;
+  /** The worker's handle. @throws {TypeError} if it is closed */
+  open(doing: string): bigint;
+}
+
+/** The endpoints and listeners of one worker. */
+export class Connections {
+  readonly #context: ConnectionsContext;
+  readonly #endpoints = new Map<bigint, UcxEndpoint>();
+  readonly #listeners = new Set<UcxListener>();
+  readonly #peers: PeerLiveness;
+  readonly #onError: NativeCallback;
+
+  constructor(context: ConnectionsContext) {
+    this.#context = context;
+    this.#peers = new PeerLiveness(context.progress);
+    // One callback for all endpoints of the worker. UCX calls it inside ucp_worker_progress, on this thread: messages
+    // that have come before the failure, by another transport, are taken first.
+    this.#onError = ffiPort().callback({ args: ["ptr", "ptr", "i8"], returns: "void" }, (_, handle, failure) => {
+      const endpoint = this.#endpoints.get(handle);
+      const error = new UcxError("ucp_worker_progress", failure, advice(failure));
+      if (endpoint === undefined) return;
+      context.progress.afterNews(() => {
+        endpoint.fail(error);
+        // UCX 1.13 forgets some sends and flushes of a connection that has failed.
+        if (this.#endpoints.get(handle) === endpoint) this.#peers.failed(endpoint);
+      });
+    });
+  }
+
+  /** The endpoint that UCX knows by this handle. */
+  find(handle: bigint): UcxEndpoint | undefined {
+    return this.#endpoints.get(handle);
+  }
+
+  // law ucx/Connections.connect: ucx/ucxx_protocol, ucx/secret, ucx/listener
+  /** As {@linkcode UcxWorker.connect}. */
+  async connect(to: Uint8Array | ListenerAddress, options: ConnectOptions): Promise<UcxEndpoint> {
+    checkOptions(options, connectOptionNames);
+    this.#context.open("connect");
+    const { errors, signal, timeout } = options;
+    const err_mode = checkErrors(errors);
+    signal?.throwIfAborted();
+    if (timeout !== undefined) checkTimeout(timeout);
+    if (to instanceof Uint8Array) {
+      return this.#connectToAddress(to, err_mode, { unchecked: options.unchecked ?? false });
+    }
+    if (options.unchecked !== undefined) {
+      throw new TypeError("Cannot leave a host unchecked: { unchecked } is about the bytes of a worker's address");
+    }
+    const { version, protocol } = this.#context;
+    const greets = protocol.greet !== null;
+    const secret = takeSecret(to);
+    if (greets && secret !== null) throw new TypeError("Cannot prove a secret: UCXX knows none");
+    const limit = timeLimit("ucp_ep_create", {
+      ...(signal === undefined ? {} : { signal }),
+      ...(timeout !== undefined || greets || secret !== null ? { timeout: timeout ?? greetingLimit } : {}),
+    });
+    const attempt: ConnectAttempt = {
+      to: { host: to.host, port: to.port },
+      version,
+      greets,
+      secret: secret === null ? "none" : "unproved",
+      listenersVersion: null,
+    };
+    try {
+      return secret === null
+        ? await this.#connectToListener(attempt.to, err_mode, limit.signal)
+        : await this.#connectWithSecret(attempt, secret, err_mode, limit.signal);
+    } catch (error) {
+      throw explainFailure(error, attempt);
+    } finally {
+      limit.clear();
+    }
+  }
+
+  /** Connects to a listener of UCX's own. */
+  async #connectToListener(
+    { host, port }: HostAndPort,
+    err_mode: number,
+    signal: AbortSignal | undefined,
+  ): Promise<UcxEndpoint> {
+    const { family } = this.#context;
+    const address = await abortable(lookUp(host, family), signal);
+    checkFamily(address, family);
+    using arena = new NativeArena();
+    const sockaddr = writeSocketAddress(arena, { host: address, port });
+    const flags = UCP_EP_PARAMS_FLAGS.CLIENT_SERVER;
+    const endpoint = this.#createEndpoint(arena, { flags, sockaddr, err_mode });
+    return await this.#begin(endpoint, async () => {
+      await endpoint.established(signal);
+      await endpoint.greet("protocol", "client", signal);
+    });
+  }
+
+  // law ucx/Connections.connectWithSecret: ucx/secret
+  /** Connects to a listener that asks for a secret. */
+  async #connectWithSecret(
+    attempt: ConnectAttempt,
+    secret: Secret,
+    err_mode: number,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<UcxEndpoint> {
+    const own = this.#context.address();
+    const { host, port } = attempt.to;
+    const to = { host: await abortable(lookUp(host, 0), signal), port };
+    const address = await connectWithSecret(to, secret, own, signal);
+    attempt.secret = "proved";
+    if (isIntact(address)) attempt.listenersVersion = versionOf(address);
+    checkVersions(attempt.version, attempt.listenersVersion ?? attempt.version);
+    const endpoint = this.#connectToAddress(address, err_mode, { isPaired: true });
+    return await this.#begin(endpoint, () => endpoint.greet("secret", "client", signal));
+  }
+
+  /** A connection that stands. It is closed if it does not come about. */
+  async #begin(endpoint: UcxEndpoint, begin: () => Promise<void>): Promise<UcxEndpoint> {
+    try {
+      await begin();
+      return endpoint;
+    } catch (error) {
+      void endpoint.close({ force: true });
+      throw error;
+    }
+  }
+
+  // law ucx/Connections.listen: ucx/ucxx_protocol, ucx/secret, ucx/behaviours
+  /** As {@linkcode UcxWorker.listen}. */
+  listen(options: ListenOptions): UcxListener {
+    const { ucp, family, progress, protocol, open } = this.#context;
+    const { host, port, secret, timeout, ...limits } = checkListenOptions(options, this.#context);
+    const worker = open("listen");
+    const err_mode = checkErrors(options.errors);
+    const pending = new PendingConnections(limits);
+    const refused = () => pending.refuse();
+    // Where errors are not handled, UCX 1.13 ends the process with a failed assertion (rndv.c, packed_rkey_size) if a
+    // large message is sent before the connection stands.
+    const hasToStand = err_mode === UCP_ERR_HANDLING_MODE.NONE;
+    const hasToGreet = secret !== null || protocol.greet !== null;
+    const greet = !hasToGreet && !hasToStand ? null : async (endpoint: UcxEndpoint) => {
+      const limit = timeLimit("ucp_stream_recv_nbx", { timeout });
+      try {
+        if (hasToStand) await endpoint.established(limit.signal);
+        if (hasToGreet) await endpoint.greet(secret === null ? "protocol" : "secret", "listener", limit.signal);
+      } finally {
+        limit.clear();
+      }
+    };
+    if (secret === null) checkFamily(host, family);
+    const acceptor = secret === null
+      ? listenNatively({ host, port }, {
+        refused,
+        hasRoom: () => pending.makeRoom(), // nobody knows who they are
+        ucp,
+        worker,
+        accept: (conn_request) => {
+          using arena = new NativeArena();
+          const flags = UCP_EP_PARAMS_FLAGS.NO_LOOPBACK;
+          pending.add(this.#createEndpoint(arena, { flags, conn_request, err_mode }, { limits }), greet);
+        },
+      })
+      : listenWithSecret({ host, port }, {
+        refused,
+        hasRoom: () => pending.hasRoom, // those who have yet to confirm have proved the secret
+        secret,
+        handshakes: limits.handshakes,
+        patience: timeout,
+        address: this.#context.address,
+        accept: (address) => pending.add(this.#connectToAddress(address, err_mode, { limits, isPaired: true }), greet),
+      });
+    progress.watch();
+    const release = progress.hold(); // whoever listens stays alive
+    const listener = new UcxListener(acceptor, pending, (closed) => {
+      this.#listeners.delete(closed);
+      release();
+    });
+    this.#listeners.add(listener);
+    return listener;
+  }
+
+  /** @throws {TypeError} if an operation of an endpoint waits for a stream */
+  checkInTurn(doing: string): void {
+    for (const endpoint of this.#endpoints.values()) endpoint.checkInTurn(doing);
+  }
+
+  /** As {@linkcode UcxWorker.flush}. */
+  async flush(options: LimitOptions): Promise<void> {
+    // A close flushes by itself.
+    const open = Array.from(this.#endpoints.values()).filter((endpoint) => !endpoint.isClosing);
+    await Promise.all(open.map((endpoint) => endpoint.flush(options)));
+  }
+
+  /** Closes all of them, after what was sent has arrived. */
+  async finish(): Promise<void> {
+    for (const listener of this.#listeners) void listener.close();
+    await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
+  }
+
+  /** Closes all of them at once. */
+  abort(): void {
+    for (const listener of this.#listeners) void listener.close();
+    for (const endpoint of this.#endpoints.values()) endpoint.abort();
+  }
+
+  /** Stops watching peers, after the worker has slept for the last time. */
+  stopWatching(): void {
+    this.#peers.close();
+  }
+
+  /** Only when UCX calls no more. */
+  close(): void {
+    this.#onError.close();
+  }
+
+  #connectToAddress(
+    to: Uint8Array,
+    err_mode: number,
+    { unchecked = false, limits = this.#context.limits, isPaired = false }: AddressOptions,
+  ): UcxEndpoint {
+    if (to.length === 0) throw new TypeError("Cannot connect: expected a worker's address, got no bytes");
+    const isOurs = isIntact(to);
+    if (!unchecked && !isOurs) {
+      throw new TypeError(
+        `Cannot connect: expected what a worker's address says, got ${to.length} other or damaged bytes. ` +
+          "Pass { unchecked: true } for the address of a worker that is not Causeway's.",
+      );
+    }
+    const process = isOurs ? PeerProcess.find(processOf(to)) : null; // first: it may end any time
+    using arena = new NativeArena();
+    const address = arena.bytes(to.length);
+    address.bytes.set(to);
+    const isWatched = err_mode === UCP_ERR_HANDLING_MODE.PEER;
+    // Otherwise a stream to this very worker would come to the endpoint that has sent it.
+    const flags = isPaired ? { flags: UCP_EP_PARAMS_FLAGS.NO_LOOPBACK } : none;
+    return this.#createEndpoint(arena, { address: address.address, err_mode, ...flags }, {
+      limits,
+      process: isWatched ? process : null,
+      check: isOurs ? checkOf(to) : null,
+    });
+  }
+
+  #createEndpoint(
+    arena: NativeArena,
+    given: EndpointParameters,
+    { limits = this.#context.limits, process = null, check = null }: EndpointPeer = none,
+  ): UcxEndpoint {
+    const worker = this.#context.open("connect"); // it may have been closed meanwhile
+    const parameters = arena.struct(ucp_ep_params_t);
+    const err_handler = { cb: this.#onError.address, arg: 0n };
+    const isWatched = given.err_mode === UCP_ERR_HANDLING_MODE.PEER;
+    writeFields(parameters, UCP_EP_PARAMS_FIELD, isWatched ? { ...given, err_handler } : given);
+    const made = arena.out("ptr");
+    const { ucp, progress } = this.#context;
+    const status = ucp.endpoint.ucp_ep_create(worker, parameters.$address, made.$address);
+    checkStatus("ucp_ep_create", status, advice(status));
+    const forget = (gone: bigint) => {
+      this.#peers.forget(endpoint);
+      // UCX may have given the same handle to a newer endpoint meanwhile.
+      if (this.#endpoints.get(gone) === endpoint) this.#endpoints.delete(gone);
+    };
+    const endpoint: UcxEndpoint = new UcxEndpoint(
+      {
+        ...this.#context,
+        limits,
+        handlesErrors: isWatched,
+        isByHost: given.address === undefined,
+        isConnecting: given.conn_request === undefined,
+        forget,
+      },
+      made.value,
+    );
+    this.#endpoints.set(made.value, endpoint);
+    this.#context.made(made.value, check);
+    progress.watch();
+    this.#peers.watch(endpoint, process);
+    return endpoint;
+  }
+}

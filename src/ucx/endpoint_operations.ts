@@ -1,0 +1,257 @@
+/**
+ * What an endpoint has UCX do: operations that begin in their turn, and end with the endpoint.
+ *
+ * @module
+ */
+import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { hostReady } from "../order/mod.ts";
+import { UcxError } from "./error.ts";
+import type { UcpFunctions } from "./library.ts";
+import { type LimitOptions, timeLimit } from "./limit.ts";
+import { takeList } from "./message_list.ts";
+import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
+import type { Operation, Operations, Owner } from "./operation.ts";
+import type { Progress } from "./progress.ts";
+import type { RemoteKeys } from "./remote_memory.ts";
+import type { Protocol } from "./protocol.ts";
+import { StartQueue } from "./start_queue.ts";
+import type { TagRule } from "./tag.ts";
+
+/** Where operations take place: a worker's. */
+export interface OperationsContext {
+  readonly ucp: UcpFunctions;
+  readonly progress: Progress;
+  readonly operations: Operations;
+  readonly hasCuda: boolean;
+  /** Remote memory that the worker's endpoints use. */
+  readonly keys: RemoteKeys;
+  readonly protocol: Protocol;
+}
+
+/** The operations of one endpoint: sends, and everything else that ends when the endpoint does. */
+export class EndpointOperations {
+  readonly context: OperationsContext;
+  /** What becomes of tags; a greeting may change it. */
+  tags: TagRule;
+  /** Whether active messages have been sent, for which UCX asks the other side for its endpoint first. */
+  hasSentMessages = false;
+  readonly #over = new AbortController();
+  /** What receives belong to: they end with the endpoint, and a close does not wait for them. */
+  readonly receives: Owner = { ended: () => {}, over: this.#over.signal };
+  /** What flushes belong to: they end with the endpoint, and a close does not wait for them. */
+  readonly #flushes: Owner = { ended: () => {} };
+  readonly #starts = new StartQueue();
+  /** Receives wait for their memory by themselves: what is sent need not wait for what may never come. */
+  readonly #receiveStarts = new StartQueue();
+  #handle: bigint;
+  #failure: UcxError | undefined;
+  #isClosing = false;
+  /** Operations that UCX is not done with, or that wait for their memory. */
+  #underWay = 0;
+  #drained: PromiseWithResolvers<void> | undefined;
+  readonly #owner: Owner = {
+    ended: () => {
+      if (--this.#underWay === 0) this.#drained?.resolve();
+    },
+  };
+
+  constructor(context: OperationsContext, handle: bigint) {
+    this.context = context;
+    this.tags = context.protocol.endpointTags;
+    this.#handle = handle;
+  }
+
+  /** The endpoint, as UCX knows it; 0n when it is closed. */
+  get handle(): bigint {
+    return this.#handle;
+  }
+
+  /** Why the endpoint can do no more, if UCX has said so. */
+  get failure(): UcxError | undefined {
+    return this.#failure;
+  }
+
+  /** Whether anything is under way. */
+  get isBusy(): boolean {
+    return this.#underWay > 0;
+  }
+
+  /** Whether nothing new begins, because the endpoint closes or is closed. */
+  get isClosing(): boolean {
+    return this.#isClosing || this.#handle === 0n;
+  }
+
+  /** Whether nothing waits for its memory: what comes next may begin at once. */
+  get isInTurn(): boolean {
+    return this.#starts.isEmpty;
+  }
+
+  /**
+   * The endpoint's handle, for something new.
+   *
+   * @throws {UcxError} if it has failed
+   * @throws {TypeError} if it is closed
+   */
+  open(doing: string): bigint {
+    if (this.#failure !== undefined) {
+      const { call, status } = this.#failure;
+      throw new UcxError(call, status, `Cannot ${doing}: the endpoint has failed before`);
+    }
+    if (this.#isClosing || this.#handle === 0n) throw new TypeError(`Cannot ${doing}: the endpoint is closed`);
+    return this.#handle;
+  }
+
+  /** An operation of this endpoint, without memory. */
+  take(call: string): Operation {
+    const operation = this.context.operations.take();
+    operation.call = call;
+    operation.owner = this.#owner;
+    this.#underWay++;
+    return operation;
+  }
+
+  // law ucx/EndpointOperations.takeReceive: ucx/raw_stream
+  /** An operation that receives, without memory. */
+  takeReceive(call: string): Operation {
+    const operation = this.context.operations.take();
+    operation.call = call;
+    operation.owner = this.receives;
+    return operation;
+  }
+
+  /**
+   * Has an operation of this endpoint take its memory.
+   *
+   * @returns what `order` answers for a buffer: nothing if the memory is there
+   */
+  takeMemory<T>(
+    operation: Operation,
+    what: Sendable,
+    doing: Doing,
+    order: (buffer: MemoryBuffer) => T,
+    options?: TakeOptions,
+  ): T | undefined {
+    try {
+      const buffer = takeMemory(operation, what, doing, this.context.hasCuda, options);
+      const waits = buffer === null ? undefined : order(buffer);
+      if (waits === undefined || waits === null) operation.pack?.();
+      return waits;
+    } catch (error) {
+      this.refuse(operation);
+      throw error;
+    }
+  }
+
+  /** Has an operation of this endpoint take several pieces. @returns when they are there; null if they are */
+  takeList(operation: Operation, what: readonly Sendable[], doing: Doing, options?: TakeOptions): Promise<void> | null {
+    try {
+      return takeList(operation, what, doing, this.context.hasCuda, hostReady, options).ready;
+    } catch (error) {
+      this.refuse(operation);
+      throw error;
+    }
+  }
+
+  /** Gives back an operation that has not begun. */
+  refuse(operation: Operation): void {
+    operation.release();
+    operation.owner?.ended(operation);
+    this.context.operations.give(operation);
+  }
+
+  /** Begins an operation when its memory is there and it is its turn, if the limits allow. */
+  later<T>(operation: Operation, ready: Promise<void> | null, limits: LimitOptions, begin: () => void): Promise<T> {
+    const { progress } = this.context;
+    const { signal, clear } = timeLimit(operation.call, limits);
+    const starts = operation.owner === this.receives ? this.#receiveStarts : this.#starts;
+    return starts.add({ ready, release: () => this.refuse(operation), signal }, () => {
+      try {
+        operation.pack?.();
+      } catch (error) {
+        this.refuse(operation);
+        throw error;
+      }
+      begin();
+      return progress.settled<T>(operation, signal);
+    }).finally(clear);
+  }
+
+  /** As {@linkcode later}, for several that begin one after the other, with nothing between them. */
+  laterAll(
+    operations: readonly Operation[],
+    ready: Promise<void> | null,
+    limits: LimitOptions,
+    begin: (operation: Operation) => void,
+  ): Promise<unknown> {
+    const { progress } = this.context;
+    const { signal, clear } = timeLimit(operations[0]?.call ?? "", limits);
+    const release = () => operations.forEach((operation) => this.refuse(operation));
+    return this.#starts.add({ ready, release, signal }, () => {
+      try {
+        for (const operation of operations) operation.pack?.();
+      } catch (error) {
+        release(); // none of them has begun
+        throw error;
+      }
+      for (const operation of operations) begin(operation);
+      return Promise.all(operations.map((operation) => progress.settled(operation, signal)));
+    }).finally(clear);
+  }
+
+  /** An operation with a request of UCX's own, which nothing counts. */
+  foreign(call: string, flags: number | null): Operation {
+    const operation = this.context.operations.take();
+    operation.call = call;
+    operation.prepare("plain", UCS_MEMORY_TYPE.HOST, flags, "its own");
+    return operation;
+  }
+
+  // law ucx/EndpointOperations.flush: ucx/limits
+  /** Settles when everything that was put and sent before is at the other side. */
+  async flush(limits: LimitOptions): Promise<void> {
+    const handle = this.open("flush");
+    const operation = this.foreign("ucp_ep_flush_nbx", null);
+    operation.owner = this.#flushes;
+    const { ucp, progress, operations } = this.context;
+    const { signal, clear } = timeLimit(operation.call, limits);
+    await this.#starts.add({ ready: null, release: () => operations.give(operation), signal }, async () => {
+      progress.begunForeign(operation, ucp.endpoint.ucp_ep_flush_nbx(handle, operation.parameters));
+      await progress.settled(operation, signal);
+    }).finally(clear);
+  }
+
+  // law ucx/EndpointOperations.fail: ucx/order
+  /** The endpoint has failed: what has not begun never will. */
+  fail(error: UcxError): void {
+    this.#failure ??= error;
+    this.#over.abort(error);
+    this.#starts.stop(error);
+    this.#receiveStarts.stop(error);
+  }
+
+  /** Ends for their callers all that UCX is at. */
+  abandon(reason: (operation: Operation) => unknown): void {
+    for (const owner of [this.#owner, this.#flushes]) this.context.progress.abandonAll(owner, reason);
+  }
+
+  /** Takes on nothing new. @returns what settles when nothing is under way; null if nothing is */
+  drain(): Promise<void> | null {
+    this.#isClosing = true;
+    if (this.#underWay === 0) return null;
+    this.#drained = Promise.withResolvers();
+    return this.#drained.promise;
+  }
+
+  // law ucx/EndpointOperations.end: ucx/order
+  /** The endpoint is given back to UCX: what has not begun never will. @returns its handle */
+  end(reason: unknown): bigint {
+    const handle = this.#handle;
+    this.#handle = 0n;
+    this.#over.abort(reason);
+    this.#starts.stop(reason);
+    this.#receiveStarts.stop(reason);
+    this.#drained?.resolve(); // a close that waits for sends need not wait any longer
+    return handle;
+  }
+}

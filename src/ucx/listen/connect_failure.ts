@@ -1,0 +1,80 @@
+/**
+ * Why a connection to a listener has not come about, in words.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../../bindings/ucp_types.ts";
+import { SystemError } from "../../ffi/mod.ts";
+import { UcxError } from "../error.ts";
+import { advice } from "../status.ts";
+import { formatHostAndPort, type HostAndPort } from "./socket_address.ts";
+import { isBefore } from "../version.ts";
+
+/** What was tried. */
+export interface ConnectAttempt {
+  readonly to: HostAndPort;
+  /** Whether the listener is asked for one, and whether it has proved by now that it knows it. */
+  secret: "none" | "unproved" | "proved";
+  /** Of the listener's UCX; null if it is not known: UCX says nothing of it, addresses of workers do. */
+  listenersVersion: string | null;
+  /** Of UCX. */
+  readonly version: string;
+  /** Whether both sides greet. */
+  readonly greets: boolean;
+}
+
+// law ucx/explainFailure: ucx/ucxx_protocol, ucx/listener, ucx/secret, ucx/connect_failure
+/** The failure of a connection to a listener, with its usual causes: UCX's statuses do not tell them apart. */
+export function explainFailure(
+  error: unknown,
+  { to, version, greets, secret, listenersVersion }: ConnectAttempt,
+): unknown {
+  const at = formatHostAndPort(to);
+  if (error instanceof SystemError && error.code === "ECONNREFUSED") {
+    return new UcxError("ucp_ep_create", ucs_status_t.UCS_ERR_NOT_CONNECTED, `Nobody listens at ${at}`);
+  }
+  if (!(error instanceof UcxError)) return error;
+  const said = (hint: string) => new UcxError(error.call, error.status, hint);
+  const way = versions(version, listenersVersion);
+  switch (error.status) {
+    case ucs_status_t.UCS_ERR_NOT_CONNECTED:
+      return said(`Nobody listens at ${at}, or who does asks for a secret or does not speak UCX`);
+    case ucs_status_t.UCS_ERR_CONNECTION_RESET:
+    case ucs_status_t.UCS_ERR_ENDPOINT_TIMEOUT:
+      return said(
+        `Who listens at ${at} has hung up, or nobody does. Does the listener ask for a secret? Does it speak UCX? ${way}`,
+      );
+    case ucs_status_t.UCS_ERR_UNREACHABLE:
+      return said(`${advice(error.status)}. ${way}`);
+    case ucs_status_t.UCS_ERR_REJECTED:
+      if (secret !== "none") return error; // it says why
+      return said(`The listener has refused the connection. ${way}`);
+    case ucs_status_t.UCS_ERR_TIMED_OUT:
+      if (secret === "proved") return said(`Who listens at ${at} knows the secret, and UCX does not reach it. ${way}`);
+      if (secret !== "none") return said(`Nobody at ${at} has asked for a secret. Does the listener have one?`);
+      return greets ? said(`The listener has not greeted. Does it speak UCXX's protocol? ${way}`) : error;
+    default:
+      return error;
+  }
+}
+
+/** What is known of both sides' UCX. */
+export function versions(here: string, there: string | null): string {
+  const other = there === null ? "which version the other side has is not known here" : `the other side ${there}`;
+  return `This side has UCX ${here}, ${other}: versions that are far apart do not connect. ` +
+    "CAUSEWAY_LIBUCP names the libucp to use";
+}
+
+// law ucx/checkVersions: ucx/connect_failure
+/**
+ * Checks that two versions can connect to each other's workers: those older than 1.14 end their process with a failed
+ * assertion ("invalid wireup message") over what those from 1.21 on have to say over TCP.
+ *
+ * @throws {UcxError} UCS_ERR_UNSUPPORTED
+ */
+export function checkVersions(here: string, there: string): void {
+  const isOld = (version: string) => isBefore(version, 14);
+  const isNew = (version: string) => !isBefore(version, 21);
+  if (!(isOld(here) && isNew(there)) && !(isNew(here) && isOld(there))) return;
+  throw new UcxError("ucp_ep_create", ucs_status_t.UCS_ERR_UNSUPPORTED, versions(here, there));
+}

@@ -1,0 +1,194 @@
+/**
+ * Listening for other programs, by host and port.
+ *
+ * @module
+ */
+import { checkOptions, none, type OptionNames } from "../../layout/mod.ts";
+import type { Acceptor } from "./acceptor.ts";
+import type { UcxEndpoint } from "../endpoint.ts";
+import { checkTimeout, greetingLimit, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import { checkLimitNumbers, messageLimitNames, type MessageLimits } from "../message/message_limits.ts";
+import type { Protocol } from "../protocol.ts";
+import { type Secret, takeSecret } from "./secret_handshake.ts";
+import { numericHost } from "./socket_address.ts";
+import type { PendingConnections } from "./pending_connections.ts";
+
+/**
+ * How much a listener takes on. A connection that sends more or larger messages than the limits of {@linkcode
+ * MessageLimits} say is closed, with UCS_ERR_EXCEEDS_LIMIT; where they are not given those of the worker hold.
+ */
+export interface ListenLimits extends MessageLimits {
+  /** Connections of this listener that may be open at a time; others are refused. Default 65,536. */
+  readonly connections?: number;
+  /** With a secret: how many may be asked for it at a time; of more, the first has to go. Default 64. */
+  readonly handshakes?: number;
+}
+
+/** Options of {@linkcode UcxWorker.listen}. */
+export interface ListenOptions {
+  /**
+   * The address to listen at: that of one interface of this machine, or `0.0.0.0` or `::` for all of them, or
+   * `localhost`. Other names are not looked up. Default `127.0.0.1`, which only programs of this machine reach.
+   */
+  readonly host?: string;
+  /** The port. Default 0: any that is free. */
+  readonly port?: number;
+  /**
+   * How many connections may wait to be taken; others are rejected then. Those that have yet to greet are among them,
+   * and have to go when there is no room for another one. Default 1024.
+   */
+  readonly backlog?: number;
+  /** What endpoints notice of the other side's end, see {@linkcode ConnectOptions.errors}. Default `peer`. */
+  readonly errors?: "peer" | "none";
+  /**
+   * What whoever connects has to know, see {@linkcode ListenerAddress.secret}. Both sides prove it to each other before
+   * either learns the address of the other's worker. Bytes are copied. Default none: everybody who reaches the port
+   * comes in; `undefined` is an error, as of an environment variable that is not set.
+   */
+  readonly secret?: Secret;
+  /**
+   * With a secret, or the protocol `ucxx`: for how long a new connection may take to begin, in milliseconds; then it is
+   * refused. Default 5000.
+   */
+  readonly timeout?: number;
+  /** How much the listener takes on. */
+  readonly limits?: ListenLimits;
+}
+
+const listenOptionNames: OptionNames<ListenOptions> = {
+  host: true,
+  port: true,
+  backlog: true,
+  errors: true,
+  secret: true,
+  timeout: true,
+  limits: true,
+};
+
+const limitNames: OptionNames<ListenLimits> = {
+  ...messageLimitNames,
+  connections: true,
+  handshakes: true,
+};
+
+// law ucx/checkListenOptions: ucx/listener, ucx/active_messages
+/**
+ * Fills in what was not given.
+ *
+ * @param worker what it speaks, the family of the addresses that UCX uses, and how much is taken on otherwise
+ * @throws {TypeError} for an unknown option, or one that has no meaning here
+ * @throws {RangeError} if a number is out of range
+ */
+export function checkListenOptions(
+  options: ListenOptions,
+  worker: { protocol: Protocol; family: 4 | 6; limits: Required<MessageLimits> },
+) {
+  const greets = worker.protocol.greet !== null;
+  checkOptions(options, listenOptionNames);
+  const { port = 0, backlog = 1024, timeout, limits = {} } = options;
+  const secret = takeSecret(options);
+  const { host: given = secret === null && worker.family === 6 ? "::1" : "127.0.0.1" } = options;
+  const host = numericHost(given, secret === null ? worker.family : 0);
+  if (host === null) {
+    throw new TypeError(
+      `Cannot listen at ${given}: expected an address of this machine, 0.0.0.0, :: or localhost. Look the name up first.`,
+    );
+  }
+  checkOptions(limits, limitNames);
+  if (!Number.isInteger(backlog) || backlog < 1) {
+    throw new RangeError(`Cannot keep ${backlog} connections waiting: expected an integer of at least 1`);
+  }
+  const { connections, handshakes, messages, messageBytes } = {
+    ...{ connections: 65_536, handshakes: 64 },
+    ...worker.limits,
+    ...limits,
+  };
+  checkLimitNumbers({ connections, handshakes, messages, messageBytes });
+  if (secret !== null) {
+    if (greets) {
+      throw new TypeError("Cannot ask for a secret: UCXX knows none. Use a worker with Causeway's own protocol.");
+    }
+  }
+  if (timeout !== undefined) {
+    checkTimeout(timeout);
+    if (secret === null && !greets) {
+      throw new TypeError('Cannot limit how long a connection begins: expected a secret or the protocol "ucxx"');
+    }
+  }
+  if (secret === null && limits.handshakes !== undefined) {
+    throw new TypeError("Cannot limit handshakes: there are none without a secret");
+  }
+  const patience = timeout ?? greetingLimit;
+  return { host, port, backlog, secret, timeout: patience, connections, handshakes, messages, messageBytes };
+}
+
+/**
+ * Takes connections: each is an endpoint, in the order in which they were asked for. A listener that is open keeps the
+ * process alive.
+ *
+ * @example
+ * ```ts ignore
+ * const listener = worker.listen({ port: 13337 });
+ * for await (const endpoint of listener) serve(endpoint);
+ * ```
+ */
+export class UcxListener implements AsyncIterable<UcxEndpoint> {
+  /** The address that it listens at, as a number. */
+  readonly host: string;
+  /** The port. */
+  readonly port: number;
+  readonly #acceptor: Acceptor;
+  readonly #pending: PendingConnections;
+  readonly #forget: (listener: UcxListener) => void;
+  #isClosed = false;
+
+  /** Use {@linkcode UcxWorker.listen}. `forget`: called once, when it is closed. */
+  constructor(acceptor: Acceptor, pending: PendingConnections, forget: (listener: UcxListener) => void) {
+    this.#acceptor = acceptor;
+    this.#pending = pending;
+    this.#forget = forget;
+    this.host = acceptor.host;
+    this.port = acceptor.port;
+  }
+
+  /**
+   * How many connections were refused: because there were too many, they did not know the secret or greet, or UCX could
+   * not connect back.
+   */
+  get rejected(): number {
+    return this.#pending.refused;
+  }
+
+  /**
+   * The next connection, or null if the listener is closed. Its other side may have gone already, which the endpoint
+   * says (`closed`).
+   *
+   * @throws {UcxError} UCS_ERR_TIMED_OUT
+   */
+  async accept(options: LimitOptions = none): Promise<UcxEndpoint | null> {
+    checkOptions(options, limitOptionNames);
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    const { signal, clear } = timeLimit("ucp_worker_progress", options);
+    return await this.#pending.next(signal).finally(clear);
+  }
+
+  /** The connections, until the listener is closed. */
+  [Symbol.asyncIterator](): AsyncIterator<UcxEndpoint> {
+    return this.#pending.iterate();
+  }
+
+  // law ucx/UcxListener.close: ucx/listener
+  /** Takes no more connections, and closes those that nobody has taken. Closing twice is harmless. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#acceptor.close();
+    this.#forget(this);
+    await this.#pending.end();
+  }
+
+  /** Takes no more connections. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

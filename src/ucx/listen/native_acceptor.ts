@@ -1,0 +1,78 @@
+/**
+ * Listening as UCX does: whoever connects to the port has a connection.
+ *
+ * @module
+ */
+import {
+  UCP_LISTENER_ATTR_FIELD,
+  ucp_listener_attr_t,
+  UCP_LISTENER_PARAMS_FIELD,
+  ucp_listener_params_t,
+} from "../../../bindings/ucp_types.ts";
+import { ffiPort, NativeArena } from "../../ffi/mod.ts";
+import type { Acceptor, AcceptorContext } from "./acceptor.ts";
+import { checkStatus } from "../error.ts";
+import type { UcpFunctions } from "../library.ts";
+import { type HostAndPort, readSocketAddress, writeSocketAddress } from "./socket_address.ts";
+import { writeFields } from "../struct_fields.ts";
+
+/** What it needs. */
+export interface NativeAcceptorContext extends AcceptorContext {
+  readonly ucp: UcpFunctions;
+  /** The worker's handle. */
+  readonly worker: bigint;
+  /** Makes an endpoint of a connection that has been asked for. */
+  accept(request: bigint): void;
+}
+
+// law ucx/listenNatively: ucx/listener
+/** Begins to listen. @param at its host a number @throws as {@linkcode UcxWorker.listen} */
+export function listenNatively(at: HostAndPort, context: NativeAcceptorContext): Acceptor {
+  const { ucp, worker } = context;
+  using arena = new NativeArena();
+  const sockaddr = writeSocketAddress(arena, at);
+  /** Requests that UCX has reported and that are to be endpoints. */
+  const requests: bigint[] = [];
+  let handle = 0n;
+  const reject = (request: bigint) => ucp.listener.ucp_listener_reject(handle, request);
+  const accept = () => {
+    for (const request of requests.splice(0)) {
+      if (!context.hasRoom()) {
+        context.refused();
+        reject(request);
+        continue;
+      }
+      try {
+        context.accept(request);
+      } catch {
+        context.refused(); // by UCX: who asked has gone, or its UCX is a version whose addresses cannot be read here
+      }
+    }
+  };
+  // UCX calls it inside ucp_worker_progress, on this thread. Endpoints are made when it is over.
+  const onRequest = ffiPort().callback({ args: ["ptr", "ptr"], returns: "void" }, (request) => {
+    if (requests.push(request) === 1) queueMicrotask(accept);
+  });
+  try {
+    const parameters = arena.struct(ucp_listener_params_t);
+    writeFields(parameters, UCP_LISTENER_PARAMS_FIELD, { sockaddr, conn_handler: { cb: onRequest.address, arg: 0n } });
+    const made = arena.out("ptr");
+    const status = ucp.listener.ucp_listener_create(worker, parameters.$address, made.$address);
+    checkStatus("ucp_listener_create", status, "Is the port taken, or not this machine's address?");
+    handle = made.value;
+  } catch (error) {
+    onRequest.close();
+    throw error;
+  }
+  const attributes = arena.struct(ucp_listener_attr_t);
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD.sockaddr;
+  checkStatus("ucp_listener_query", ucp.listener.ucp_listener_query(handle, attributes.$address));
+  return {
+    ...readSocketAddress(attributes.sockaddr),
+    close: () => {
+      for (const request of requests.splice(0)) reject(request);
+      ucp.listener.ucp_listener_destroy(handle);
+      onRequest.close();
+    },
+  };
+}

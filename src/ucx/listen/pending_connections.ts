@@ -1,0 +1,109 @@
+/**
+ * Who has connected to a listener: in the order in which they came, up to a limit, and with those who were refused
+ * counted.
+ *
+ * @module
+ */
+import type { UcxEndpoint } from "../endpoint.ts";
+import { MessageQueue } from "../message/message_queue.ts";
+
+/** How many a listener takes. */
+export interface ConnectionLimits {
+  /** Connections that may wait to be taken. */
+  readonly backlog: number;
+  /** Connections that may be open at a time. */
+  readonly connections: number;
+}
+
+/** The connections of one listener. */
+export class PendingConnections {
+  readonly #limits: ConnectionLimits;
+  /** Connections that nobody has taken. */
+  readonly #queue = new MessageQueue<UcxEndpoint>();
+  /** Connections that have yet to greet, in the order in which they came. */
+  readonly #greeting = new Set<UcxEndpoint>();
+  readonly #open = new Set<UcxEndpoint>();
+  #refused = 0;
+  #isOver = false;
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits;
+  }
+
+  /** How many were refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  // law ucx/PendingConnections.hasRoom: ucx/listener, ucx/secret
+  /** Whether another one may come. */
+  get hasRoom(): boolean {
+    const { backlog, connections } = this.#limits;
+    return this.#queue.waiting.length + this.#greeting.size < backlog && this.#open.size < connections;
+  }
+
+  // law ucx/PendingConnections.makeRoom: ucx/ucxx_protocol
+  /**
+   * Drops the first of those who have yet to greet if there is no room otherwise: whoever says nothing keeps nobody out.
+   *
+   * @returns whether another one may come
+   */
+  makeRoom(): boolean {
+    const [oldest] = this.#greeting;
+    if (!this.hasRoom && oldest !== undefined) this.#drop(oldest);
+    return this.hasRoom;
+  }
+
+  /** Counts one who was refused. */
+  refuse(): void {
+    this.#refused++;
+  }
+
+  /** Takes on a connection: at once, or when it has greeted. The others do not wait for it. */
+  add(endpoint: UcxEndpoint, greet: ((endpoint: UcxEndpoint) => Promise<void>) | null): void {
+    this.#open.add(endpoint);
+    void endpoint.closed.then(() => this.#open.delete(endpoint));
+    if (this.#isOver) void endpoint.close({ force: true });
+    else if (greet === null) this.#queue.push(endpoint);
+    else void this.#greet(endpoint, greet);
+  }
+
+  /** The next connection; null if there will be none. */
+  next(signal?: AbortSignal): Promise<UcxEndpoint | null> {
+    return this.#queue.next(signal);
+  }
+
+  /** The connections, until there will be none. */
+  iterate(): AsyncIterableIterator<UcxEndpoint> {
+    return this.#queue.iterate();
+  }
+
+  // law ucx/PendingConnections.end: ucx/listener
+  /** Nobody comes any more: closes those that nobody has taken. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.#queue.end();
+    const left = [...this.#greeting, ...this.#queue.takeAll()];
+    await Promise.all(left.map((endpoint) => endpoint.close({ force: true })));
+  }
+
+  // law ucx/PendingConnections.greet: ucx/ucxx_protocol
+  async #greet(endpoint: UcxEndpoint, greet: (endpoint: UcxEndpoint) => Promise<void>): Promise<void> {
+    this.#greeting.add(endpoint);
+    try {
+      await greet(endpoint);
+      if (this.#greeting.delete(endpoint)) this.#queue.push(endpoint); // otherwise it was dropped
+    } catch {
+      if (this.#greeting.has(endpoint)) this.#drop(endpoint);
+    }
+  }
+
+  // law ucx/PendingConnections.drop: ucx/ucxx_protocol
+  /** Refuses one that has not greeted. */
+  #drop(endpoint: UcxEndpoint): void {
+    this.#greeting.delete(endpoint);
+    this.#open.delete(endpoint); // now, for another one
+    if (!this.#isOver) this.#refused++;
+    void endpoint.close({ force: true });
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * Who shares a secret proves it to the other, before either knows how to reach the other's worker.
+ *
+ * Both sides talk over a connection of their own, TCP without UCX: whoever connects to a worker of UCX can send it
+ * messages at once, and UCX does not say whose they are. The side that listens sends a number that is used once. The
+ * other answers with one of its own, its worker's address, and a proof: an HMAC with the secret of all of that. Then the
+ * first sends its worker's address with a proof of everything. A listener that takes on no more says so instead, which
+ * anybody between the two could say, too: it is no more than the reason of a failure. So a proof is of one connection and one side alone:
+ * replayed, or sent back, it proves nothing. Nothing is encrypted: a secret that can be guessed can be found out by who
+ * has listened in.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../../bindings/ucp_types.ts";
+import { littleEndian, nodeBuiltin } from "../../ffi/mod.ts";
+import { UcxError } from "../error.ts";
+import type { TcpConnection } from "./tcp_connection.ts";
+
+const greeting = new TextEncoder().encode("causeway 1\n");
+const nonceBytes = 32;
+const proofBytes = 32;
+/** The most bytes that the address of a worker can have. */
+const longestAddress = 65_536;
+
+/** What both sides know: a text, or bytes. */
+export type Secret = string | Uint8Array;
+
+// law ucx/takeSecret: ucx/secret
+/**
+ * The secret of an object that may have one, as it is now: whoever clears its bytes later changes nothing.
+ *
+ * @returns null if the object has none
+ * @throws {TypeError} unless it is a text or bytes, and some of them. One that is there and `undefined` is an
+ *   environment variable that is not set: nobody is let in without a secret because of it
+ */
+export function takeSecret(given: { readonly secret?: Secret }): Secret | null {
+  if (!("secret" in given)) return null;
+  const { secret } = given;
+  if (typeof secret === "string" && secret.length > 0) return secret;
+  if (secret instanceof Uint8Array && secret.length > 0) return secret.slice();
+  const got = typeof secret === "object" ? Object.prototype.toString.call(secret) : typeof secret;
+  throw new TypeError(
+    "Cannot use the secret: expected a text or a Uint8Array that is not empty, got " +
+      (typeof secret === "string" || secret instanceof Uint8Array ? "an empty one" : got) +
+      ". Is an environment variable not set? Leave it out where there is none.",
+  );
+}
+
+/** The other side does not know the secret, or does not talk as it should. */
+export class SecretError extends Error {
+  /** `SecretError`. */
+  override readonly name: string = "SecretError";
+}
+
+// law ucx/proofOf: ucx/secret
+function proofOf(secret: Secret, side: "listener" | "client", said: readonly Uint8Array[]): Uint8Array {
+  const hmac = nodeBuiltin("node:crypto").createHmac("sha256", secret).update(`${side}\n`);
+  for (const part of said) hmac.update(withLength(part));
+  return hmac.digest();
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && nodeBuiltin("node:crypto").timingSafeEqual(one, other);
+}
+
+function nonce(): Uint8Array {
+  return nodeBuiltin("node:crypto").randomBytes(nonceBytes);
+}
+
+/** Bytes after their number. */
+function withLength(bytes: Uint8Array): Uint8Array {
+  const framed = new Uint8Array(4 + bytes.length);
+  new DataView(framed.buffer).setUint32(0, bytes.length, littleEndian);
+  framed.set(bytes, 4);
+  return framed;
+}
+
+/** A length that no address has: the listener takes on no more. */
+const fullMark = 0xffff_ffff;
+
+/** How a listener says so. */
+function full(): Uint8Array {
+  const mark = new Uint8Array(4);
+  new DataView(mark.buffer).setUint32(0, fullMark, littleEndian);
+  return mark;
+}
+
+/** @throws {SecretError} if the connection ends before */
+async function take(connection: Receiving, count: number, missing: string): Promise<Uint8Array> {
+  const bytes = await connection.receive(count);
+  if (bytes === null) throw new SecretError(`Cannot agree on a secret: ${missing}`);
+  return bytes;
+}
+
+/** Bytes after their number. @throws {SecretError} if there are none, or more than an address can have */
+async function takeFramed(connection: Receiving, missing: string): Promise<Uint8Array> {
+  const head = await take(connection, 4, missing);
+  const length = new DataView(head.buffer, head.byteOffset, 4).getUint32(0, littleEndian);
+  if (length === fullMark) {
+    throw new UcxError(
+      "ucp_ep_create",
+      ucs_status_t.UCS_ERR_REJECTED,
+      "The listener takes on no more connections or handshakes now (its backlog and limits). Try again later",
+    );
+  }
+  if (length === 0 || length > longestAddress) {
+    throw new SecretError(`Cannot agree on a secret: ${length} bytes are no address`);
+  }
+  return await take(connection, length, missing);
+}
+
+type Receiving = Pick<TcpConnection, "receive">;
+
+/** What a handshake needs of a connection. */
+export type HandshakeConnection = Pick<TcpConnection, "receive" | "send">;
+
+// law ucx/acceptHandshake: ucx/secret
+/**
+ * The side that listens.
+ *
+ * @param own its worker's address
+ * @param meet what to do with the other's address, before the other learns this one. It answers whether there is room
+ * @throws {SecretError} unless the other side knows the secret
+ */
+export async function acceptHandshake(
+  connection: HandshakeConnection,
+  secret: Secret,
+  own: Uint8Array,
+  meet: (address: Uint8Array) => boolean,
+): Promise<void> {
+  const missing = "who connected has hung up";
+  const challenge = nonce();
+  await connection.send(concat(greeting, challenge));
+  const answer = await take(connection, nonceBytes, missing);
+  const address = await takeFramed(connection, missing);
+  const proof = await take(connection, proofBytes, missing);
+  const said = [challenge, answer, address];
+  if (!isSame(proof, proofOf(secret, "client", said))) throw new SecretError("The other side does not know the secret");
+  if (meet(address)) await connection.send(concat(withLength(own), proofOf(secret, "listener", [...said, own])));
+  else sayFull(connection);
+}
+
+/** Says to a client that the listener takes on no more, at once if the system can send a few bytes. */
+export function sayFull(connection: Pick<TcpConnection, "send">): void {
+  void connection.send(full());
+}
+
+// law ucx/connectHandshake: ucx/secret
+/**
+ * The side that connects.
+ *
+ * @param own its worker's address
+ * @returns the address of the worker that listens
+ * @throws {SecretError} unless the other side knows the secret
+ * @throws {UcxError} UCS_ERR_REJECTED if it takes on no more
+ */
+export async function connectHandshake(
+  connection: HandshakeConnection,
+  secret: Secret,
+  own: Uint8Array,
+): Promise<Uint8Array> {
+  if (!isSame(await take(connection, greeting.length, "the other side has hung up at once"), greeting)) {
+    throw new SecretError("Cannot agree on a secret: the other side is no listener of Causeway with a secret");
+  }
+  const missing = "the listener has hung up. Is the secret the same?";
+  const challenge = await take(connection, nonceBytes, missing);
+  const answer = nonce();
+  const said = [challenge, answer, own];
+  await connection.send(concat(answer, withLength(own), proofOf(secret, "client", said)));
+  const address = await takeFramed(connection, missing);
+  const proof = await take(connection, proofBytes, missing);
+  if (!isSame(proof, proofOf(secret, "listener", [...said, address]))) {
+    throw new SecretError("The listener does not know the secret");
+  }
+  return address;
+}
+
+function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

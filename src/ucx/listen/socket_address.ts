@@ -1,0 +1,154 @@
+/**
+ * Addresses of the internet as C has them: `struct sockaddr_in` and `sockaddr_in6`.
+ *
+ * @module
+ */
+import { AF, sockaddr_in, sockaddr_in6 } from "../../../bindings/ucp_types.ts";
+import { cString, ffiPort, libc, littleEndian, type NativeArena, nodeBuiltin, struct } from "../../ffi/mod.ts";
+
+/** Where a program listens. */
+export interface HostAndPort {
+  /** A name, an IPv4 address, or an IPv6 address without brackets. */
+  readonly host: string;
+  /** 0 to 65535. */
+  readonly port: number;
+}
+
+/** An address in memory. */
+export interface SocketAddress {
+  /** Its `AF`. */
+  readonly family: number;
+  readonly addr: bigint;
+  readonly addrlen: number;
+}
+
+/** Bytes of a `struct sockaddr_storage`. */
+export const storageBytes = 128;
+
+/** As people write it. */
+export function formatHostAndPort({ host, port }: HostAndPort): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The address of this machine for its programs. A name server is not asked for it (RFC 6761). */
+const localhost = { 0: "127.0.0.1", 4: "127.0.0.1", 6: "::1" } as const;
+
+// law ucx/numericHost: ucx/socket_address
+/**
+ * The address of a host that need not be looked up.
+ *
+ * @param family of the address for `localhost`; 0 for any
+ * @returns null for any other name
+ */
+export function numericHost(host: string, family: 0 | 4 | 6): string | null {
+  if (host === "localhost") return localhost[family];
+  return nodeBuiltin("node:net").isIP(host) === 0 ? null : host;
+}
+
+/**
+ * The address of a host, which is looked up if it is a name.
+ *
+ * @param family of the address; 0 for any
+ * @throws {FfiError} where the runtime asks for a permission, and has not got it
+ * @throws {Error} if nothing is known by the name, as node:dns says it
+ */
+export async function lookUp(host: string, family: 0 | 4 | 6): Promise<string> {
+  const numeric = numericHost(host, family);
+  if (numeric !== null) return numeric;
+  ffiPort().needNetwork(`look up ${host}`, host);
+  return (await nodeBuiltin("node:dns/promises").lookup(host, { family })).address;
+}
+
+// law ucx/checkFamily: ucx/socket_address
+/**
+ * Checks that UCX can use an address. With an IPv6 one where its own connections over TCP use IPv4, it writes past the
+ * end of its memory (`uct_tcp_ep_set_dest_addr`: valgrind shows it in 1.13.1, and 1.22.0 crashes). The other way round
+ * no connection comes about (1.22.0).
+ *
+ * @throws {TypeError} if it cannot
+ */
+export function checkFamily(address: string, family: 4 | 6): void {
+  if (nodeBuiltin("node:net").isIP(address) === family) return;
+  throw new TypeError(
+    family === 4
+      ? `Cannot use the IPv6 address ${address}: UCX connects by IPv4 here. With UCX 1.14 or newer, open it with ` +
+        '{ config: { TCP_AF_PRIO: "inet6" } }.'
+      : `Cannot use the IPv4 address ${address}: UCX connects by IPv6 here, as TCP_AF_PRIO says. ` +
+        "Use an IPv6 address, or a context without that setting.",
+  );
+}
+
+// law ucx/writeSocketAddress: ucx/socket_address
+/**
+ * Writes an address.
+ *
+ * @param at its host a number
+ * @throws {RangeError} if the port is none
+ * @throws {TypeError} if the interface that the address names (`%eth0`) does not exist
+ */
+export function writeSocketAddress(arena: NativeArena, { host, port }: HostAndPort): SocketAddress {
+  if (!Number.isInteger(port) || port < 0 || port > 65535) {
+    throw new RangeError(`Cannot use port ${port}: expected an integer from 0 to 65535`);
+  }
+  const networkPort = (port & 255) << 8 | port >> 8;
+  if (nodeBuiltin("node:net").isIP(host) === 4) {
+    const at = arena.struct(sockaddr_in);
+    at.sin_family = AF.INET;
+    at.sin_port = networkPort;
+    at.sin_addr.s_addr = host.split(".").reduce((sum, byte, i) => sum + Number(byte) * 2 ** (8 * i), 0);
+    return { family: AF.INET, addr: at.$address, addrlen: struct(sockaddr_in).size };
+  }
+  const at = arena.struct(sockaddr_in6);
+  at.sin6_family = AF.INET6;
+  at.sin6_port = networkPort;
+  at.sin6_addr.set(bytesOfIpv6(host));
+  at.sin6_scope_id = zoneOf(host);
+  return { family: AF.INET6, addr: at.$address, addrlen: struct(sockaddr_in6).size };
+}
+
+/** The number of the interface that stands behind an address, by its name or number; 0 if none does. */
+function zoneOf(host: string): number {
+  const [, zone] = host.split("%");
+  if (zone === undefined) return 0;
+  const index = /^\d+$/.test(zone) ? Number(zone) : libc().sockets.if_nametoindex(cString(zone));
+  if (index === 0) throw new TypeError(`Cannot use the address ${host}: this machine has no interface ${zone}`);
+  return index;
+}
+
+/** Reads a `struct sockaddr_storage`. */
+export function readSocketAddress(bytes: Uint8Array): HostAndPort {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const port = view.getUint16(2);
+  if (view.getUint16(0, true) === AF.INET) return { host: Array.from(bytes.subarray(4, 8)).join("."), port };
+  const groups = Array.from({ length: 8 }, (_, i) => view.getUint16(8 + 2 * i).toString(16));
+  const zone = view.getUint32(24, littleEndian);
+  return { host: zone === 0 ? shortest(groups) : `${shortest(groups)}%${zone}`, port };
+}
+
+/** The sixteen bytes of an IPv6 address, which node:net has found to be one. */
+function bytesOfIpv6(text: string): Uint8Array {
+  // What ends as an IPv4 address has that for its last two groups.
+  const plain = text.replace(/%.*$/, "").replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) => {
+    const group = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16);
+    return `${group(a, b)}:${group(c, d)}`;
+  });
+  const [head = "", tail] = plain.split("::");
+  const groups = (part: string) => part === "" ? [] : part.split(":");
+  const [first, last] = [groups(head), groups(tail ?? "")];
+  const zeros = Array.from({ length: tail === undefined ? 0 : 8 - first.length - last.length }, () => "0");
+  const bytes = new Uint8Array(16);
+  [...first, ...zeros, ...last].forEach((group, i) => new DataView(bytes.buffer).setUint16(2 * i, parseInt(group, 16)));
+  return bytes;
+}
+
+/** The usual spelling: the longest run of at least two zeros, the first one of several, is `::`. */
+function shortest(groups: readonly string[]): string {
+  let [start, length] = [0, 1];
+  for (let i = 0; i < 8; i++) {
+    let n = 0;
+    while (groups[i + n] === "0") n++;
+    if (n > length) [start, length] = [i, n];
+  }
+  if (length < 2) return groups.join(":");
+  return `${groups.slice(0, start).join(":")}::${groups.slice(start + length).join(":")}`;
+}

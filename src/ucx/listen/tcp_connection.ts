@@ -1,0 +1,188 @@
+/**
+ * Connections over TCP that are not UCX's: sockets of the system, so that a listener has its port when the call returns,
+ * and a runtime's permissions are asked for nothing that UCX does without them.
+ *
+ * @module
+ */
+import { errno, MSG, SHUT, SO, SOCK, SOL } from "../../../bindings/libc.ts";
+import { attempt, libc, NativeArena, nodeBuiltin, SystemError } from "../../ffi/mod.ts";
+import { watchReadable } from "../../native/mod.ts";
+import { FileDescriptor, untilReady } from "../../unix/mod.ts";
+import {
+  formatHostAndPort,
+  type HostAndPort,
+  readSocketAddress,
+  type SocketAddress,
+  storageBytes,
+  writeSocketAddress,
+} from "./socket_address.ts";
+
+const kind = SOCK.STREAM | SOCK.NONBLOCK | SOCK.CLOEXEC;
+/** Connections that the system keeps until they are accepted. */
+const systemBacklog = 4096;
+/** Connections that are accepted before the event loop turns. */
+const acceptedPerTurn = 64;
+/** How long to wait for a descriptor when there are none left, in milliseconds. */
+const descriptorPause = 50;
+
+/** A connection. */
+export class TcpConnection {
+  readonly #descriptor: FileDescriptor;
+  readonly #closing = new AbortController();
+
+  constructor(descriptor: FileDescriptor) {
+    this.#descriptor = descriptor;
+  }
+
+  // law ucx/TcpConnection.connect: ucx/tcp_connection
+  /**
+   * Connects to an address.
+   *
+   * @throws {SystemError} ECONNREFUSED if nobody listens there
+   * @throws the signal's reason
+   */
+  static async connect(to: HostAndPort, signal: AbortSignal): Promise<TcpConnection> {
+    const doing = `connect to ${formatHostAndPort(to)}`;
+    using arena = new NativeArena();
+    const address = writeSocketAddress(arena, to);
+    const descriptor = newSocket(address, doing);
+    try {
+      const { number } = descriptor;
+      const code = attempt(() => libc().sockets.connect(number, address.addr, address.addrlen));
+      if (code < 0 && code !== -errno.EINPROGRESS) throw new SystemError(doing, "connect", -code, "");
+      await untilReady(number, "writable", signal);
+      const failure = arena.out("i32");
+      const length = arena.out("u32");
+      length.value = 4;
+      libc().sockets.getsockopt(number, SOL.SOCKET, SO.ERROR, failure.$address, length.$address);
+      if (failure.value !== 0) throw new SystemError(doing, "connect", failure.value, "");
+      return new TcpConnection(descriptor);
+    } catch (error) {
+      descriptor.close();
+      throw error;
+    }
+  }
+
+  // law ucx/TcpConnection.receive: ucx/tcp_connection, ucx/secret
+  /** Receives exactly so many bytes, at least one; null if the connection ends before. */
+  async receive(count: number): Promise<Uint8Array<ArrayBuffer> | null> {
+    using arena = new NativeArena();
+    const into = arena.bytes(count);
+    for (let at = 0; at < count;) {
+      if (this.#descriptor.isClosed) return null;
+      const { number } = this.#descriptor;
+      const received = attempt(() => libc().sockets.recv(number, into.address + BigInt(at), BigInt(count - at), 0));
+      if (received > 0) at += received;
+      else if (received !== -errno.EAGAIN) return null; // its end, or a failure, which is one
+      else await untilReady(number, "readable", this.#closing.signal).catch(() => {});
+    }
+    return into.bytes.slice();
+  }
+
+  /** Sends bytes. @returns whether all of them could be */
+  async send(bytes: Uint8Array): Promise<boolean> {
+    using arena = new NativeArena();
+    const from = arena.bytes(bytes.length);
+    from.bytes.set(bytes);
+    for (let at = 0; at < bytes.length;) {
+      if (this.#descriptor.isClosed) return false;
+      const { number } = this.#descriptor;
+      const left = BigInt(bytes.length - at);
+      const sent = attempt(() => libc().sockets.send(number, from.address + BigInt(at), left, MSG.NOSIGNAL));
+      if (sent >= 0) at += sent;
+      else if (sent !== -errno.EAGAIN) return false;
+      else await untilReady(number, "writable", this.#closing.signal).catch(() => {});
+    }
+    return true;
+  }
+
+  // law ucx/TcpConnection.finish: ucx/tcp_connection
+  /** Sends no more, and settles when the other side has read all and ended it, too. */
+  async finish(): Promise<void> {
+    if (this.#descriptor.isClosed) return;
+    libc().sockets.shutdown(this.#descriptor.number, SHUT.WR);
+    while (await this.receive(4096) !== null); // a close would drop what is under way if anything is unread
+    this.close();
+  }
+
+  /** Ends it at once, and whatever waits for it. Closing twice is harmless. */
+  close(): void {
+    this.#closing.abort(new TypeError("The connection was closed")); // first: nothing polls a descriptor that is closed
+    this.#descriptor.close();
+  }
+}
+
+/** A port that is listened at. */
+export interface TcpListener extends HostAndPort {
+  close(): void;
+}
+
+// law ucx/listenTcp: ucx/tcp_connection
+/**
+ * Listens, and keeps the process alive.
+ *
+ * @param onConnection is called with each connection
+ * @param onShortage is called when there are no descriptors left for one that waits: to close another
+ * @throws {SystemError} EADDRINUSE if the port is taken, EADDRNOTAVAIL if the address is not this machine's
+ */
+export function listenTcp(
+  at: HostAndPort,
+  onConnection: (connection: TcpConnection) => void,
+  onShortage: () => void,
+): TcpListener {
+  const doing = `listen at ${formatHostAndPort(at)}`;
+  const { sockets } = libc();
+  using arena = new NativeArena();
+  const address = writeSocketAddress(arena, at);
+  const descriptor = newSocket(address, doing);
+  try {
+    const { number } = descriptor;
+    const fail = (call: string, code: number, hint: string) => {
+      if (code < 0) throw new SystemError(doing, call, -code, hint);
+    };
+    // Connections of an earlier process that linger do not keep its port.
+    const yes = arena.out("i32");
+    yes.value = 1;
+    fail("setsockopt", attempt(() => sockets.setsockopt(number, SOL.SOCKET, SO.REUSEADDR, yes.$address, 4)), "");
+    const hint = "Is the port taken, or the address not this machine's?";
+    fail("bind", attempt(() => sockets.bind(number, address.addr, address.addrlen)), hint);
+    fail("listen", attempt(() => sockets.listen(number, systemBacklog)), hint);
+    const bound = arena.bytes(storageBytes);
+    const length = arena.out("u32");
+    length.value = storageBytes;
+    fail("getsockname", attempt(() => sockets.getsockname(number, bound.address, length.$address)), "");
+    const { setTimeout, clearTimeout } = nodeBuiltin("node:timers");
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const watch = watchReadable([number], () => {
+      for (let n = 0; n < acceptedPerTurn && !descriptor.isClosed; n++) {
+        const code = attempt(() => sockets.accept4(number, 0n, 0n, SOCK.NONBLOCK | SOCK.CLOEXEC));
+        if (code >= 0) onConnection(new TcpConnection(FileDescriptor.adopt(code)));
+        else if (code === -errno.EAGAIN) break;
+        else if (code !== -errno.ECONNABORTED) {
+          onShortage();
+          timer = setTimeout(() => watch.start(), descriptorPause); // at once would be again and again
+          return;
+        }
+      }
+      watch.start();
+    });
+    watch.start();
+    return {
+      ...readSocketAddress(bound.bytes),
+      close: () => {
+        clearTimeout(timer);
+        watch.close();
+        descriptor.close();
+      },
+    };
+  } catch (error) {
+    descriptor.close();
+    throw error;
+  }
+}
+
+function newSocket({ family }: SocketAddress, doing: string): FileDescriptor {
+  const code = attempt(() => libc().sockets.socket(family, kind, 0));
+  if (code < 0) throw new SystemError(doing, "socket", -code, "Are there too many open files?");
+  return FileDescriptor.adopt(code);
+}

@@ -1,0 +1,295 @@
+/**
+ * Active messages: they come without anybody having asked, with a header that says what they are, and are received into
+ * memory that is made for them.
+ *
+ * @module
+ */
+import { ffiPort, libc, type NativeCallback } from "../../ffi/mod.ts";
+import { checkOptions, none } from "../../layout/mod.ts";
+import { hostReady } from "../../order/mod.ts";
+import { abortable } from "../../unix/mod.ts";
+import type { UcpFunctions } from "../library.ts";
+import { checkTimeout, limitOptionNames, type LimitOptions, timeLimit } from "../limit.ts";
+import { isList, type List, type Pieces, takeList } from "../message_list.ts";
+import { copyOf, handleMessages, type Incoming } from "./message_handler.ts";
+import { isOnGpu, type Receivable, takeMemory } from "../message_memory.ts";
+import type { MessageQueue } from "./message_queue.ts";
+import type { Memory, Operation, Operations } from "../operation.ts";
+import type { Progress } from "../progress.ts";
+
+/** How active messages go over the wire. */
+export interface ActiveMessageFormat {
+  /** The number by which UCX tells these messages from others. */
+  readonly id: number;
+  /** Bytes that are added to a header. */
+  readonly added: number;
+  /** A header as it goes over the wire. `isCuda`: where the data are. */
+  write(header: Uint8Array, isCuda: boolean): Uint8Array;
+  /** The header that the sender gave; null if it is of another format. */
+  read(header: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null;
+}
+
+/** Active messages with headers as they were given. UCXX's have the number 0. */
+export const plainMessages: ActiveMessageFormat = {
+  id: 1,
+  added: 0,
+  write: (header) => header,
+  read: (header) => header,
+};
+
+/** Those that bring arrays, whose headers say of what type and shape: see `array_header.ts`. */
+export const arrayMessages: ActiveMessageFormat = { ...plainMessages, id: 2 };
+
+/** What active messages need of their worker. */
+export interface ActiveMessageContext {
+  readonly ucp: UcpFunctions;
+  readonly hasCuda: boolean;
+  readonly worker: bigint;
+  readonly operations: Operations;
+  readonly progress: Progress;
+  /** Hands on a message that has come from the endpoint with this handle, or 0n. @returns whether somebody takes it */
+  deliver(message: UcxActiveMessage, from: bigint): boolean;
+}
+
+/** Where the data of a message are: still at the sender, or in memory that UCX lends, or nowhere, because there are none. */
+type Place = "sender" | "borrowed" | "none";
+
+/** Has the messages of a worker delivered. */
+export class ActiveMessages {
+  readonly #context: MessageContext;
+  readonly #handler: NativeCallback;
+  /** Messages whose data are UCX's. */
+  readonly #open = new Set<UcxActiveMessage>();
+
+  constructor(context: ActiveMessageContext, format: ActiveMessageFormat) {
+    this.#context = { ...context, forget: (gone) => this.#open.delete(gone) };
+    this.#handler = handleMessages(context, format.id, (message) => {
+      const header = format.read(message.header);
+      return header !== null && this.#take(header, message);
+    });
+  }
+
+  /** Gives back what nobody has received: before the worker is destroyed. */
+  release(): void {
+    for (const message of this.#open) message.release();
+  }
+
+  /** Only when UCX calls no more. */
+  close(): void {
+    this.#handler.close();
+  }
+
+  // law ucx/ActiveMessages.take: ucx/active_messages
+  /** @returns whether the data stay UCX's for us */
+  #take(header: Uint8Array<ArrayBuffer>, { place: where, data, length, from }: Incoming): boolean {
+    const place: Place = where === "call" || (where === "borrowed" && length === 0) ? "none" : where;
+    const bytes = place === "none" ? copyOf(data, length) : null;
+    const message = new UcxActiveMessage(this.#context, header, length, { place, data, bytes });
+    if (place !== "none") this.#open.add(message);
+    if (!this.#context.deliver(message, from) && place !== "none") {
+      this.#open.delete(message);
+      return false; // UCX takes back what nobody wants
+    }
+    return place !== "none";
+  }
+}
+
+interface MessageContext extends ActiveMessageContext {
+  forget(message: UcxActiveMessage): void;
+}
+
+interface MessageData {
+  readonly place: Place;
+  /** What UCX knows the data by. */
+  readonly data: bigint;
+  /** The data, if they are ours already. */
+  readonly bytes: Uint8Array<ArrayBuffer> | null;
+}
+
+/** An active message that has come: its header is here, its data are received by whoever wants them. */
+export class UcxActiveMessage {
+  /** What the sender gave as header. */
+  readonly header: Uint8Array<ArrayBuffer>;
+  /** Bytes of data. */
+  readonly length: number;
+  readonly #context: MessageContext;
+  #data: MessageData;
+  #received: Promise<Uint8Array<ArrayBuffer>> | undefined;
+  /** `taken`: its receive waits for memory. */
+  #state: "here" | "taken" | "over" = "here";
+
+  /** Use {@linkcode UcxEndpoint.messages} or {@linkcode UcxWorker.messages}. */
+  constructor(context: MessageContext, header: Uint8Array<ArrayBuffer>, length: number, data: MessageData) {
+    this.#context = context;
+    this.header = header;
+    this.length = length;
+    this.#data = data;
+  }
+
+  /** The header as a text: UTF-8. */
+  get text(): string {
+    return new TextDecoder().decode(this.header);
+  }
+
+  /**
+   * The data, received into new memory: once, when they are first asked for. Whoever reads it need not release the
+   * message. Rejected as {@linkcode recv} is.
+   */
+  get data(): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.#received === undefined) {
+      this.#received = this.bytes();
+      this.#received.catch(() => {}); // whoever destructures a message need not want them
+    }
+    return this.#received;
+  }
+
+  /** Receives the data into new memory, once, with limits. @throws as {@linkcode recv} */
+  async bytes(options: LimitOptions = none): Promise<Uint8Array<ArrayBuffer>> {
+    const into = new Uint8Array(new ArrayBuffer(this.length));
+    await this.recv(into, options);
+    return into;
+  }
+
+  /** Whether the data can be received into a GPU's memory: large ones can, where UCX knows CUDA. */
+  get canComeToGpu(): boolean {
+    return this.#data.place === "sender" && this.#context.hasCuda;
+  }
+
+  // law ucx/UcxActiveMessage.recv: ucx/message_list, ucx/active_messages
+  /**
+   * Receives the data, once.
+   *
+   * @param into contiguous writable memory of at least the message's length: a view, a buffer, JavaScript's own, or
+   *   another library's array; or several, which are filled one after the other
+   * @throws {RangeError} if the memory is too small: the message can be received still
+   * @throws {TypeError} if it was received or released before, or the memory is read-only, not contiguous, or a GPU's
+   *   and the data are here already: receive them on the host then
+   * @throws {UcxError} if the sender has gone
+   */
+  async recv(into: Receivable | readonly Receivable[], options: LimitOptions = none): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    options.signal?.throwIfAborted();
+    if (options.timeout !== undefined) checkTimeout(options.timeout);
+    if (this.#state !== "here") throw new TypeError("Cannot receive a message twice, nor one that was released");
+    const { operations } = this.#context;
+    const operation = operations.take();
+    let memory: List;
+    try {
+      memory = this.#takeMemory(operation, into);
+    } catch (error) {
+      operation.release();
+      operations.give(operation);
+      throw error;
+    }
+    this.#state = "taken";
+    const { signal, clear } = timeLimit("ucp_am_recv_data_nbx", options);
+    try {
+      if (memory.ready !== null) await abortable(memory.ready, signal);
+      if (this.#state !== "taken") throw new TypeError("Cannot receive: the message was released meanwhile");
+    } catch (error) {
+      this.#state = "here";
+      this.release();
+      operation.release();
+      operations.give(operation);
+      clear();
+      throw error;
+    }
+    this.#state = "over";
+    this.#context.forget(this);
+    operation.pack?.();
+    if (this.#data.place === "sender") await this.#recvFromSender(operation, signal).finally(clear);
+    else {
+      clear();
+      this.#copyTo(memory.pieces);
+      operation.release();
+      operations.give(operation);
+    }
+  }
+
+  #takeMemory(operation: Operation, into: Pieces): List {
+    const { hasCuda } = this.#context;
+    let memory: List;
+    if (isList(into)) {
+      memory = takeList(operation, into, "receive into", hasCuda, hostReady);
+    } else {
+      const buffer = takeMemory(operation, into, "receive into", hasCuda);
+      const ready = buffer === null ? null : hostReady(buffer);
+      memory = { ready, bytes: operation.bytes, pieces: [operation] };
+    }
+    if (memory.bytes < this.length) {
+      throw new RangeError(`Cannot receive ${this.length} bytes into memory of ${memory.bytes}`);
+    }
+    if (isOnGpu(operation) && this.#data.place !== "sender") {
+      throw new TypeError("Cannot receive into a GPU's memory what has come to the host already. Receive it there.");
+    }
+    if (!isList(into)) operation.bytes = this.length;
+    return memory;
+  }
+
+  async #recvFromSender(operation: Operation, signal: AbortSignal | undefined): Promise<void> {
+    const { ucp, worker, progress } = this.#context;
+    operation.call = "ucp_am_recv_data_nbx";
+    operation.prepare("sized", operation.memoryType, 0);
+    const { address, count, parameters } = operation;
+    const { ucp_am_recv_data_nbx } = ucp.activeMessage;
+    progress.begun(operation, ucp_am_recv_data_nbx(worker, this.#data.data, address, count, parameters));
+    await progress.settled(operation, signal);
+  }
+
+  /** Copies what is here to where it is wanted, and gives back what UCX has lent. */
+  #copyTo(pieces: readonly Memory[]): void {
+    const { place, data, bytes } = this.#data;
+    let from = bytes === null || bytes.length === 0 ? data : ffiPort().addressOf(bytes.buffer);
+    let left = this.length;
+    for (const piece of pieces) {
+      const count = Math.min(piece.bytes, left);
+      if (count > 0) libc().memory.memcpy(piece.address, from, BigInt(count));
+      from += BigInt(count);
+      left -= count;
+    }
+    if (place === "borrowed") this.#giveBack(data);
+  }
+
+  // law ucx/UcxActiveMessage.keep: ucx/active_messages
+  /**
+   * Has the data be ours, when the endpoint that they came by is gone. Called by the endpoint.
+   *
+   * @returns false if they are still at the sender
+   */
+  keep(): boolean {
+    const { place, data } = this.#data;
+    if (place === "sender") return false;
+    if (place === "none" || this.#state !== "here") return true;
+    this.#data = { place: "none", data: 0n, bytes: copyOf(data, this.length) };
+    this.#giveBack(data);
+    return true;
+  }
+
+  #giveBack(data: bigint): void {
+    const { ucp, worker } = this.#context;
+    this.#context.forget(this);
+    ucp.activeMessage.ucp_am_data_release(worker, data);
+  }
+
+  /** Has UCX drop the data: nobody wants them. Harmless if they were received, or twice. */
+  release(): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    if (this.#data.place !== "none") this.#giveBack(this.#data.data);
+  }
+
+  /** Has UCX drop the data, if nobody has received them. */
+  [Symbol.dispose](): void {
+    this.release();
+  }
+}
+
+/** The messages of a queue, in turn, with limits of the wait for each. */
+export function messagesOf(
+  queue: MessageQueue<UcxActiveMessage>,
+  options: LimitOptions,
+): AsyncIterable<UcxActiveMessage> {
+  checkOptions(options, limitOptionNames);
+  if (options.timeout !== undefined) checkTimeout(options.timeout);
+  return { [Symbol.asyncIterator]: () => queue.iterate(() => timeLimit("ucp_worker_progress", options)) };
+}

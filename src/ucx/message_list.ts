@@ -1,0 +1,90 @@
+/**
+ * Messages whose data lie in several pieces of memory: gathered where they are sent, scattered where they are received.
+ *
+ * @module
+ */
+import { ucp_dt_iov_t, UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { layoutOf, littleEndian, NativeArena } from "../ffi/mod.ts";
+import type { MemoryBuffer } from "../memory/mod.ts";
+import { type Doing, type Sendable, takeMemory, type TakeOptions } from "./message_memory.ts";
+import type { Memory, Operation } from "./operation.ts";
+
+/** One piece of memory, or several. */
+export type Pieces = Sendable | readonly Sendable[];
+
+/** Whether data lie in several pieces. */
+export function isList(what: Pieces): what is readonly Sendable[] {
+  return Array.isArray(what);
+}
+
+const { size: entryBytes, offsets: field } = layoutOf(ucp_dt_iov_t);
+
+/** What several pieces of memory amount to. */
+export interface List {
+  /** Settles when all of it is there; null if it is. */
+  readonly ready: Promise<void> | null;
+  /** Bytes of all pieces. */
+  readonly bytes: number;
+  /** The pieces, where they are as soon as all is ready. */
+  readonly pieces: readonly Memory[];
+}
+
+// law ucx/takeList: ucx/message_list
+/**
+ * Takes several pieces of memory for an operation that has none.
+ *
+ * @param order when a buffer's memory is there; null if it is
+ * @throws {TypeError} as {@linkcode takeMemory}, and for a mixture of GPU, managed and host memory; nothing is kept then
+ */
+export function takeList(
+  operation: Operation,
+  what: readonly Sendable[],
+  doing: Doing,
+  hasCuda: boolean,
+  order: (buffer: MemoryBuffer) => Promise<void> | null,
+  options?: TakeOptions,
+): List {
+  const pieces: Memory[] = [];
+  const list = new NativeArena();
+  operation.held = {
+    [Symbol.dispose]: () => {
+      for (const { held } of pieces) {
+        if (held !== null && Symbol.dispose in held) held[Symbol.dispose]();
+      }
+      list.close();
+    },
+  };
+  const waits: Promise<void>[] = [];
+  for (const one of what) {
+    const piece: Memory = { address: 0n, bytes: 0, memoryType: UCS_MEMORY_TYPE.HOST, held: null, pack: null };
+    pieces.push(piece);
+    const buffer = takeMemory(piece, one, doing, hasCuda, options);
+    const wait = buffer === null ? null : order(buffer);
+    if (wait !== null) waits.push(wait);
+  }
+  const [first] = pieces;
+  operation.memoryType = first?.memoryType ?? UCS_MEMORY_TYPE.HOST;
+  if (pieces.some(({ memoryType }) => memoryType !== operation.memoryType)) {
+    throw new TypeError(
+      `Cannot ${doing} memory of several kinds in one message, GPU, managed or the host's. Copy one of them, or use several.`,
+    );
+  }
+  const entries = list.bytes(entryBytes * pieces.length);
+  operation.useList(entries.address, pieces.length);
+  const write = () => {
+    const view = new DataView(entries.bytes.buffer, entries.bytes.byteOffset, entries.bytes.byteLength);
+    pieces.forEach((piece, i) => {
+      piece.pack?.();
+      view.setBigUint64(entryBytes * i + field.buffer, piece.address, littleEndian);
+      view.setBigUint64(entryBytes * i + field.length, BigInt(piece.bytes), littleEndian);
+    });
+    operation.pack = null;
+  };
+  const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0);
+  if (waits.length === 0) {
+    write();
+    return { ready: null, bytes, pieces };
+  }
+  operation.pack = write;
+  return { ready: Promise.all(waits).then(() => {}), bytes, pieces };
+}

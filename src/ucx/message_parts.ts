@@ -1,0 +1,70 @@
+/**
+ * Messages of several parts, on the wire as UCXX has them: headers that say how many parts there are, how long, and
+ * whether each was on a GPU; then the parts. All have the same tag.
+ *
+ * @module
+ */
+import { littleEndian } from "../ffi/mod.ts";
+
+/** How many parts one header describes. */
+const most = 100;
+/** Where a header's fields are: whether another header follows, how many parts, for each whether on a GPU and bytes. */
+const at = { next: 0, count: 1, isCuda: 9, bytes: 9 + 4 * most } as const;
+
+/** Bytes of a header. */
+export const partHeaderBytes = at.bytes + 8 * most;
+
+/** One part. */
+export interface Part {
+  readonly bytes: number;
+  /** Whether the sender has it on a GPU. */
+  readonly isCuda: boolean;
+}
+
+// law ucx/partHeaders: ucx/message_parts
+/** The headers of a message of these parts: at least one. */
+export function partHeaders(parts: readonly Part[]): Uint8Array<ArrayBuffer>[] {
+  const headers: Uint8Array<ArrayBuffer>[] = [];
+  for (let start = 0; start === 0 || start < parts.length; start += most) {
+    const header = new Uint8Array(new ArrayBuffer(partHeaderBytes));
+    const view = new DataView(header.buffer);
+    const described = parts.slice(start, start + most);
+    view.setUint8(at.next, start + most < parts.length ? 1 : 0);
+    view.setBigUint64(at.count, BigInt(described.length), littleEndian);
+    described.forEach(({ bytes, isCuda }, i) => {
+      view.setInt32(at.isCuda + 4 * i, isCuda ? 1 : 0, littleEndian);
+      view.setBigUint64(at.bytes + 8 * i, BigInt(bytes), littleEndian);
+    });
+    headers.push(header);
+  }
+  return headers;
+}
+
+// law ucx/readPartHeader: ucx/message_parts
+/**
+ * Reads a header.
+ *
+ * @param header what was received
+ * @param length how many bytes of it
+ * @throws {TypeError} if it is none
+ */
+export function readPartHeader(
+  header: Uint8Array<ArrayBuffer>,
+  length: number,
+): { readonly hasNext: boolean; readonly parts: Part[] } {
+  const view = new DataView(header.buffer, header.byteOffset, header.length);
+  const count = length === partHeaderBytes ? view.getBigUint64(at.count, littleEndian) : -1n;
+  const next = view.getUint8(at.next);
+  // Only a full header has another one behind it: otherwise they could go on for ever.
+  if (count < 0n || count > BigInt(most) || next > 1 || (next === 1 && count < BigInt(most))) {
+    throw new TypeError(
+      `Cannot receive parts: expected a header of ${partHeaderBytes} bytes for up to ${most} of them, got ` +
+        (count < 0n ? `a message of ${length} bytes` : "other bytes") + ". Was it sent by sendMany?",
+    );
+  }
+  const parts = Array.from({ length: Number(count) }, (_, i) => {
+    const bytes = view.getBigUint64(at.bytes + 8 * i, littleEndian);
+    return { bytes: Number(bytes), isCuda: view.getInt32(at.isCuda + 4 * i, littleEndian) !== 0 };
+  });
+  return { hasNext: next === 1, parts };
+}

@@ -1,0 +1,104 @@
+/**
+ * Sending active messages through an endpoint.
+ *
+ * @module
+ */
+import { UCP_AM_SEND_FLAG } from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { hostReady } from "../order/mod.ts";
+import { StridedMemoryView } from "../view/mod.ts";
+import { type ActiveMessageFormat, arrayMessages } from "./message/active_messages.ts";
+import { writeArrayHeader } from "./array_header.ts";
+import type { EndpointOperations } from "./endpoint_operations.ts";
+import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
+import { isList, type Pieces } from "./message_list.ts";
+import { isOnGpu } from "./message_memory.ts";
+import type { Operation } from "./operation.ts";
+
+/** Options of {@linkcode UcxEndpoint.sendMessage}. */
+export interface SendMessageOptions extends LimitOptions {
+  /** What the message is: bytes that the other side has with it, or a text, as UTF-8. Default none. */
+  readonly header?: Uint8Array | string;
+  /** False refuses memory that is not contiguous. Default true: its elements are sent in C order, from a copy. */
+  readonly copy?: boolean;
+}
+
+const sendMessageOptionNames: OptionNames<SendMessageOptions> = { ...limitOptionNames, header: true, copy: true };
+
+/** The active messages that one endpoint sends. */
+export class MessageSender {
+  readonly #own: EndpointOperations;
+  readonly #longestHeader: () => number;
+
+  /** `longestHeader`: the most bytes that a header can have. */
+  constructor(own: EndpointOperations, longestHeader: () => number) {
+    this.#own = own;
+    this.#longestHeader = longestHeader;
+  }
+
+  /** As {@linkcode UcxEndpoint.sendMessage}. */
+  async send(what: Pieces, options: SendMessageOptions): Promise<void> {
+    checkOptions(options, sendMessageOptionNames);
+    const { header = "" } = options;
+    const bytes = typeof header === "string" ? new TextEncoder().encode(header) : header;
+    await this.#send(this.#own.context.protocol.messages, what, bytes, options);
+  }
+
+  /** As {@linkcode UcxEndpoint.sendArray}. */
+  async sendArray(what: unknown, options: LimitOptions): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    this.#own.open("send");
+    const view = StridedMemoryView.from(what);
+    try {
+      await this.#send(arrayMessages, view, writeArrayHeader(view), options);
+    } finally {
+      if (view !== what) view.close();
+    }
+  }
+
+  async #send(
+    format: ActiveMessageFormat,
+    what: Pieces,
+    header: Uint8Array,
+    limits: SendMessageOptions,
+  ): Promise<void> {
+    const own = this.#own;
+    own.open("send");
+    const most = this.#longestHeader() - format.added;
+    if (header.length > most) {
+      throw new RangeError(`Cannot send a header of ${header.length} bytes: UCX takes up to ${most} here`);
+    }
+    checkLimits(limits);
+    const operation = own.take("ucp_am_send_nbx");
+    const ready = isList(what)
+      ? own.takeList(operation, what, "send", limits)
+      : own.takeMemory(operation, what, "send", hostReady, limits) ?? null;
+    const written = format.write(header, isOnGpu(operation));
+    await sendActiveMessage(own, operation, format.id, written, ready, limits);
+  }
+}
+
+/** Sends an active message with a number, from an operation that has its data, when they are there. */
+export function sendActiveMessage(
+  own: EndpointOperations,
+  operation: Operation,
+  id: number,
+  header: Uint8Array,
+  ready: Promise<void> | null,
+  limits: LimitOptions,
+): Promise<void> {
+  const arena = new NativeArena();
+  const head = arena.bytes(header.length);
+  head.bytes.set(header);
+  operation.ending = () => arena.close(); // UCX reads the header until then
+  own.hasSentMessages = true;
+  return own.later(operation, ready, limits, () => {
+    operation.prepare("plain", operation.memoryType, UCP_AM_SEND_FLAG.REPLY); // so that it is known whom it is from
+    const { address, count, parameters } = operation;
+    const { ucp, progress } = own.context;
+    const length = BigInt(header.length);
+    const { ucp_am_send_nbx } = ucp.activeMessage;
+    progress.begun(operation, ucp_am_send_nbx(own.handle, id, head.address, length, address, count, parameters));
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * UCX's stream: bytes in the order in which they were sent, without messages, an end, or a limit to what the other
+ * side's UCX takes in.
+ *
+ * @module
+ */
+import { UCP_STREAM_RECV_FLAG } from "../../bindings/ucp_types.ts";
+import { checkOptions, none } from "../layout/mod.ts";
+import { hostReady } from "../order/mod.ts";
+import type { EndpointOperations } from "./endpoint_operations.ts";
+import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
+import type { Receivable, Sendable } from "./message_memory.ts";
+import type { Operation } from "./operation.ts";
+
+/** The stream between an endpoint and the one at the other side. */
+export class RawStream {
+  readonly #own: EndpointOperations;
+
+  /** Use {@linkcode UcxEndpoint.rawStream}. */
+  constructor(own: EndpointOperations) {
+    this.#own = own;
+  }
+
+  // law ucx/RawStream.send: ucx/raw_stream
+  /**
+   * Sends bytes behind those that were sent before. They must not change until the promise is settled.
+   *
+   * @param what a view, a buffer, JavaScript's own memory, or another library's array
+   * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT: how much of it was sent is unknown then
+   * @throws {TypeError} as {@linkcode UcxEndpoint.send}
+   */
+  async send(what: Sendable, limits: LimitOptions = none): Promise<void> {
+    const own = this.#own;
+    checkOptions(limits, limitOptionNames);
+    checkLimits(limits);
+    own.open("send");
+    const operation = own.take("ucp_stream_send_nbx");
+    const ready = own.takeMemory(operation, what, "send", hostReady) ?? null;
+    if (operation.bytes === 0) return own.refuse(operation); // UCX 1.13 would end the receiver with a failed assertion
+    const begin = () => {
+      operation.prepare("plain", operation.memoryType);
+      const { address, count, parameters } = operation;
+      const { ucp, progress } = own.context;
+      progress.begun(operation, ucp.stream.ucp_stream_send_nbx(own.handle, address, count, parameters));
+    };
+    await own.later(operation, ready, limits, begin);
+  }
+
+  // law ucx/RawStream.recvAll: ucx/raw_stream
+  /**
+   * Receives the next bytes, as many as the memory has. UCX cannot take back a receive: one that is given up by its
+   * limits takes its bytes nevertheless, and later ones get those behind them.
+   *
+   * @param into contiguous writable memory: a view, a buffer, JavaScript's own, or another library's array
+   * @throws {UcxError} if the other side is gone, or UCS_ERR_TIMED_OUT
+   * @throws {TypeError} as {@linkcode UcxEndpoint.recv}
+   */
+  async recvAll(into: Receivable, limits: LimitOptions = none): Promise<void> {
+    const own = this.#own;
+    checkOptions(limits, limitOptionNames);
+    checkLimits(limits);
+    own.open("receive");
+    const operation = own.takeReceive("ucp_stream_recv_nbx");
+    const ready = own.takeMemory(operation, into, "receive into", hostReady) ?? null;
+    await own.later(operation, ready, limits, () => this.#receive(operation));
+  }
+
+  // law ucx/RawStream.receive: ucx/raw_stream
+  #receive(operation: Operation): void {
+    operation.prepare("sized", operation.memoryType, UCP_STREAM_RECV_FLAG.WAITALL);
+    const { ucp, progress } = this.#own.context;
+    const { address, count, lengthAddress, parameters } = operation;
+    const { ucp_stream_recv_nbx } = ucp.stream;
+    progress.begun(operation, ucp_stream_recv_nbx(this.#own.handle, address, count, lengthAddress, parameters));
+  }
+}

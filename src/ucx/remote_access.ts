@@ -1,0 +1,156 @@
+/**
+ * Reading and writing memory of another process, through an endpoint.
+ *
+ * @module
+ */
+import { UCP_ATOMIC_OP, ucs_status_t } from "../../bindings/ucp_types.ts";
+import { NativeArena } from "../ffi/mod.ts";
+import { checkOptions, type OptionNames } from "../layout/mod.ts";
+import { hostReady } from "../order/mod.ts";
+import type { EndpointOperations } from "./endpoint_operations.ts";
+import { UcxError } from "./error.ts";
+import type { UcpFunctions } from "./library.ts";
+import { checkLimits, limitOptionNames, type LimitOptions } from "./limit.ts";
+import type { Doing, Sendable } from "./message_memory.ts";
+import { UcxRemoteKey } from "./remote_memory.ts";
+
+const atomicCodes = {
+  add: UCP_ATOMIC_OP.ADD,
+  swap: UCP_ATOMIC_OP.SWAP,
+  "compare-and-swap": UCP_ATOMIC_OP.CSWAP,
+  and: UCP_ATOMIC_OP.AND,
+  or: UCP_ATOMIC_OP.OR,
+  xor: UCP_ATOMIC_OP.XOR,
+} as const;
+
+/** What {@linkcode UcxEndpoint.atomic} does. */
+export type AtomicOperation = "add" | "swap" | "compare-and-swap" | "and" | "or" | "xor";
+
+/** Options of {@linkcode UcxEndpoint.atomic}. */
+export interface AtomicOptions extends LimitOptions {
+  /** The size of the number. Default 8. */
+  readonly bytes?: 4 | 8;
+  /** What it has to be to be swapped: for `compare-and-swap`, and for nothing else. */
+  readonly compare?: bigint;
+}
+
+const atomicOptionNames: OptionNames<AtomicOptions> = { ...limitOptionNames, bytes: true, compare: true };
+
+/** Why UCX gives up an atomic operation on an endpoint that is well. */
+const notInSoftware =
+  'Some versions of UCX (1.22 is one) do it in software only where errors are not handled: connect with { errors: "none" }';
+
+/** The remote memory of one endpoint. */
+export class RemoteAccess {
+  readonly #own: EndpointOperations;
+
+  constructor(own: EndpointOperations) {
+    this.#own = own;
+  }
+
+  /** As {@linkcode UcxEndpoint.remote}. */
+  key(key: Uint8Array): UcxRemoteKey {
+    return new UcxRemoteKey(this.#own.context.keys, this.#own.open("use remote memory"), key);
+  }
+
+  /** As {@linkcode UcxEndpoint.put}. */
+  put(what: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
+    const { ucp_put_nbx } = this.#own.context.ucp.remote;
+    return this.#access("ucp_put_nbx", what, "send", remote, offset, options, ucp_put_nbx);
+  }
+
+  /** As {@linkcode UcxEndpoint.get}. */
+  get(into: Sendable, remote: UcxRemoteKey, offset: number, options: LimitOptions): Promise<void> {
+    const { ucp_get_nbx } = this.#own.context.ucp.remote;
+    return this.#access("ucp_get_nbx", into, "receive into", remote, offset, options, ucp_get_nbx);
+  }
+
+  async #access(
+    call: string,
+    what: Sendable,
+    doing: Doing,
+    remote: UcxRemoteKey,
+    offset: number,
+    options: LimitOptions,
+    start: UcpFunctions["remote"]["ucp_put_nbx"],
+  ): Promise<void> {
+    checkOptions(options, limitOptionNames);
+    const own = this.#own;
+    own.open("use remote memory");
+    checkLimits(options);
+    const operation = own.take(call);
+    const ready = own.takeMemory(operation, what, doing, hostReady) ?? null;
+    let part: ReturnType<UcxRemoteKey["retainRange"]>;
+    try {
+      part = remote.retainRange(own.handle, offset, operation.bytes);
+      operation.ending = () => remote.release();
+    } catch (error) {
+      own.refuse(operation);
+      throw error;
+    }
+    await own.later(operation, ready, options, () => {
+      operation.prepare("plain", operation.memoryType);
+      const { address, count, parameters } = operation;
+      own.context.progress.begun(operation, start(own.handle, address, count, part.address, part.key, parameters));
+    });
+  }
+
+  /** As {@linkcode UcxEndpoint.atomic}. */
+  async atomic(
+    operation: AtomicOperation,
+    remote: UcxRemoteKey,
+    offset: number,
+    operand: bigint,
+    options: AtomicOptions,
+  ): Promise<bigint> {
+    checkOptions(options, atomicOptionNames);
+    const own = this.#own;
+    own.open("use remote memory");
+    checkLimits(options);
+    const { bytes = 8, compare } = options;
+    const code = atomicCodes[operation];
+    if (code === undefined || (bytes !== 4 && bytes !== 8)) {
+      throw new RangeError(
+        `Cannot do "${operation}" on ${bytes} bytes: expected ${Object.keys(atomicCodes)} on 4 or 8`,
+      );
+    }
+    if ((compare === undefined) !== (operation !== "compare-and-swap")) {
+      throw new TypeError("Expected `compare` for compare-and-swap, and for nothing else");
+    }
+    for (const number of compare === undefined ? [operand] : [operand, compare]) {
+      if (typeof number !== "bigint") {
+        throw new TypeError(`Cannot use ${String(number)} as an operand: expected a bigint`);
+      }
+      if (number < 0n || number >= 1n << BigInt(8 * bytes)) {
+        throw new RangeError(`Cannot use ${number} as an operand: expected an unsigned number of ${bytes} bytes`);
+      }
+    }
+    if (offset % bytes !== 0) {
+      throw new RangeError(`Cannot change ${bytes} bytes at offset ${offset}: expected a multiple`);
+    }
+    const part = remote.retainRange(own.handle, offset, bytes);
+    const slot = own.take("ucp_atomic_op_nbx");
+    // UCX takes what to compare with from one place, and what to put there from where the old value comes to.
+    const memory = new NativeArena();
+    const [given, reply] = [memory.out("u64"), memory.out("u64")];
+    given.value = compare ?? operand;
+    reply.value = operand;
+    slot.held = memory; // until UCX is done with it
+    let before = 0n;
+    slot.ending = () => {
+      before = bytes === 8 ? reply.value : reply.value & 0xffff_ffffn;
+      remote.release();
+    };
+    await own.later<void>(slot, null, options, () => {
+      slot.prepareAtomic(bytes, reply.$address);
+      const { ucp, progress } = own.context;
+      const { ucp_atomic_op_nbx } = ucp.remote;
+      const begun = ucp_atomic_op_nbx(own.handle, code, given.$address, 1n, part.address, part.key, slot.parameters);
+      progress.begun(slot, begun);
+    }).catch((error: unknown) => {
+      const isCancelled = error instanceof UcxError && error.status === ucs_status_t.UCS_ERR_CANCELED;
+      throw isCancelled && own.handle !== 0n ? new UcxError(error.call, error.status, notInSoftware) : error;
+    });
+    return before;
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The reading end of a byte stream.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../../bindings/ucp_types.ts";
+import { littleEndian } from "../../ffi/mod.ts";
+import { abortMark, headBytes, streamWindow } from "./byte_chunks.ts";
+import { UcxError } from "../error.ts";
+import type { RawStream } from "../raw_stream.ts";
+import type { StreamControl } from "./stream_control.ts";
+
+/** Receives chunks, and has a stream of them. */
+export class ByteReader {
+  readonly readable: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly #raw: RawStream;
+  readonly #notify: (control: StreamControl) => void;
+  readonly #head = new DataView(new ArrayBuffer(headBytes));
+  #controller: ReadableByteStreamController | undefined;
+  /** Bytes of the chunk that is being read which have yet to be received. */
+  #left = 0;
+  /** Bytes that the program has taken, and that the writer knows of. */
+  #taken = 0;
+  #notified = 0;
+  /** Whether nothing is read any more. */
+  #isOver = false;
+
+  constructor(raw: RawStream, notify: (control: StreamControl) => void) {
+    this.#raw = raw;
+    this.#notify = notify;
+    // Nothing is asked for before somebody reads (a highWaterMark of 0), and chunks for reads without a view are made
+    // here, not by autoAllocateChunkSize: it would make them before it is known how many bytes there are.
+    this.readable = new ReadableStream({
+      type: "bytes",
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: (controller) => this.#pull(controller),
+      cancel: () => this.#stop("cancelled"),
+    });
+  }
+
+  async #pull(controller: ReadableByteStreamController): Promise<void> {
+    try {
+      if (this.#left === 0) this.#left = await this.#nextChunk();
+      if (this.#isOver) return;
+      if (this.#left === 0) return this.#end(controller);
+      // Asked for after the chunk has been announced: who reads may have gone, or come with a view, meanwhile.
+      const request = controller.byobRequest;
+      const into = request?.view ?? new Uint8Array(this.#left);
+      const length = Math.min(this.#left, into.byteLength);
+      const bytes = new Uint8Array(into.buffer, into.byteOffset, length);
+      await this.#raw.recvAll(bytes);
+      this.#left -= length;
+      if (this.#isOver) return;
+      if (request === null) controller.enqueue(bytes); // not ours from here on, and empty
+      else request.respond(length);
+      this.#take(length);
+    } catch (error) {
+      if (!this.#isOver) this.fail(error);
+    }
+  }
+
+  // law ucx/ByteReader.nextChunk: ucx/byte_stream
+  /** @returns how many bytes it has; 0 for the end */
+  async #nextChunk(): Promise<number> {
+    await this.#raw.recvAll(this.#head);
+    const length = this.#head.getBigUint64(0, littleEndian);
+    const call = "ucp_stream_recv_nbx";
+    if (length === abortMark) {
+      throw new UcxError(call, ucs_status_t.UCS_ERR_CANCELED, "The other side has aborted what it was writing");
+    }
+    if (length > BigInt(streamWindow)) {
+      const hint = `The other side announced ${length} bytes, expected at most ${streamWindow}. Do both use streams?`;
+      throw new UcxError(call, ucs_status_t.UCS_ERR_MESSAGE_TRUNCATED, hint);
+    }
+    return Number(length);
+  }
+
+  #end(controller: ReadableByteStreamController): void {
+    this.#stop("end");
+    controller.close();
+    controller.byobRequest?.respond(0); // a read that waits with a view gets it back
+  }
+
+  // law ucx/ByteReader.take: ucx/byte_stream
+  /** The writer is notified half a window at a time: it never waits then for a reader who has taken everything. */
+  #take(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken - this.#notified < streamWindow / 2) return;
+    this.#notified = this.#taken;
+    this.#notify({ kind: "taken", taken: this.#taken });
+  }
+
+  #stop(kind: "end" | "cancelled"): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#notify({ kind, taken: this.#taken });
+  }
+
+  /** Nothing can be read any more, and the writer is notified. */
+  fail(reason: unknown): void {
+    if (this.#isOver) return;
+    this.#stop("cancelled");
+    this.#controller?.error(reason);
+  }
+}

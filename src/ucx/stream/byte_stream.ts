@@ -1,0 +1,94 @@
+/**
+ * The streams of an endpoint: bytes in both directions, each with an end and with backpressure.
+ *
+ * @module
+ */
+import { ByteReader } from "./byte_reader.ts";
+import { ByteWriter } from "./byte_writer.ts";
+import type { EndpointOperations } from "../endpoint_operations.ts";
+import type { RawStream } from "../raw_stream.ts";
+import { sendControl, type StreamControl } from "./stream_control.ts";
+
+/** The two streams of one endpoint, made when they are first asked for. */
+export class ByteStream {
+  readonly #raw: RawStream;
+  readonly #notify: (control: StreamControl) => void;
+  readonly #waitsFor: (end: Promise<void>) => Promise<void>;
+  #reader: ByteReader | undefined;
+  #writer: ByteWriter | undefined;
+  /** Whether the other side writes, or reads no more: also before anybody here has asked for the streams. */
+  #hasWriter = false;
+  #cancelled: StreamControl | undefined;
+  #isClosing = false;
+  readonly #canNotify: boolean;
+  /** Why there is nothing more to read or to write. */
+  #over: { readonly reason: unknown } | undefined;
+
+  /**
+   * @param canNotify whether the other side can be notified of the end: where errors are not handled, what comes to an
+   *   endpoint that was closed meanwhile ends its process with a failed assertion of UCX's
+   * @param sender the check of this worker's address
+   */
+  constructor(own: EndpointOperations, raw: RawStream, canNotify: boolean, sender: () => number) {
+    this.#raw = raw;
+    this.#canNotify = canNotify;
+    this.#notify = (control) => {
+      if (!canNotify && this.#isClosing) return;
+      sendControl(own, control, sender());
+    };
+    this.#waitsFor = (end) => own.context.progress.waitsFor(end);
+  }
+
+  get readable(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    if (this.#reader === undefined) {
+      this.#reader = new ByteReader(this.#raw, this.#notify);
+      if (this.#over !== undefined) this.#reader.fail(this.#over.reason);
+    }
+    return this.#reader.readable;
+  }
+
+  get writable(): WritableStream<Uint8Array> {
+    if (this.#writer === undefined) {
+      this.#writer = new ByteWriter(this.#raw, this.#notify, this.#waitsFor);
+      if (this.#over !== undefined) this.#writer.fail(this.#over.reason);
+      else if (this.#cancelled !== undefined) this.#writer.onControl(this.#cancelled);
+    }
+    return this.#writer.writable;
+  }
+
+  /** Settles when what was written and closed has been taken, or never will be; null if there is nothing to wait for. */
+  get delivered(): Promise<void> | null {
+    return this.#writer?.delivered ?? null;
+  }
+
+  /** What the other side's streams say. Called by the worker. */
+  onControl(control: StreamControl): void {
+    if (control.kind === "writing") this.#hasWriter = true;
+    if (control.kind === "cancelled") this.#cancelled = control;
+    this.#writer?.onControl(control);
+  }
+
+  // law ucx/ByteStream.closing: ucx/byte_stream
+  /** The endpoint is being closed: nothing is read any more, and what was not closed is not written. */
+  closing(reason: unknown): void {
+    if (this.#over !== undefined) return;
+    this.#isClosing = true;
+    if (this.#reader !== undefined) this.#reader.fail(reason);
+    else if (this.#hasWriter) this.#notify({ kind: "cancelled", taken: 0 });
+    if (this.#canNotify) this.#writer?.giveUp(reason);
+    else this.#writer?.fail(reason);
+    this.#over = { reason };
+  }
+
+  /** Notifies the other side of something about the endpoint. @returns whether it can be */
+  notify(kind: "closed" | "acknowledged"): boolean {
+    if (this.#canNotify) this.#notify({ kind, taken: 0 });
+    return this.#canNotify;
+  }
+
+  /** The endpoint is gone. */
+  end(reason: unknown): void {
+    this.closing(reason);
+    this.#writer?.fail(reason);
+  }
+}

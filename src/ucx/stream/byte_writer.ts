@@ -1,0 +1,166 @@
+/**
+ * The writing end of a byte stream.
+ *
+ * @module
+ */
+import { ucs_status_t } from "../../../bindings/ucp_types.ts";
+import { littleEndian } from "../../ffi/mod.ts";
+import { abortMark, endMark, headBytes, queuedBytes, streamWindow } from "./byte_chunks.ts";
+import { UcxError } from "../error.ts";
+import type { RawStream } from "../raw_stream.ts";
+import type { StreamControl } from "./stream_control.ts";
+
+/** Chunks up to here are copied behind their length and sent at once. */
+const copiedBytes = 4096;
+
+/** Sends chunks that are written to a stream. */
+export class ByteWriter {
+  readonly writable: WritableStream<Uint8Array>;
+  readonly #raw: Pick<RawStream, "send">;
+  readonly #notify: (control: StreamControl) => void;
+  readonly #waitsFor: (end: Promise<void>) => Promise<void>;
+  readonly #delivered = Promise.withResolvers<void>();
+  #controller: WritableStreamDefaultController | undefined;
+  /** Bytes sent, and those of them that the reader has taken. */
+  #sent = 0;
+  #taken = 0;
+  /** What a write waits for that is a whole window ahead. */
+  #room: PromiseWithResolvers<void> | null = null;
+  #state: "open" | "closed" | "failed" = "open";
+  #failure: { readonly reason: unknown } | null = null;
+
+  /** `waitsFor` has a promise keep the process alive. */
+  constructor(
+    raw: Pick<RawStream, "send">,
+    notify: (control: StreamControl) => void,
+    waitsFor: (end: Promise<void>) => Promise<void>,
+  ) {
+    this.#raw = raw;
+    this.#notify = notify;
+    this.#waitsFor = waitsFor;
+    const strategy = { highWaterMark: queuedBytes, size: (chunk: unknown) => isBytes(chunk) ? chunk.byteLength : 0 };
+    this.writable = new WritableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller;
+        controller.signal.addEventListener("abort", () => this.#room?.reject(controller.signal.reason));
+      },
+      write: (chunk) => this.#write(chunk),
+      close: () => this.#close(),
+      abort: () => this.#mark(abortMark, "failed"),
+    }, strategy);
+  }
+
+  /** Settles when the other side has taken the end, or never will; null if it was not notified of an end. */
+  get delivered(): Promise<void> | null {
+    return this.#state === "closed" ? this.#waitsFor(this.#delivered.promise) : null;
+  }
+
+  // law ucx/ByteWriter.write: ucx/byte_stream
+  async #write(chunk: unknown): Promise<void> {
+    try {
+      if (!isBytes(chunk)) {
+        const given = typeof chunk === "object" ? Object.prototype.toString.call(chunk) : typeof chunk;
+        throw new TypeError(
+          `Cannot write ${given}: expected a Uint8Array, or other bytes not shared. Encode it first.`,
+        );
+      }
+      if (this.#sent === 0 && chunk.byteLength > 0) this.#notify({ kind: "writing", taken: 0 });
+      const bytes = ArrayBuffer.isView(chunk)
+        ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+        : new Uint8Array(chunk);
+      for (let at = 0; at < bytes.length;) {
+        const room = streamWindow - (this.#sent - this.#taken);
+        if (room === 0) {
+          await this.#moreRoom();
+          continue;
+        }
+        const piece = bytes.subarray(at, at + room);
+        at += piece.length;
+        this.#sent += piece.length;
+        await this.#send(piece);
+      }
+    } catch (error) {
+      // The stream knows already what has become of it; its reader may not.
+      if (this.#state === "open") await this.#mark(abortMark, "failed").catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Sends a chunk: its length and its bytes, with nothing between them. */
+  async #send(piece: Uint8Array): Promise<void> {
+    const length = head(BigInt(piece.length), piece.length <= copiedBytes ? piece.length : 0);
+    if (piece.length > copiedBytes) {
+      await Promise.all([this.#raw.send(length), this.#raw.send(piece)]);
+      return;
+    }
+    length.set(piece, headBytes);
+    await this.#raw.send(length);
+  }
+
+  // law ucx/ByteWriter.moreRoom: ucx/byte_stream
+  async #moreRoom(): Promise<void> {
+    this.#controller?.signal.throwIfAborted();
+    if (this.#failure !== null) throw this.#failure.reason; // meanwhile: nobody would say it again
+    this.#room = Promise.withResolvers();
+    await this.#waitsFor(this.#room.promise);
+  }
+
+  async #close(): Promise<void> {
+    await this.#mark(endMark, "closed");
+  }
+
+  /** Notifies the reader that no bytes follow. */
+  async #mark(mark: bigint, state: "closed" | "failed"): Promise<void> {
+    this.#state = state;
+    await this.#raw.send(head(mark, 0));
+  }
+
+  // law ucx/ByteWriter.told: ucx/byte_stream
+  /** What the reader says. */
+  onControl({ kind, taken }: StreamControl): void {
+    if (kind === "cancelled") {
+      this.fail(canceled("The other side reads no more: it has cancelled its stream, or closed its endpoint"));
+    } else if (kind === "end") this.#delivered.resolve();
+    else if (kind !== "taken") return;
+    else if (!(taken >= this.#taken && taken <= this.#sent)) {
+      this.fail(canceled(`The other side says that it has read ${taken} bytes of ${this.#sent}`));
+    } else {
+      this.#taken = taken;
+      this.#room?.resolve();
+      this.#room = null;
+    }
+  }
+
+  /** Nothing is written any more, and the reader is notified behind the bytes that were. */
+  giveUp(reason: unknown): void {
+    if (this.#state !== "open") return;
+    if (this.#sent > 0) this.#raw.send(head(abortMark, 0)).catch(() => {});
+    this.fail(reason);
+  }
+
+  /** Nothing can be written any more. UCX may be calling. */
+  fail(reason: unknown): void {
+    this.#delivered.resolve();
+    if (this.#state !== "open") return;
+    this.#state = "failed";
+    this.#failure = { reason };
+    this.#room?.reject(reason);
+    this.#controller?.error(reason);
+  }
+}
+
+function canceled(hint: string): UcxError {
+  return new UcxError("ucp_stream_send_nbx", ucs_status_t.UCS_ERR_CANCELED, hint);
+}
+
+/** Shared memory is none: UCX could not send it, and would have sent its length before. */
+function isBytes(chunk: unknown): chunk is ArrayBuffer | ArrayBufferView<ArrayBuffer> {
+  return chunk instanceof ArrayBuffer || (ArrayBuffer.isView(chunk) && chunk.buffer instanceof ArrayBuffer);
+}
+
+/** What stands before a chunk, with room for its bytes. */
+function head(length: bigint, room: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(headBytes + room);
+  new DataView(bytes.buffer).setBigUint64(0, length, littleEndian);
+  return bytes;
+}

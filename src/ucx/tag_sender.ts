@@ -1,0 +1,126 @@
+/**
+ * Sending by tag through an endpoint.
+ *
+ * @module
+ */
+import { checkOptions, none, type OptionNames } from "../layout/mod.ts";
+import { hostReady, hostWaits } from "../order/mod.ts";
+import type { EndpointOperations } from "./endpoint_operations.ts";
+import { checkLimits, checkTimeout, limitOptionNames, type LimitOptions } from "./limit.ts";
+import { isOnGpu, type Sendable } from "./message_memory.ts";
+import { partHeaders } from "./message_parts.ts";
+import type { Operation } from "./operation.ts";
+
+/** Options of {@linkcode UcxEndpoint.send}. */
+export interface SendOptions extends LimitOptions {
+  /** The tag that the receiver matches. Default 0; with the protocol `ucxx` that of messages without one. */
+  readonly tag?: bigint;
+  /**
+   * With the protocol `ucxx` alone: true sends the tag as it is, as UCXX's `force_tag`. Default false: hashed with the
+   * number of the connection.
+   */
+  readonly exact?: boolean;
+  /** False refuses memory that is not contiguous. Default true: its elements are sent in C order, from a copy. */
+  readonly copy?: boolean;
+}
+
+/** Options of {@linkcode UcxEndpoint.sendSync}. */
+export interface SendSyncOptions {
+  /** As {@linkcode SendOptions.tag}. */
+  readonly tag?: bigint;
+  /** As {@linkcode SendOptions.exact}. */
+  readonly exact?: boolean;
+  /** Gives up after so many milliseconds, with UCS_ERR_TIMED_OUT. */
+  readonly timeout?: number;
+  /** As {@linkcode SendOptions.copy}. */
+  readonly copy?: boolean;
+}
+
+const sendSyncOptionNames: OptionNames<SendSyncOptions> = { tag: true, exact: true, timeout: true, copy: true };
+
+const sendOptionNames: OptionNames<SendOptions> = { ...limitOptionNames, tag: true, exact: true, copy: true };
+
+/** What one endpoint sends by tag. */
+export class TagSender {
+  readonly #own: EndpointOperations;
+
+  constructor(own: EndpointOperations) {
+    this.#own = own;
+  }
+
+  /** As {@linkcode UcxEndpoint.send}. */
+  send(what: Sendable, options: SendOptions): Promise<void> {
+    try {
+      const own = this.#own;
+      if (options !== none) checkOptions(options, sendOptionNames);
+      own.open("send");
+      const tag = own.tags.toSend(options);
+      const { signal } = options;
+      if (options !== none) checkLimits(options);
+      const operation = own.take("ucp_tag_send_nbx");
+      const ready = own.takeMemory(operation, what, "send", hostReady, options) ?? null;
+      if (ready === null && own.isInTurn && options.timeout === undefined) {
+        this.#begin(operation, tag);
+        return own.context.progress.settled(operation, signal);
+      }
+      return own.later(operation, ready, options, () => this.#begin(operation, tag));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** As {@linkcode UcxEndpoint.sendSync}. */
+  sendSync(what: Sendable, options: SendSyncOptions): void {
+    const own = this.#own;
+    if (options !== none) checkOptions(options, sendSyncOptionNames);
+    own.open("send");
+    const tag = own.tags.toSend(options);
+    const { timeout } = options;
+    if (!own.isInTurn) throw new TypeError("Cannot send: earlier sends wait for a stream. Await them first.");
+    if (timeout !== undefined) checkTimeout(timeout);
+    const operation = own.take("ucp_tag_send_nbx");
+    own.takeMemory(operation, what, "send", hostWaits, options);
+    this.#begin(operation, tag);
+    const { progress } = own.context;
+    progress.wait(operation, timeout);
+    progress.taken(operation, timeout);
+  }
+
+  // law ucx/TagSender.sendMany: ucx/message_parts, ucx/message_list
+  /** As {@linkcode UcxEndpoint.sendMany}. */
+  async sendMany(parts: readonly Sendable[], options: SendOptions): Promise<void> {
+    const own = this.#own;
+    checkOptions(options, sendOptionNames);
+    own.open("send");
+    const tag = own.tags.toSend(options);
+    checkLimits(options);
+    const operations: Operation[] = [];
+    const refuse = () => operations.forEach((operation) => own.refuse(operation));
+    const waits: Promise<void>[] = [];
+    const take = (what: Sendable) => {
+      const operation = own.take("ucp_tag_send_nbx");
+      const ready = own.takeMemory(operation, what, "send", hostReady, options) ?? null;
+      operations.push(operation);
+      if (ready !== null) waits.push(ready);
+    };
+    try {
+      for (const part of parts) take(part);
+      const data = operations.splice(0);
+      for (const header of partHeaders(data.map((one) => ({ bytes: one.bytes, isCuda: isOnGpu(one) })))) take(header);
+      operations.push(...data);
+    } catch (error) {
+      refuse();
+      throw error;
+    }
+    // All of them in one turn: nothing of the same tag comes between them.
+    const ready = waits.length === 0 ? null : Promise.all(waits).then(() => {});
+    await own.laterAll(operations, ready, options, (operation) => this.#begin(operation, tag));
+  }
+
+  #begin(operation: Operation, tag: bigint): void {
+    operation.prepare("plain", operation.memoryType);
+    const { address, count, parameters } = operation;
+    const { ucp, progress } = this.#own.context;
+    progress.begun(operation, ucp.tag.ucp_tag_send_nbx(this.#own.handle, address, count, tag, parameters));
+  }
+}

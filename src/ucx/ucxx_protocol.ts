@@ -1,0 +1,205 @@
+/**
+ * What UCXX's endpoints do over UCX: they greet each other over the stream, hash the tags of messages, and put a header
+ * of their own before that of an active message. Facts of UCXX 0.52, learnt by talking to it.
+ *
+ * @module
+ */
+import { UCS_MEMORY_TYPE } from "../../bindings/ucp_types.ts";
+import { littleEndian, nodeBuiltin } from "../ffi/mod.ts";
+import type { ActiveMessageFormat } from "./message/active_messages.ts";
+import type { Protocol } from "./protocol.ts";
+import { checkMatch, checkTag, everyBit, type Match, type ReceiveTag, type SendTag, type TagRule } from "./tag.ts";
+
+/** The first 64 bits of sha1 over what Python prints for a tuple. */
+function hash64(tuple: string): bigint {
+  const { createHash } = nodeBuiltin("node:crypto");
+  return BigInt(`0x${createHash("sha1").update(tuple).digest("hex").slice(0, 16)}`);
+}
+
+/** Python hashes integers modulo this prime. */
+const hashModulus = 2n ** 61n - 1n;
+
+// law ucx/ucxxTag: ucx/ucxx_protocol
+/**
+ * What goes over the wire for a tag.
+ *
+ * @param messageTag the number that the receiver's side greeted with
+ */
+export function ucxxTag(messageTag: bigint, tag: bigint): bigint {
+  return hash64(`(${messageTag}, ${tag % hashModulus})`);
+}
+
+/** Bytes of a greeting. */
+export const greetingBytes = 16;
+
+/** A greeting: the number of our side's messages, and a hash of it. */
+export function writeGreeting(messageTag: bigint): Uint8Array<ArrayBuffer> {
+  const greeting = new Uint8Array(new ArrayBuffer(greetingBytes));
+  const view = new DataView(greeting.buffer);
+  view.setBigUint64(0, messageTag, littleEndian);
+  view.setBigUint64(8, hash64(`(${messageTag},)`), littleEndian);
+  return greeting;
+}
+
+// law ucx/readGreeting: ucx/ucxx_protocol
+/**
+ * Reads a greeting.
+ *
+ * @returns the number of the other side's messages
+ * @throws {TypeError} if it is none
+ */
+export function readGreeting(greeting: Uint8Array<ArrayBuffer>): bigint {
+  const view = new DataView(greeting.buffer, greeting.byteOffset, greeting.length);
+  const messageTag = view.getBigUint64(0, littleEndian);
+  if (view.getBigUint64(8, littleEndian) !== hash64(`(${messageTag},)`)) {
+    throw new TypeError(
+      "Cannot connect: expected UCXX's greeting of a number and its hash, got other bytes. " +
+        "Does the other side speak UCXX's protocol?",
+    );
+  }
+  return messageTag;
+}
+
+/** How many hashes of tags one direction of an endpoint remembers. */
+const mostKnown = 4096;
+
+// law ucx/HashedTags: ucx/ucxx_protocol
+/** The tags of one direction of an endpoint. */
+export class HashedTags {
+  readonly #messageTag: bigint;
+  readonly #known = new Map<bigint, bigint>();
+
+  /** The number that the receiver's side greeted with. */
+  constructor(messageTag: bigint) {
+    this.#messageTag = messageTag;
+  }
+
+  /** How many are remembered. */
+  get known(): number {
+    return this.#known.size;
+  }
+
+  /** @returns what goes over the wire */
+  of({ tag, exact = false }: SendTag): bigint {
+    if (exact) return exactTag(tag);
+    if (tag === undefined) return this.#messageTag;
+    let hashed = this.#known.get(tag);
+    if (hashed === undefined) {
+      hashed = ucxxTag(this.#messageTag, checkTag("tag", tag));
+      if (this.#known.size >= mostKnown) this.#known.clear(); // of a program that counts its messages in the tag
+      this.#known.set(tag, hashed);
+    }
+    return hashed;
+  }
+}
+
+function exactTag(tag: bigint | undefined): bigint {
+  if (tag === undefined) throw new TypeError("Cannot use an exact tag: expected { tag } with { exact }, got none");
+  return checkTag("tag", tag);
+}
+
+// law ucx/UcxxTags: ucx/ucxx_protocol
+/** The tags of an endpoint that has greeted: messages have the number that their receiver greeted with, hashed. */
+export class UcxxTags implements TagRule {
+  readonly #send: HashedTags;
+  readonly #receive: HashedTags;
+
+  /** The number that our side has greeted with, and the other side's. */
+  constructor(ours: bigint, theirs: bigint) {
+    this.#send = new HashedTags(theirs);
+    this.#receive = new HashedTags(ours);
+  }
+
+  toSend(given: SendTag): bigint {
+    return this.#send.of(given);
+  }
+
+  toReceive(given: ReceiveTag): Match {
+    const { mask = everyBit, exact = false } = given;
+    if (mask !== everyBit && !exact) {
+      throw new TypeError("Cannot use a mask: expected { exact: true } with it, for UCXX's tags are hashed");
+    }
+    const match = { tag: this.#receive.of(given), mask };
+    checkMatch(match.tag, match.mask);
+    return match;
+  }
+}
+
+// law ucx/addressTags: ucx/ucxx_protocol
+/** The tags of an endpoint that was connected by a worker's address: UCXX does not greet there. */
+const addressTags: TagRule = {
+  toSend({ tag, exact = false }) {
+    if (!exact) throw notGreeted();
+    return exactTag(tag);
+  },
+  toReceive({ tag, mask = everyBit, exact = false }) {
+    if (!exact) throw notGreeted();
+    checkMatch(exactTag(tag), mask);
+    return { tag: exactTag(tag), mask };
+  },
+};
+
+function notGreeted(): TypeError {
+  return new TypeError(
+    "Cannot hash a tag: UCXX agrees on none for an endpoint by address. Give { tag, exact: true } (its force_tag).",
+  );
+}
+
+/** The tags of a worker that receives from anybody: as they are, in UCXX, too. */
+const workerTags: TagRule = {
+  toSend: ({ tag }) => exactTag(tag),
+  toReceive({ tag = 0n, mask = everyBit, exact = true }) {
+    if (!exact) throw new TypeError("Cannot hash a tag for a worker: its endpoints have tags of their own");
+    checkMatch(tag, mask);
+    return { tag, mask };
+  },
+};
+
+/** Where the fields of the header are that comes before the program's own. */
+const at = { memoryType: 0, hasCallback: 4, policy: 5, length: 6, end: 14 } as const;
+/** Bytes of what names a callback of the receiver's: its owner, and a number. They come before the policy. */
+const callbackBytes = 64 + 8;
+
+/** UCXX's active messages. */
+export const ucxxMessages: ActiveMessageFormat = {
+  id: 0,
+  added: at.end,
+
+  /** Without a callback; a receiver that has no such memory takes it to the host. */
+  write(header, isCuda) {
+    const bytes = new Uint8Array(new ArrayBuffer(at.end + header.length));
+    const view = new DataView(bytes.buffer);
+    view.setInt32(at.memoryType, isCuda ? UCS_MEMORY_TYPE.CUDA : UCS_MEMORY_TYPE.HOST, littleEndian);
+    view.setBigUint64(at.length, BigInt(header.length), littleEndian);
+    bytes.set(header, at.end);
+    return bytes;
+  },
+
+  // law ucx/ucxxMessages.read: ucx/ucxx_protocol
+  read(bytes) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const skipped = bytes.length > at.hasCallback && view.getUint8(at.hasCallback) !== 0 ? callbackBytes : 0;
+    const start = at.end + skipped;
+    if (bytes.length < start) return null;
+    const length = view.getBigUint64(at.length + skipped, littleEndian);
+    return length === BigInt(bytes.length - start) ? bytes.slice(start) : null;
+  },
+};
+
+/** UCXX's. */
+export const ucxxProtocol: Protocol = {
+  workerTags,
+  endpointTags: addressTags,
+  messages: ucxxMessages,
+
+  // law ucx/ucxxProtocol.greet: ucx/ucxx_protocol
+  async greet(stream, side, limits) {
+    const ours = new DataView(crypto.getRandomValues(new Uint8Array(8)).buffer).getBigUint64(0);
+    const greeting = new Uint8Array(new ArrayBuffer(greetingBytes));
+    if (side === "listener") await stream.send(writeGreeting(ours), limits);
+    await stream.recvAll(greeting, limits);
+    const theirs = readGreeting(greeting);
+    if (side === "client") await stream.send(writeGreeting(ours), limits);
+    return new UcxxTags(ours, theirs);
+  },
+};

@@ -1,0 +1,24 @@
+/**
+ * Descriptors of processes: they can be read when the process has ended.
+ *
+ * @module
+ */
+import { FfiError, libc } from "../ffi/mod.ts";
+import { FileDescriptor } from "./file_descriptor.ts";
+
+// law unix/openProcess: unix/descriptor_set
+/** The process that has this number now; null if there is none, or the system has no such descriptors. */
+export function openProcess(pid: number): FileDescriptor | null {
+  const open = pidfdOpen();
+  const fd = open === null ? -1 : open(pid, 0);
+  return fd < 0 ? null : FileDescriptor.adopt(fd);
+}
+
+function pidfdOpen(): ((pid: number, flags: number) => number) | null {
+  try {
+    return libc().processes.pidfd_open;
+  } catch (error) {
+    if (error instanceof FfiError) return null; // an older glibc
+    throw error;
+  }
+}
